@@ -1,0 +1,63 @@
+# Leverframe. A bare `make` lists the targets.
+#
+# Everything runs in .venv, which is made and filled on first use from the locked lists in
+# requirements/. Needed beforehand: Python 3.11 or newer with its venv module, make, git.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+
+# The mark of a finished installation is named after what was installed and where: a changed list,
+# or a copied folder, is installed again; nothing else is.
+KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum | tr -d ' ')
+RUN_READY := .venv/.ready-run-$(KEY)
+TEST_READY := .venv/.ready-test-$(KEY)
+
+.PHONY: help setup run test check bench docs lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing code needs
+
+run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--virtual-time"
+	@$(BIN)/python -m leverframe run $(ARGS)
+
+test: $(TEST_READY) ## run every check and every test
+	@tools/debian-packages requirements/debian.txt
+	@$(BIN)/python tools/checks.py test
+
+check: $(TEST_READY) ## format, lint, types and layers only: the quick part of make test
+	@$(BIN)/python tools/checks.py check
+
+bench: $(TEST_READY) ## measure speed; options in ARGS
+	@$(BIN)/python bench/run.py $(ARGS)
+
+docs: $(RUN_READY) ## write docs/reference.md from the command table
+	@$(BIN)/python -m leverframe.reference
+
+lock: ## write requirements/ from pyproject.toml (needs uv); ARGS=--upgrade takes newer versions
+	@tools/lock $(ARGS)
+
+clean: ## remove .venv and everything else that was generated
+	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leverframe needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
+	@echo "Making .venv"
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+$(RUN_READY): | $(BIN)/python
+	@tools/install requirements/run.txt
+	@touch $@
+
+# The test list holds the run list, so running needs no installation of its own afterwards.
+$(TEST_READY): | $(BIN)/python
+	@tools/install requirements/test.txt
+	@touch $@ $(RUN_READY)

@@ -1,0 +1,3 @@
+"""Leverframe: a networked controller in software."""
+
+__version__ = "0.1.0"

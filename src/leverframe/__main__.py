@@ -1,0 +1,149 @@
+"""The command line: `leverframe run`, `leverframe commands`.
+
+Mistakes of the person at the keyboard end in one line that says what to do, never in a trace.
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from leverframe import __version__
+from leverframe.config import BadConfiguration, Config, read_config
+from leverframe.engine.tree import UnfitSettings
+from leverframe.profile import Profile, UnknownProfile
+
+_RUN = """\
+Run one controller. It answers the HTTP commands of its version on the given address, keeps its
+settings in a data folder, and simulates its board.
+
+  leverframe run                                  http://127.0.0.1:8080/, newest version
+  leverframe run --port 8081 --data cellar        a second one, with a memory of its own
+  leverframe run --hw 3.0 --sw 1.58a --data old   an older unit
+  leverframe run --virtual-time                   time stands still until /sim.cgi?advance=SECONDS
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        result: int = options.command(options)
+    except KeyboardInterrupt:
+        return 130
+    return result
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="leverframe",
+        description="A networked controller in software.",
+        epilog="leverframe COMMAND --help tells more about each command.",
+    )
+    parser.add_argument("--version", action="version", version=f"leverframe {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_run(commands)
+    _add_commands(commands)
+    return parser
+
+
+def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    default = Config()
+    run = commands.add_parser(
+        "run",
+        help="run a controller",
+        description=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.add_argument("--host", help=f"address to listen on (default {default.host})")
+    run.add_argument("--port", type=int, help=f"port, 0 for any (default {default.port})")
+    run.add_argument("--data", metavar="DIR", help=f"data folder (default ./{default.data})")
+    run.add_argument("--config", metavar="FILE", type=Path, help="TOML file with these settings")
+    run.add_argument("--timezone", metavar="ZONE", help="for the schedule, like Europe/Warsaw")
+    run.add_argument(
+        "--virtual-time",
+        action="store_true",
+        default=None,
+        help="time stands still until /sim.cgi?advance=SECONDS moves it",
+    )
+    run.add_argument(
+        "--lenient",
+        action="store_true",
+        default=None,
+        help="skip bad commands and answer 200, as real units do",
+    )
+    run.add_argument("--verbose", action="store_true", help="log more")
+    _add_profile(run)
+    run.set_defaults(command=_run)
+
+
+def _add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    listing = commands.add_parser("commands", help="list the commands of a version")
+    listing.add_argument("word", nargs="?", help="only commands that contain this word")
+    _add_profile(listing)
+    listing.set_defaults(command=_list_commands)
+
+
+def _add_profile(parser: argparse.ArgumentParser) -> None:
+    newest = Profile()
+    parser.add_argument("--hw", help=f"hardware version, 3.0 to 3.9 (new: {newest.hw})")
+    parser.add_argument("--sw", help=f"software version, like 1.49d (new: {newest.sw})")
+
+
+def _run(options: argparse.Namespace) -> int:
+    # Imported here: `leverframe commands` needs no server.
+    from leverframe.app import CannotListen, serve
+    from leverframe.storage.datafolder import FolderInUse, FolderUnusable
+    from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
+    from leverframe.storage.store import StoreUnavailable
+
+    names = ("host", "port", "data", "hw", "sw", "timezone", "virtual_time", "lenient")
+    logging.basicConfig(
+        level=logging.DEBUG if options.verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        config = read_config(options.config, {name: getattr(options, name) for name in names})
+        _run_loop(serve(config))
+    except (
+        BadConfiguration,
+        CannotListen,
+        FolderInUse,
+        FolderUnusable,
+        StoreDamaged,
+        StoreTooNew,
+        StoreUnavailable,
+        UnfitSettings,
+    ) as error:
+        print(f"leverframe: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run_loop(main_task: "asyncio._CoroutineLike[None]") -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main_task)
+    else:
+        uvloop.run(main_task)
+
+
+def _list_commands(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from leverframe.terminal_reference import print_commands
+
+    newest = Profile()
+    try:
+        profile = Profile(options.hw or newest.hw, options.sw or newest.sw)
+    except UnknownProfile as error:
+        print(f"leverframe: {error}", file=sys.stderr)
+        return 1
+    print_commands(profile, options.word, Console())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

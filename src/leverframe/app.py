@@ -1,0 +1,135 @@
+"""The process: builds a controller with its servers, runs until told to stop, stops in order.
+
+This is the only place that knows all the parts. A controller in a test is built by the same
+functions, on a virtual clock and a store that only remembers.
+"""
+
+import asyncio
+import errno
+import logging
+import secrets
+import signal
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.commands.table import TABLE
+from leverframe.config import Config
+from leverframe.controller import Controller
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.profile import Profile
+from leverframe.servers.http import HttpServer, Limits
+from leverframe.servers.web import Web
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes, Store
+
+log = logging.getLogger(__name__)
+
+#: How much each command with a body takes.
+_BODY_LIMITS = {
+    row.form.items[0].text: row.body.most_bytes for row in TABLE if row.body is not None
+}
+_POST_PATH = "/post.cgi"
+
+
+class CannotListen(Exception):
+    """The address cannot be used: one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltController:
+    """A controller that has been started, and its request function."""
+
+    controller: Controller
+    web: Web
+    name: str
+
+
+async def build(
+    profile: Profile, store: Store, clock: Clock, timezone: tzinfo, *, lenient: bool = False
+) -> BuiltController:
+    """A started controller on a simulated board."""
+    board = SimulatedBoard(lambda: clock.read().now)
+    name, mac = await _identity(store)
+    controller = Controller(profile, store, board, clock, timezone)
+    controller.start()
+    return BuiltController(controller, Web(controller, name=name, mac=mac, lenient=lenient), name)
+
+
+async def _identity(store: Store) -> tuple[str, str]:
+    """Name and MAC address of the controller, made at its first start and kept."""
+    kept = store.load().kept
+    if "identity.mac" not in kept:
+        tail = secrets.token_bytes(5)
+        mac = ":".join(f"{byte:02X}" for byte in (0x02, *tail))
+        made = {"identity.mac": mac, "identity.name": f"leverframe-{tail[-3:].hex()}"}
+        await store.commit(Changes(kept=made))
+        kept |= made
+    return kept["identity.name"], kept["identity.mac"]
+
+
+def stored_profile(store: Store) -> tuple[str | None, str | None]:
+    """The profile that the store was last used with."""
+    kept = store.load().kept
+    return kept.get("profile.hw"), kept.get("profile.sw")
+
+
+def http_limits() -> Limits:
+    return Limits(body_limit=_body_limit, needs_length=_needs_length)
+
+
+def _body_limit(_method: str, path: str, query: str | None) -> int:
+    default = Limits.body_limit(_method, path, query)
+    return _BODY_LIMITS.get(query or "", default) if path == _POST_PATH else default
+
+
+def _needs_length(path: str, query: str | None) -> bool:
+    return path == _POST_PATH and query in _BODY_LIMITS
+
+
+async def serve(config: Config) -> None:
+    """Run one controller until SIGTERM or SIGINT."""
+    with DataFolder(Path(config.data)) as folder:
+        store = SqliteStore(folder.store_path)
+        profile = config.profile(*stored_profile(store))
+        await store.commit(Changes(kept={"profile.hw": profile.hw, "profile.sw": profile.sw}))
+        clock = VirtualClock() if config.virtual_time else SystemClock()
+        built = await build(profile, store, clock, config.zone(), lenient=config.lenient)
+        server = HttpServer(built.web.handle, http_limits())
+        try:
+            await _listen(server, config)
+            print(
+                f"{built.name} ({profile}, {built.controller.board.kind} board) answers at "
+                f"http://{config.host}:{server.port}/ - stop with Ctrl+C",
+                flush=True,
+            )
+            await _told_to_stop()
+        finally:
+            await server.stop()
+            await built.controller.stop()
+
+
+async def _listen(server: HttpServer, config: Config) -> None:
+    try:
+        await server.start(config.host, config.port)
+    except OSError as error:
+        raise CannotListen(_why_not(error, config)) from error
+
+
+def _why_not(error: OSError, config: Config) -> str:
+    address = f"{config.host}:{config.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {config.port} is taken by another program; choose another with --port."
+    if error.errno == errno.EACCES:
+        return f"{address} may not be used by this account; choose a port above 1023 with --port."
+    return f"{address} cannot be used: {error.strerror or error}."
+
+
+async def _told_to_stop() -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await stop.wait()

@@ -1,0 +1,99 @@
+"""Rows: accounts and signing in, as real units take them.
+
+A password that is sent empty stays as it is; passwords are never read back, so a client that
+returns what it was shown must not erase them.
+"""
+
+from typing import Any
+
+from leverframe.commands.bodies import FormBody, ListBody
+from leverframe.commands.params import Base64Text, Flag, Int, Param, Text
+from leverframe.commands.refusals import BadValue
+from leverframe.commands.row import ANYBODY, row
+from leverframe.commands.shape import Item
+from leverframe.commands.stage import Stage
+from leverframe.engine.settings import CONTROL_USERS, ControlUser
+
+MOST_LETTERS = 31
+ACCOUNT_NAME = Base64Text(MOST_LETTERS, 1)
+PASSWORD = Base64Text(MOST_LETTERS)
+USER_FIELDS: dict[str, Param] = {
+    "A": Int(0, CONTROL_USERS - 1),
+    "B": Text(MOST_LETTERS, 1),
+    "C": Text(MOST_LETTERS),
+    "D": Flag(),
+}
+
+
+def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str) -> None:
+    _check_names(C, E)
+    stage.set("access.updates_allowed", B)
+    _set_account(stage, "access.admin", C, D)
+    _set_account(stage, "access.user", E, F)
+    if A and not stage.settings.access.admin.password:
+        raise BadValue(
+            "The administrator has no password yet; give one to switch sign-in on.",
+            field="D",
+            allowed="a password",
+        )
+    stage.set("access.required", A)
+
+
+def _set_account(stage: Stage, path: str, name: str, password: str) -> None:
+    stage.set(f"{path}.name", name)
+    if password:
+        stage.set_password(f"{path}.password", password)
+
+
+def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
+    """The list sent is the whole list of control users."""
+    access = stage.settings.access
+    _check_names(access.admin.name, access.user.name, *(item["B"] for item in items))
+    known = {user.name: user.password for user in access.users if user is not None}
+    users: list[ControlUser | None] = [None] * CONTROL_USERS
+    for item in items:
+        users[item["A"]] = ControlUser(item["B"], known.get(item["B"], ""), item["D"])
+    stage.set("access.users", tuple(users))
+    for item in items:
+        if item["C"]:
+            stage.set_password(f"access.users.{item['A']}.password", item["C"])
+
+
+def _check_names(*names: str) -> None:
+    if len(set(names)) < len(names):
+        raise BadValue("Two accounts have the same name.", allowed="different names")
+    for name in names:
+        if ":" in name:
+            raise BadValue(
+                f"The account name {name!r} contains a colon.",
+                value=name,
+                allowed="names without a colon",
+            )
+
+
+ROWS = (
+    row(
+        "GET /stm.cgi?auth=<A><B><C>*<D>*<E>*<F>",
+        A=Flag(),
+        B=Flag(),
+        C=ACCOUNT_NAME,
+        D=PASSWORD,
+        E=ACCOUNT_NAME,
+        F=PASSWORD,
+        run=set_accounts,
+        doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
+        "password, user's name and password, each in Base64; an empty password stays as it is.",
+    ),
+    row(
+        "POST /post.cgi?users_save",
+        body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
+        run=save_users,
+        doc="Replace the control users: name, password, active; an empty password stays as it is.",
+    ),
+    row(
+        "POST /post.cgi?signin",
+        body=FormBody({"username": Text(MOST_LETTERS), "password": Text(MOST_LETTERS)}),
+        role=ANYBODY,
+        doc="Check a user name and password.",
+    ),
+)

@@ -1,0 +1,179 @@
+"""JSON schemas of what the controller answers, for the OpenAPI document.
+
+Those of the settings and of the explanations are made from the classes themselves.
+"""
+
+from typing import Any
+
+import msgspec
+
+from leverframe.commands.bodies import FormBody
+from leverframe.engine import pid
+from leverframe.engine.labels import LABELS, OUTPUTS, PWMS, READINGS
+from leverframe.engine.rule_explanation import RuleExplanation
+from leverframe.engine.schedule import ScheduleExplanation
+from leverframe.engine.settings import SECRETS, Settings
+from leverframe.engine.watchdog import WatchdogExplanation
+from leverframe.profile import Profile
+
+Json = dict[str, Any]
+
+_PREFIX = "#/components/schemas/"
+_CLASSES = (Settings, RuleExplanation, ScheduleExplanation, WatchdogExplanation, pid.Explanation)
+
+
+def api_schemas() -> dict[str, Json]:
+    """Every schema by its name in the document."""
+    return {
+        "Reply": _reply(),
+        "Problem": _problem(),
+        "JsonStatus": _values_by_key({"type": ["string", "array"]}),
+        "XmlStatus": {"type": "object", "additionalProperties": {"type": "string"}},
+        "AnyObject": {"type": "object"},
+        "State": _state(),
+        "Commands": {"type": "array", "items": _command()},
+        "Log": {"type": "array", "items": _log_entry()},
+        "Health": _object(status={"type": "string"}, board={"type": "string"}),
+        **_class_schemas(),
+    }
+
+
+def form_schema(body: FormBody, profile: Profile) -> Json:
+    """The fields of a form; none of them must be there."""
+    return {
+        "type": "object",
+        "properties": {name: param.schema(profile) for name, param in body.fields.items()},
+        "additionalProperties": False,
+    }
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _values_by_key(value: Json) -> Json:
+    return {"type": "object", "additionalProperties": value}
+
+
+def _reply() -> Json:
+    return _object(
+        out={"type": "string", "pattern": "^[01]{6}$", "description": "OUT0 to OUT5."},
+        pwm={"type": "string", "description": "PWM states; bit 0 is PWM0."},
+        ev={"type": "string", "description": "Event variables; bit 0 is EVENT1."},
+    ) | {"xml": {"name": "response"}}
+
+
+def _problem() -> Json:
+    problem = _object(
+        type={"type": "string", "format": "uri-reference"},
+        title={"type": "string"},
+        status={"type": "integer"},
+        detail={"type": "string", "description": "What was wrong, in plain words."},
+    )
+    problem["properties"] |= {
+        "command": {"type": "string", "description": "The command it is about."},
+        "field": {"type": "string", "description": "The field it is about."},
+        "value": {"type": "string", "description": "What was sent."},
+        "allowed": {"type": "string", "description": "What may be sent."},
+    }
+    return problem
+
+
+def _state() -> Json:
+    reading: Json = {"type": ["number", "null"]}
+    level: Json = {"type": ["integer", "null"]}
+    state = _object(
+        **{label: reading if label in READINGS else level for label in LABELS},
+        **{f"{label}.duty": reading for label in PWMS},
+        profile=_object(hw={"type": "string"}, sw={"type": "string"}),
+        time={"type": "number", "description": "Seconds since 1970."},
+        uptime={"type": "number", "description": "Seconds since the start."},
+        restart={"type": "integer", "enum": [0, 1]},
+        rules={"type": "array", "items": _of(RuleExplanation)},
+        schedule={"type": "array", "items": _of(ScheduleExplanation)},
+        watchdog={"type": "array", "items": _of(WatchdogExplanation)},
+        pid=_of(pid.Explanation),
+    )
+    state["properties"] |= {
+        "absent_since": _values_by_key({"type": ["number", "null"]}),
+        "returns_in": {
+            "type": "object",
+            "properties": {label: {"type": "number"} for label in OUTPUTS},
+            "description": "Seconds until an output goes off by its return time.",
+        },
+    }
+    return state
+
+
+def _command() -> Json:
+    """What `describe_row` gives."""
+    text: Json = {"type": "string"}
+    field = _object(
+        letter=text,
+        schema={"type": "object"},
+        allowed=text,
+        optional={"type": "boolean"},
+    )
+    return _object(
+        section=text,
+        line=text,
+        method=text,
+        path=text,
+        items={"type": "array", "items": _object(name=text, text=text)},
+        fields={"type": "array", "items": field},
+        body={"type": ["object", "null"]},
+        doc=text,
+        role=text,
+        sets=_values_by_key({"type": "array", "items": text}),
+        available=text,
+        deprecated={"type": "boolean"},
+        example=text,
+        example_body={"type": ["string", "null"]},
+    )
+
+
+def _log_entry() -> Json:
+    text: Json = {"type": "string"}
+    return _object(
+        number={"type": "integer"},
+        time={"type": "number", "description": "Seconds since 1970."},
+        cause=text,
+        detail=text,
+        text=text,
+    )
+
+
+def _of(kind: type) -> Json:
+    return {"$ref": _PREFIX + kind.__name__}
+
+
+def _class_schemas() -> dict[str, Json]:
+    _, schemas = msgspec.json.schema_components(_CLASSES, ref_template=_PREFIX + "{name}")
+    for schema in schemas.values():
+        for field in schema.get("properties", {}).values():
+            # The defaults of whole branches would be most of the document.
+            if isinstance(field.get("default"), tuple | list | dict):
+                del field["default"]
+    for path in SECRETS:
+        _mask(path.split("."), schemas)
+    return schemas
+
+
+def _mask(steps: list[str], schemas: dict[str, Json]) -> None:
+    """Secrets read `***` where they are set, and null where they are not."""
+    schema = schemas[Settings.__name__]
+    for step in steps:
+        schema = _below(schema, step, schemas)
+    schema.clear()
+    schema |= {"type": ["string", "null"], "description": "A secret: *** if it is set."}
+
+
+def _below(schema: Json, step: str, schemas: dict[str, Json]) -> Json:
+    below: Json = schema["items"] if step == "*" else schema["properties"][step]
+    while "anyOf" in below or "$ref" in below:
+        below = below["anyOf"][0] if "anyOf" in below else schemas[_name(below["$ref"])]
+    return below
+
+
+def _name(reference: str) -> str:
+    return reference.removeprefix(_PREFIX)

@@ -1,0 +1,153 @@
+"""The three kinds of POST body: list items, form fields, an uploaded file.
+
+List bodies are read from the first `&` to `&&`; clients of real units wrap all sorts of text around
+that. Everything is checked before anything is staged.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.params import Param, Trailing
+from leverframe.commands.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.shape import Item
+from leverframe.profile import Profile, offered
+
+LIST_BODY_LIMIT = 1 << 20
+UPLOAD_LIMIT = 16 << 20
+
+
+def _ascii(body: bytes) -> str:
+    """The body as raw text; letters beyond ASCII are taken as if they had been encoded."""
+    return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in body)
+
+
+@dataclass(frozen=True)
+class ListBody:
+    """`&m<A><B>=<C>*<D>` items ended by `&&`; gives one dict of fields per item."""
+
+    item: Item
+    params: Mapping[str, Param]
+    most_bytes: int = LIST_BODY_LIMIT
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> list[dict[str, Any]]:
+        items = self._items(_ascii(body))
+        return [self._fields(item, profile) for item in items if item]
+
+    def _items(self, text: str) -> list[str]:
+        start = text.find("&")
+        end = text.find("&&", start + 1)
+        if start < 0 or end < 0:
+            if text.find("&&") == start >= 0:
+                return []
+            raise Malformed(
+                f"The body is not a list of &{self.item.text} items that ends with &&.",
+                allowed=f"&{self.item.text}...&&",
+            )
+        return text[start + 1 : end].split("&") if text[start : start + 2] != "&&" else []
+
+    def _fields(self, text: str, profile: Profile) -> dict[str, Any]:
+        name, _, value = text.partition("=")
+        texts = self.item.match_name(name)
+        if texts is None:
+            raise Malformed(
+                f"{text[:60]!r} is not an item of this list.",
+                command=text[:120],
+                allowed=self.item.text,
+            )
+        seen: dict[str, Any] = {}
+        optional = sum(isinstance(param, Trailing) for param in self.params.values())
+        try:
+            texts |= self.item.split_value(value, optional, frozenset())
+            for letter, param in self.params.items():
+                seen[letter] = self._field(letter, param, texts, profile, seen)
+        except Refusal as refusal:
+            raise refusal.of(text[:120]) from None
+        return seen
+
+    def _field(
+        self,
+        letter: str,
+        param: Param,
+        texts: Mapping[str, str],
+        profile: Profile,
+        seen: Mapping[str, Any],
+    ) -> Any:
+        if isinstance(param, Trailing):
+            if letter not in texts:
+                return param.default
+            if not offered(param.when, profile):
+                raise BadValue(f"This version does not have the field {letter}.", field=letter)
+        try:
+            return param.parse(texts[letter], profile, seen)
+        except Refusal as refusal:
+            raise refusal.of("", letter) from None
+
+    def write(self, items: list[Mapping[str, str]]) -> bytes:
+        return "".join(f"&{self.item.write(texts)}" for texts in items).encode() + b"&&"
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "kind": "list",
+            "item": self.item.text,
+            "fields": {letter: param.schema(profile) for letter, param in self.params.items()},
+        }
+
+
+@dataclass(frozen=True)
+class FormBody:
+    """`application/x-www-form-urlencoded` fields, each of a known name, in any order."""
+
+    fields: Mapping[str, Param]
+    most_bytes: int = LIST_BODY_LIMIT
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> dict[str, Any]:
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind not in ("", "application/x-www-form-urlencoded"):
+            raise UnsupportedBody(
+                f"The body is {kind}.", allowed="application/x-www-form-urlencoded"
+            )
+        values: dict[str, Any] = {}
+        for pair in _ascii(body).split("&"):
+            name, _, raw = pair.partition("=")
+            param = self.fields.get(name)
+            if param is None:
+                raise BadValue(
+                    f"{name[:40]!r} is not a field of this form.",
+                    field=name[:40],
+                    allowed=", ".join(self.fields),
+                )
+            if name in values:
+                raise BadValue(f"The field {name} comes twice.", field=name)
+            try:
+                values[name] = param.parse(raw, profile, values)
+            except Refusal as refusal:
+                raise refusal.of("", name) from None
+        return values
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "kind": "form",
+            "fields": {name: param.schema(profile) for name, param in self.fields.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file, taken as it is."""
+
+    what: str
+    most_bytes: int = UPLOAD_LIMIT
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> bytes:
+        if not body:
+            raise Malformed(f"The body is empty; send {self.what}.", allowed=self.what)
+        return body
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {"kind": "upload", "content": self.what, "maximum bytes": self.most_bytes}
+
+
+class UnsupportedBody(Refusal):
+    status = 415
+    title = "The body is of the wrong kind"

@@ -1,0 +1,117 @@
+"""What a controller answers besides commands, and every status it answers with.
+
+Plain words and data, from which the OpenAPI document and the reference are made. The servers know
+what the paths do; tests compare both lists.
+"""
+
+from typing import NamedTuple
+
+from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
+from leverframe.engine.labels import (
+    DIFFERENTIALS,
+    DIGITAL_INPUTS,
+    ENERGIES,
+    POWERS,
+    READINGS,
+)
+
+JSON = "application/json"
+XML = "text/xml"
+BINARY = "application/octet-stream"
+PROBLEM = "application/problem+json"
+
+SIM_PATH = "/sim.cgi"
+_DERIVED = {"DEWPOINT", *DIFFERENTIALS, *POWERS, *ENERGIES}
+#: What a simulated board can be made to feel.
+SENSED = (*(label for label in READINGS if label not in _DERIVED), *DIGITAL_INPUTS)
+
+#: Status -> when it is the answer. After any of them nothing has changed.
+REFUSALS: dict[int, str] = {
+    400: "The command or its body is malformed, a value is out of range, a list has the wrong "
+    "length, or a text is too long. Texts are never cut.",
+    401: "Nobody is signed in, or the user name or password is wrong.",
+    403: "The account may not do this, or the request comes from a foreign page.",
+    404: "There is no such path or command, or this version does not have it yet; `detail` names "
+    "the versions that do.",
+    405: "The path or command takes another method, named in `Allow`.",
+    409: "The command contradicts the present state, such as enabling an entry that does not "
+    "exist.",
+    410: "This version no longer has the command.",
+    411: "A body was announced without its length.",
+    413: "The body is too large: 1 MiB for lists and forms, 16 MiB for uploads.",
+    414: "The path or the query is too long; a query may have 8 KiB.",
+    415: "The body is of a kind that the command does not take.",
+    423: "The outputs are locked (`outblock`) and the command would switch one.",
+    429: "Too many sign-ins failed; try again later.",
+    431: "The headers are too large.",
+    503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
+    "try again.",
+    507: "The change could not be written to the store.",
+}
+
+
+class Endpoint(NamedTuple):
+    path: str
+    content_type: str
+    #: Who may read it.
+    role: str
+    doc: str
+    #: Name of its schema in the OpenAPI document.
+    schema: str
+
+
+API = (
+    Endpoint(
+        "/api/settings",
+        JSON,
+        ADMIN,
+        "Every stored setting as one tree, in real units and words. A secret that is set reads "
+        "`***`, one that is not set reads null.",
+        "Settings",
+    ),
+    Endpoint(
+        "/api/state",
+        JSON,
+        CONTROL,
+        "Every live value by label, absent readings as null, and why things are as they are: for "
+        "each rule whether it is met and what it waits for.",
+        "State",
+    ),
+    Endpoint(
+        "/api/commands",
+        JSON,
+        ADMIN,
+        "The command table of this version: everything a form needs.",
+        "Commands",
+    ),
+    Endpoint("/api/openapi.json", JSON, ADMIN, "This document.", "AnyObject"),
+    Endpoint("/api/log", JSON, ADMIN, "What happened and who caused it, oldest first.", "Log"),
+    Endpoint("/health", JSON, ANYBODY, "Whether the controller runs, for supervisors.", "Health"),
+)
+
+_JSON_FILES = {
+    "/json/all.json": "Identity, states and readings in one file.",
+    "/json/dsi2c.json": "1-Wire and I2C settings; `dsid` is the 1-Wire ID read last.",
+    "/json/events_per.json": "States of the event variables.",
+    "/json/inputs.json": "Settings of the inputs.",
+    "/json/network.json": "Network name and address.",
+    "/json/outputs.json": "Settings of the outputs.",
+    "/json/pwmpid.json": "PWM duties and frequencies, the PID regulator.",
+    "/json/status.json": "Names, flags, the restart flag, and all states and readings.",
+    "/json/status_per.json": "States and readings.",
+}
+_XML_FILES = {
+    "/st0.xml": "Output states in the oldest form.",
+    "/xml/co.xml": "The clock.",
+    "/xml/eve.xml": "Which event entries are met.",
+    "/xml/eve2.xml": "The event entries.",
+    "/xml/ix.xml": "States and readings.",
+    "/xml/sched.xml": "The schedule.",
+    "/xml/st.xml": "Whether sign-in is required and firmware updates are allowed; no passwords.",
+    "/xml/stat.xml": "Versions, name and address, PWM duties and frequencies.",
+}
+#: Path -> content type and what the file holds. Some versions do not have all of them.
+STATUS_FILES: dict[str, tuple[str, str]] = {
+    **{path: (JSON, doc) for path, doc in _JSON_FILES.items()},
+    **{path: (XML, doc) for path, doc in _XML_FILES.items()},
+}

@@ -1,0 +1,89 @@
+"""Why a command is not carried out: one class per decision a caller makes.
+
+Every refusal is a sentence for a person: what was wrong, what is allowed, what to do. After a
+refusal nothing has changed.
+"""
+
+
+class Refusal(Exception):
+    status = 400
+    title = "The request is not well formed"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        command: str | None = None,
+        field: str | None = None,
+        value: str | None = None,
+        allowed: str | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.command = command
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+    def of(self, command: str, field: str | None = None) -> "Refusal":
+        """The same refusal, told which command (and field) it is about."""
+        self.command = self.command or command
+        self.field = self.field or field
+        return self
+
+    def as_problem(self) -> dict[str, str | int]:
+        """The members of an RFC 9457 problem document."""
+        problem: dict[str, str | int] = {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        for name in ("command", "field", "value", "allowed"):
+            member = getattr(self, name)
+            if member is not None:
+                problem[name] = member
+        return problem
+
+
+class BadValue(Refusal):
+    title = "A value is not allowed"
+
+
+class Malformed(Refusal):
+    pass
+
+
+class UnknownCommand(Refusal):
+    status = 404
+    title = "There is no such command"
+
+
+class NotOffered(Refusal):
+    status = 404
+    title = "This version does not have the command yet"
+
+
+class Withdrawn(Refusal):
+    status = 410
+    title = "This version no longer has the command"
+
+
+class WrongMethod(Refusal):
+    status = 405
+    title = "The command takes another method"
+
+
+class Conflict(Refusal):
+    status = 409
+    title = "The command contradicts the present state"
+
+
+class Locked(Refusal):
+    status = 423
+    title = "The outputs are locked"
+
+
+class NotAllowed(Refusal):
+    status = 403
+    title = "This account may not do that"

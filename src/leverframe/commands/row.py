@@ -1,0 +1,135 @@
+"""One row of the command table: a printed form and everything there is to know about it.
+
+A row either names the settings its fields go to (`sets`) or points to a function that runs on the
+stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
+a new kind of row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from leverframe.commands.params import ListOf, Param, Record, Trailing
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.shape import Form, Item
+from leverframe.commands.stage import Stage
+from leverframe.profile import ALWAYS, Profile, Spans, offered
+
+ADMIN = "admin"
+#: Outputs, PWM outputs and event variables: also for the user account and control users.
+CONTROL = "control"
+#: Signing in: for everybody.
+ANYBODY = "anybody"
+
+Values = Mapping[str, Any]
+Run = Callable[..., None]
+
+
+class Body(Protocol):
+    """How a POST command reads its body: `values` for the row's `run`, or a refusal."""
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
+
+    def describe(self, profile: Profile) -> dict[str, Any]: ...
+
+    @property
+    def most_bytes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    form: Form
+    params: Mapping[str, Param]
+    #: Setting path per field letter, or one path for the last field; `{A}` is filled in.
+    sets: Mapping[str, tuple[str, ...]]
+    run: Run | None
+    when: Spans
+    role: str
+    body: Body | None
+    doc: str
+    _lists: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        lists = frozenset(
+            letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
+        )
+        object.__setattr__(self, "_lists", lists)
+
+    @property
+    def line(self) -> str:
+        return self.form.line
+
+    def offered(self, profile: Profile) -> bool:
+        return offered(self.when, profile)
+
+    def parse_item(self, item: Item, text: str, profile: Profile, seen: dict[str, Any]) -> bool:
+        """Add the fields of one query item to `seen`; False if it is not this item's name."""
+        name, _, value = text.partition("=")
+        texts = item.match_name(name)
+        if texts is None:
+            return False
+        command = text if len(text) <= 120 else text[:117] + "..."
+        try:
+            holes = item.value.holes if item.value else ()
+            texts |= item.split_value(value, self._may_be_missing(holes, profile), self._lists)
+            for letter in item.holes():
+                seen[letter] = self._parse_field(letter, texts, profile, seen)
+        except Refusal as refusal:
+            raise refusal.of(command) from None
+        return True
+
+    def _may_be_missing(self, holes: tuple[str, ...], profile: Profile) -> int:
+        return sum(isinstance(self.params[letter], Trailing) for letter in holes)
+
+    def _parse_field(
+        self, letter: str, texts: Mapping[str, str], profile: Profile, seen: Values
+    ) -> Any:
+        param = self.params[letter]
+        if isinstance(param, Trailing):
+            if letter not in texts:
+                return param.default
+            if not offered(param.when, profile):
+                raise Refusal(
+                    f"This version does not have the field {letter}.",
+                    field=letter,
+                    value=texts[letter],
+                    allowed=self.line,
+                )
+        try:
+            return param.parse(texts[letter], profile, seen)
+        except Refusal as refusal:
+            raise refusal.of("", letter) from None
+
+    def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
+        """Carry the command out on the stage."""
+        for letter, paths in self.sets.items():
+            for path in paths:
+                stage.set(path.format_map(values), values[letter])
+        if self.run is not None:
+            if self.body is not None:
+                self.run(stage, body)
+            else:
+                self.run(stage, **values)
+
+
+def row(
+    line: str,
+    *,
+    sets: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]] | None = None,
+    run: Run | None = None,
+    when: Spans = ALWAYS,
+    role: str = ADMIN,
+    body: Body | None = None,
+    doc: str,
+    **params: Param,
+) -> Row:
+    """A row as it is written in the table; `sets` alone means the last field."""
+    form = Form(line)
+    if sets is None:
+        sets = {}
+    elif not isinstance(sets, Mapping):
+        sets = {form.holes()[-1]: sets}
+    paths = {
+        letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
+    }
+    return Row(form, params, paths, run, when, role, body, doc)

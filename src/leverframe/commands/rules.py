@@ -1,0 +1,137 @@
+"""Rows: event entries, which the program calls rules."""
+
+from typing import Any
+
+from leverframe.commands import codes
+from leverframe.commands.codes import HW35_SW
+from leverframe.commands.params import (
+    INT32,
+    Depends,
+    EqualsComparison,
+    Flag,
+    Int,
+    Scaled,
+    Trailing,
+    Word,
+)
+from leverframe.commands.refusals import Conflict
+from leverframe.commands.row import row
+from leverframe.commands.stage import Stage
+from leverframe.engine.labels import DIGITAL, READINGS
+from leverframe.engine.rules import rules_without
+from leverframe.engine.settings import MOST_RULES, Rule
+
+ENTRY = Int(0, MOST_RULES - 1)
+SECONDS = Int(0, INT32)
+SOURCE = Word(codes.RULE_SOURCES)
+HYSTERESIS = Scaled(100, 0, INT32)
+#: What an action sets where the version has no field for it.
+DEFAULT_VALUE = 1
+
+
+def _comparison(source: str) -> Depends:
+    return Depends(source, ((DIGITAL, EqualsComparison()), (READINGS, Word(codes.COMPARISONS))))
+
+
+def _reference(source: str) -> Depends:
+    return Depends(source, ((DIGITAL, Scaled(1, 0, 1)), (READINGS, Scaled(100))))
+
+
+def set_rule(stage: Stage, A: int, **fields: Any) -> None:
+    """Set entry A, or add one behind the last if there is no entry A."""
+    rules = stage.settings.rules
+    old = rules[A] if A in range(len(rules)) else Rule()
+    action, _, value = fields["G"].partition("=")
+    rule = Rule(
+        source=fields["B"],
+        compare=fields["C"],
+        reference=fields["D"],
+        hysteresis=fields["E"],
+        operator=fields["F"],
+        action=action,
+        source2=fields["H"],
+        compare2=fields["I"],
+        reference2=fields["J"],
+        hysteresis2=fields["K"],
+        off_delay=fields["L"],
+        value=int(value) if value else fields["M"],
+        on_delay=fields["N"],
+        depends=fields["O"],
+        mode=fields["P"],
+        enabled=old.enabled,
+        permanent=old.permanent,
+    )
+    stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
+
+
+def set_permanent(stage: Stage, A: int, B: bool) -> None:
+    _must_exist(stage, A)
+    stage.set(f"rules.{A}.permanent", B)
+
+
+def set_enabled(stage: Stage, A: int, B: bool) -> None:
+    _must_exist(stage, A)
+    stage.set(f"rules.{A}.enabled", B)
+
+
+def delete(stage: Stage, A: int) -> None:
+    _must_exist(stage, A)
+    stage.set("rules", rules_without(stage.settings.rules, A))
+
+
+def _must_exist(stage: Stage, index: int) -> None:
+    count = len(stage.settings.rules)
+    if index >= count:
+        there = f"entries 0 to {count - 1} exist" if count else "no entry exists yet"
+        raise Conflict(
+            f"There is no event entry {index}; {there}. Add one with /inpa.cgi?event=....",
+            field="A",
+            value=str(index),
+        )
+
+
+ROWS = (
+    row(
+        "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>",
+        A=ENTRY,
+        B=SOURCE,
+        C=_comparison("B"),
+        D=_reference("B"),
+        E=HYSTERESIS,
+        F=Word(codes.RULE_OPERATORS),
+        G=Word(codes.RULE_ACTIONS),
+        H=SOURCE,
+        I=_comparison("H"),
+        J=_reference("H"),
+        K=HYSTERESIS,
+        L=SECONDS,
+        M=Trailing(Int(0, 2), DEFAULT_VALUE, HW35_SW["1.45"]),
+        N=Trailing(SECONDS, 0, HW35_SW["1.57"]),
+        O=Trailing(Int(0, 40), 0, HW35_SW["1.57"]),
+        P=Trailing(Int(0, 2), 0, HW35_SW["1.57"]),
+        run=set_rule,
+        doc="Add or set an event entry: condition 1 (source, comparison, reference, hysteresis), "
+        "operator, action, condition 2, off delay, value, on delay, dependence, action mode. "
+        "A new entry is disabled.",
+    ),
+    row(
+        "GET /inpa.cgi?eventper=<A>*<B>",
+        A=ENTRY,
+        B=Flag(),
+        run=set_permanent,
+        doc="Make an entry permanent: its action is held as long as its condition is met.",
+    ),
+    row(
+        "GET /inpa.cgi?eventon=<A>*<B>",
+        A=ENTRY,
+        B=Flag(),
+        run=set_enabled,
+        doc="Enable or disable an entry.",
+    ),
+    row(
+        "GET /inpa.cgi?eventdel=<A>",
+        A=ENTRY,
+        run=delete,
+        doc="Delete an entry; later entries move down by one.",
+    ),
+)

@@ -1,0 +1,191 @@
+"""The whole command table, in the order of the interface document, and finding rows in it.
+
+The table is an ordered list: of the rows that a version offers, the first that accepts a command
+takes it. If none accepts, the refusal of the first one that it could have been is reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands import (
+    access,
+    display,
+    energy,
+    inputs,
+    mail,
+    modbus,
+    notifications,
+    outputs,
+    pwm,
+    rules,
+    schedule,
+    sensors,
+    serial_port,
+    system,
+    user_interface,
+    watchdog,
+)
+from leverframe.commands.refusals import (
+    Malformed,
+    NotOffered,
+    Refusal,
+    UnknownCommand,
+    Withdrawn,
+    WrongMethod,
+)
+from leverframe.commands.row import Row
+from leverframe.commands.shape import name_key
+from leverframe.profile import Profile, spans_in_words, withdrawn
+
+#: Every form that the interface document prints, under the document's headings.
+DOCUMENT_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    ("Modbus", modbus.ROWS),
+    ("PWM outputs", pwm.ROWS),
+    ("PID regulator", pwm.PID_ROWS),
+    ("Outputs", outputs.ROWS),
+    ("Serial port", serial_port.ROWS),
+    ("User interface", user_interface.ROWS),
+    ("Analog inputs", inputs.ANALOG_ROWS),
+    ("Digital inputs", inputs.DIGITAL_ROWS),
+    ("Differential readings", inputs.DIFFERENTIAL_ROWS),
+    ("I2C and 1-Wire sensors", sensors.SENSOR_ROWS),
+    ("Weather", sensors.WEATHER_ROWS),
+    ("Display", display.ROWS),
+    ("E-mail", mail.ROWS),
+    ("Event entries", rules.ROWS),
+    ("Power and energy", energy.ROWS),
+    ("Firmware, backup, reset", system.FIRMWARE_ROWS),
+    ("Restart, status pages, variables", system.OTHER_ROWS),
+)
+#: Commands of real units that it only mentions, and ours for what it leaves out.
+FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    ("Further sensor commands", sensors.EXTRA_ROWS),
+    ("Schedule", schedule.ROWS),
+    ("Watchdog", watchdog.ROWS),
+    ("Accounts", access.ROWS),
+    ("Notifications", notifications.ROWS),
+    (
+        "Other ways of writing",
+        outputs.ALIASES + pwm.ALIASES + serial_port.ALIASES + system.ALIASES,
+    ),
+)
+SECTIONS = DOCUMENT_SECTIONS + FURTHER_SECTIONS
+DOCUMENT_ROWS = tuple(row for _, rows in DOCUMENT_SECTIONS for row in rows)
+FURTHER_ROWS = tuple(row for _, rows in FURTHER_SECTIONS for row in rows)
+TABLE = DOCUMENT_ROWS + FURTHER_ROWS
+
+#: Paths that take commands.
+COMMAND_PATHS = frozenset(row.form.path for row in TABLE if row.form.items)
+
+
+def _index() -> dict[tuple[str, str], tuple[Row, ...]]:
+    index: dict[tuple[str, str], tuple[Row, ...]] = {}
+    for row in TABLE:
+        if row.form.items:
+            key = (row.form.path, row.form.items[0].key)
+            index[key] = (*index.get(key, ()), row)
+    return index
+
+
+_ROWS_BY_NAME = _index()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A row with the values of its fields, ready to be performed."""
+
+    row: Row
+    values: dict[str, Any]
+
+
+def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
+    """One call per command of a query, or the refusal of the item that is none."""
+    position = 0
+    while position < len(items):
+        if not items[position]:
+            position += 1
+            continue
+        found, taken = _find_one(method, path, items, position, profile)
+        yield found
+        position += taken
+
+
+def _find_one(
+    method: str, path: str, items: list[str], position: int, profile: Profile
+) -> tuple[Call | Refusal, int]:
+    """The command that begins at a position, or its refusal, and how many items it takes."""
+    text = items[position]
+    refusal: Refusal | None = None
+    elsewhen: Row | None = None
+    for row in _candidates(path, text):
+        if row.form.items[0].match_name(text.partition("=")[0]) is None:
+            continue
+        if not row.offered(profile):
+            elsewhen = elsewhen or row
+            continue
+        try:
+            values = _values(row, items, position, profile)
+        except Refusal as not_this_one:
+            if len(row.form.items) > 1:
+                # All its names are there: the items are this command and no shorter one.
+                return not_this_one, len(row.form.items)
+            refusal = _more_telling(refusal, not_this_one)
+            continue
+        if values is None:
+            continue
+        if row.form.method == "POST" and method != "POST":
+            return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
+        return Call(row, values), len(row.form.items)
+    if elsewhen is not None and (refusal is None or elsewhen.form.items[0].is_shape_of(text)):
+        return _not_in_this_version(elsewhen, text, profile), 1
+    return refusal or _unknown(path, text), 1
+
+
+def _more_telling(first: Refusal | None, second: Refusal) -> Refusal:
+    """A value that is wrong says more than a form that does not fit."""
+    if first is None or (isinstance(first, Malformed) and not isinstance(second, Malformed)):
+        return second
+    return first
+
+
+def _candidates(path: str, text: str) -> tuple[Row, ...]:
+    return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
+
+
+def _values(row: Row, items: list[str], position: int, profile: Profile) -> dict[str, Any] | None:
+    """The fields of the row's items, or None if a later item is another command."""
+    if position + len(row.form.items) > len(items):
+        return None
+    for item, text in zip(row.form.items, items[position:], strict=False):
+        if item.match_name(text.partition("=")[0]) is None:
+            return None
+    values: dict[str, Any] = {}
+    for item, text in zip(row.form.items, items[position:], strict=False):
+        row.parse_item(item, text, profile, values)
+    return values
+
+
+def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:
+    words = spans_in_words(row.when)
+    if withdrawn(row.when, profile):
+        return Withdrawn(
+            f"{profile} no longer has {row.line}; it exists in {words}.", command=text[:120]
+        )
+    return NotOffered(
+        f"{profile} does not have {row.line}; it exists in {words}.", command=text[:120]
+    )
+
+
+def _unknown(path: str, text: str) -> Refusal:
+    name = text.partition("=")[0]
+    others = sorted(
+        {
+            row.form.path
+            for (_, key), rows in _ROWS_BY_NAME.items()
+            for row in rows
+            if key == name_key(name) and row.form.items[0].match_name(name) is not None
+        }
+    )
+    hint = f" It exists under {', '.join(others)}." if others else ""
+    return UnknownCommand(f"{path} has no command {name[:40]!r}.{hint}", command=text[:120])

@@ -1,0 +1,270 @@
+"""One controller: engine, board, store and clock joined; no servers yet.
+
+Requests come in as calls of the command table. They are staged on the newest accepted settings
+(`pending`), written to the store, and only then given to the engine, in the order in which they
+were accepted; so what the engine lives by is always on disk. A request that changes no setting goes
+straight to the engine. Effects are carried out here, in order, at once.
+
+On a real clock the event loop wakes the controller at the engine's next deadline; on a virtual one
+`advance` moves from deadline to deadline.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+
+from leverframe.clock import Clock, VirtualClock
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.stage import NO_HASHES, Stage
+from leverframe.commands.table import Call
+from leverframe.engine import effects as do
+from leverframe.engine.effects import Effect
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import GONE, difference, settings_from_leaves
+from leverframe.hardware.board import Board, Readings
+from leverframe.profile import Profile
+from leverframe.storage.store import DELETED, Changes, Store
+
+log = logging.getLogger(__name__)
+
+BOOTLOADER_S = 60.0
+#: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
+DEADLINES_AT_A_TIME = 2000
+
+#: A command with what its body says, if it has one.
+Command = tuple[Call, Any]
+
+
+class NeedsHashing(Exception):
+    """The request sets passwords: hash these and perform it again with the hashes."""
+
+    def __init__(self, passwords: Iterable[str]) -> None:
+        super().__init__("passwords must be hashed first")
+        self.passwords = tuple(passwords)
+
+
+class Controller:
+    def __init__(
+        self, profile: Profile, store: Store, board: Board, clock: Clock, timezone: tzinfo
+    ) -> None:
+        self.profile = profile
+        self.store = store
+        self.board = board
+        self.clock = clock
+        self._timezone = timezone
+        stored = store.load()
+        settings, unfit = settings_from_leaves(profile, stored.settings)
+        if unfit:
+            log.warning("settings that %s does not have are left out: %s", profile, unfit)
+        self._kept: dict[str, Any] = stored.kept
+        #: What has been accepted, and will be the engine's settings once it is on disk.
+        self.pending = settings
+        self.engine = Engine(profile, settings, timezone, self._kept)
+        self._wake: asyncio.TimerHandle | None = None
+        self._wake_at: float | None = None
+        #: The monotonic second at which the bootloader gives up, while it waits.
+        self.bootloader_until: float | None = None
+        #: Effects that leave the controller; whoever sends notifications or pings sets these.
+        self.on_notify: Callable[[do.Notify], None] = _drop
+        self.on_modem: Callable[[do.SendModem], None] = _drop
+        self.on_ping: Callable[[do.PingHost], None] = _drop
+        self.on_screen: Callable[[do.ShowScreen], None] = _drop
+        self._carry_out: dict[type, Callable[[Any], None]] = {
+            do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
+            do.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
+            do.SetPwmFrequency: lambda effect: board.set_pwm_frequency(effect.group, effect.hz),
+            do.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
+            do.Notify: lambda effect: self.on_notify(effect),
+            do.SendModem: lambda effect: self.on_modem(effect),
+            do.PingHost: lambda effect: self.on_ping(effect),
+            do.ShowScreen: lambda effect: self.on_screen(effect),
+            do.SetClock: self._set_clock,
+            do.RestartController: lambda effect: self.restart(),
+            do.EnterBootloader: self._enter_bootloader,
+        }
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Power on."""
+        sensed = self.board.connect(self.sense)
+        self._live(self.engine.start(self.clock.read(), sensed))
+
+    async def stop(self) -> None:
+        """A clean end: what must be remembered is on disk before this returns."""
+        if self._wake is not None:
+            self._wake.cancel()
+        self._live(self.engine.stop(self.clock.read()), wake=False)
+        await self.store.close()
+
+    def restart(self) -> None:
+        """Power off and on within the process: a new engine from what was remembered."""
+        self._live(self.engine.stop(self.clock.read()), wake=False)
+        journal = self.engine.machine.journal
+        self.bootloader_until = None
+        self.engine = Engine(self.profile, self.engine.settings, self._timezone, self._kept)
+        self.engine.machine.journal = journal
+        self.start()
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def perform(
+        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str] = NO_HASHES
+    ) -> asyncio.Future[None] | None:
+        """All commands or, by a refusal, none. What is returned is done when it is on disk."""
+        stage = self._stage(hashes)
+        for call, body in commands:
+            call.row.perform(stage, call.values, body)
+        return self._accept(stage, cause)
+
+    def perform_leniently(
+        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str] = NO_HASHES
+    ) -> tuple[asyncio.Future[None] | None, list[Refusal]]:
+        """As real units do: what is refused is skipped, the rest is carried out."""
+        stage = self._stage(hashes)
+        skipped = []
+        for call, body in commands:
+            settings, actions = stage.settings, len(stage.actions)
+            try:
+                call.row.perform(stage, call.values, body)
+            except Refusal as refusal:
+                skipped.append(refusal)
+                stage.settings = settings
+                del stage.actions[actions:]
+        return self._accept(stage, cause), skipped
+
+    def _stage(self, hashes: Mapping[str, str]) -> Stage:
+        return Stage(self.profile, self.pending, self.engine.inputs.i2c_found, hashes)
+
+    def _accept(self, stage: Stage, cause: Cause) -> asyncio.Future[None] | None:
+        if stage.unhashed:
+            raise NeedsHashing(stage.unhashed)
+        if stage.settings is not self.pending or stage.blobs:
+            return self._commit(stage, cause)
+        effects = self.engine.apply(self.engine.settings, stage.actions, self.clock.read(), cause)
+        return self._live(effects)
+
+    def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
+        """Queue the changes now, in order; the engine follows when they are on disk."""
+        changes = Changes(settings=_stored(self.pending, stage.settings), blobs=stage.blobs)
+        self.pending = stage.settings
+        following = asyncio.ensure_future(self._follow(self.store.commit(changes), stage, cause))
+        # Whoever asked may have left by then; the failure is not lost.
+        following.add_done_callback(_log_failure)
+        return following
+
+    async def _follow(self, durable: asyncio.Future[None], stage: Stage, cause: Cause) -> None:
+        try:
+            await durable
+        except Exception:
+            # Everything that was staged on top of this fails with it.
+            self.pending = self.engine.settings
+            raise
+        at = self.clock.read()
+        kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
+        if kept is not None:
+            await kept
+
+    # --- the world --------------------------------------------------------------------------------
+
+    def sense(self, readings: Readings) -> None:
+        """The board has something new."""
+        if self.bootloader_until is None:
+            self._live(self.engine.sense(readings, self.clock.read()))
+
+    def connected(self, mqtt: bool) -> None:
+        self._live(self.engine.connected(mqtt, self.clock.read()))
+
+    def ping_answered(self, entry: int, milliseconds: float | None) -> None:
+        self._live(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
+
+    def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
+        """Carry effects out; what is returned is done when remembered state is on disk."""
+        kept: dict[str, Any] = {}
+        for effect in effects:
+            if type(effect) is do.Keep:
+                kept[effect.name] = DELETED if effect.value is None else effect.value
+                self._kept[effect.name] = effect.value
+            else:
+                self._carry_out[type(effect)](effect)
+        if wake:
+            self._plan_to_wake()
+        if not kept:
+            return None
+        future = self.store.commit(Changes(kept=kept))
+        future.add_done_callback(_log_failure)
+        return future
+
+    def _set_clock(self, effect: do.SetClock) -> None:
+        self.clock.set_wall(effect.wall)
+        self._live(self.engine.clock_changed(self.clock.read()))
+
+    def _enter_bootloader(self, effect: do.EnterBootloader) -> None:
+        self.bootloader_until = self.clock.read().now + BOOTLOADER_S
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        if self.bootloader_until is not None:
+            return self.bootloader_until
+        return self.engine.next_deadline()
+
+    def tick(self, at: Moment) -> None:
+        if self.bootloader_until is None:
+            self._live(self.engine.tick(at))
+        elif at.now >= self.bootloader_until:
+            self.restart()
+
+    def _plan_to_wake(self) -> None:
+        """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
+        deadline = self.next_deadline()
+        if deadline == self._wake_at or isinstance(self.clock, VirtualClock):
+            return
+        if self._wake is not None:
+            self._wake.cancel()
+            self._wake = None
+        self._wake_at = deadline
+        if deadline is not None:
+            delay = max(0.0, deadline - self.clock.read().now)
+            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
+
+    def _woken(self) -> None:
+        self._wake = self._wake_at = None
+        self.tick(self.clock.read())
+        self._plan_to_wake()
+
+    async def advance(self, seconds: float | None) -> None:
+        """Move virtual time; everything due in between happens in order. None: to the next."""
+        clock = self.clock
+        assert isinstance(clock, VirtualClock)
+        now = clock.read().now
+        target = self.next_deadline() if seconds is None else now + seconds
+        if target is None:
+            return
+        served = 0
+        while (deadline := self.next_deadline()) is not None and deadline <= target:
+            clock.move_to(deadline)
+            self.tick(clock.read())
+            served += 1
+            if served % DEADLINES_AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        clock.move_to(target)
+
+
+def _stored(old: Settings, new: Settings) -> dict[str, Any]:
+    """The leaves to write."""
+    return {path: DELETED if value is GONE else value for path, _, value in difference(old, new)}
+
+
+def _drop(effect: Effect) -> None:
+    """Nobody takes this kind of effect yet."""
+
+
+def _log_failure(future: asyncio.Future[None]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.error("a change is not on disk: %s", error)

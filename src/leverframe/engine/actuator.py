@@ -1,0 +1,171 @@
+"""Carries out what rules, the schedule and the watchdog decide, by the printed name of the action.
+
+`MESSAGES` and `DEEDS` together are the whole list. Activation and deactivation mean:
+
+- `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
+  the `opposite` of the activation's value, so both are done alike here.
+- `AutoSwitch OUT0`, `ENABLE PID`: on; off.
+- `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
+- `RESET ENERGY1`, the display's actions and `RESTART`: done; nothing.
+- `COUNT ENERGY1`: counting switched by the value; nothing.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from leverframe.engine.actions import ON, REVERSE, after_switching
+from leverframe.engine.display import Display
+from leverframe.engine.effects import Notify, RestartController
+from leverframe.engine.energy import Energy
+from leverframe.engine.event_variables import EventVariables
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import ENERGIES, EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.engine.machine import Machine, Value
+from leverframe.engine.outputs import Outputs
+from leverframe.engine.pid import PidRegulator
+from leverframe.engine.pwm import PwmOutputs
+
+#: Actions that send a message: the channel and its slot (0 where the channel has none).
+MESSAGES = {
+    **{f"HTTP{slot}": ("http", slot) for slot in range(1, 5)},
+    **{f"eMail {slot}": ("email", slot) for slot in range(1, 5)},
+    # HW 3.0 has a single mail text.
+    "eMail": ("email", 1),
+    **{f"SMS{slot}": ("sms", slot) for slot in range(1, 5)},
+    "SNMP trap": ("snmp", 0),
+    "MQTT": ("mqtt", 0),
+}
+
+
+class _Order(NamedTuple):
+    """One activation or deactivation of an action."""
+
+    #: Which of its kind.
+    which: int
+    value: int
+    active: bool
+    cause: Cause
+
+
+class Actuator:
+    __slots__ = ("_display", "_energy", "_machine", "_outputs", "_pid", "_pwm", "_variables")
+
+    def __init__(
+        self,
+        machine: Machine,
+        outputs: Outputs,
+        pwm: PwmOutputs,
+        variables: EventVariables,
+        pid: PidRegulator,
+        energy: Energy,
+        display: Display,
+    ) -> None:
+        self._machine = machine
+        self._outputs = outputs
+        self._pwm = pwm
+        self._variables = variables
+        self._pid = pid
+        self._energy = energy
+        self._display = display
+
+    @staticmethod
+    def opposite(value: int) -> int:
+        """The value that undoes a switching: the other state, or reversing once more."""
+        return value if value == REVERSE else ON - value
+
+    def current(self, label: str) -> int:
+        """The state of an output, PWM output or event variable."""
+        return int(self._machine.values[label] or 0)
+
+    def switch(self, label: str, value: int, cause: Cause) -> None:
+        """Set (0, 1) or reverse (2) an output, PWM output or event variable."""
+        self.perform(label, value, True, cause)
+
+    def perform(
+        self,
+        action: str,
+        value: int,
+        active: bool,
+        cause: Cause,
+        label: str | None = None,
+        measured: Value = None,
+    ) -> None:
+        """Carry out an action, or with `active` false what belongs to its end.
+
+        The value is for switching and for counting energy; other actions take no notice of it.
+        A message speaks of `label` and of what was `measured` there.
+        """
+        if action in MESSAGES:
+            channel, slot = MESSAGES[action]
+            self._machine.emit(Notify(channel, slot, active, str(cause), label, measured))
+        elif action in DEEDS:
+            carry_out, index = DEEDS[action]
+            carry_out(self, _Order(index, value, active, cause))
+        else:
+            # Settings come from files, too; a bad one must not stop the controller.
+            self._machine.log(cause, f"there is no action {action!r}: nothing was done")
+
+    def _switch_output(self, order: _Order) -> None:
+        self._outputs.switch(order.which, order.value, order.cause)
+
+    def _switch_pwm(self, order: _Order) -> None:
+        self._pwm.switch(order.which, order.value, order.cause)
+
+    def _switch_variable(self, order: _Order) -> None:
+        self._variables.switch(order.which, order.value, order.cause)
+
+    def _switch_periodic(self, order: _Order) -> None:
+        self._outputs.set_periodic(order.which, order.active, order.cause)
+
+    def _enable_pid(self, order: _Order) -> None:
+        self._pid.enable(order.active, order.cause)
+
+    def _has_meter(self, order: _Order) -> bool:
+        """Old software has fewer meters than there are actions."""
+        return order.which < len(self._machine.settings.power)
+
+    def _reset_energy(self, order: _Order) -> None:
+        if order.active and self._has_meter(order):
+            self._energy.set_energy(order.which, 0.0, order.cause)
+
+    def _count_energy(self, order: _Order) -> None:
+        if order.active and self._has_meter(order):
+            on = after_switching(order.value, self._energy.is_counting(order.which))
+            self._energy.count(order.which, on, order.cause)
+
+    def _next_screen(self, order: _Order) -> None:
+        if order.active:
+            self._display.next_screen(order.cause)
+
+    def _set_screen(self, order: _Order) -> None:
+        if order.active:
+            self._display.set_screen(order.which, order.cause)
+
+    def _restart(self, order: _Order) -> None:
+        if order.active:
+            self._machine.log(order.cause, "controller restarts")
+            self._machine.emit(RestartController())
+
+
+_Deed = tuple[Callable[[Actuator, _Order], None], int]
+
+
+def _numbered(
+    names: tuple[str, ...], carry_out: Callable[[Actuator, _Order], None]
+) -> dict[str, _Deed]:
+    return {name: (carry_out, index) for index, name in enumerate(names)}
+
+
+#: Actions that do something to the machine: how, and to which of its kind.
+DEEDS: dict[str, _Deed] = {
+    **_numbered(OUTPUTS, Actuator._switch_output),
+    **_numbered(PWMS, Actuator._switch_pwm),
+    **_numbered(EVENT_VARIABLES, Actuator._switch_variable),
+    **_numbered(tuple(f"AutoSwitch {label}" for label in OUTPUTS), Actuator._switch_periodic),
+    **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
+    **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
+    **_numbered(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),
+    "OLED ON/NEXT SCREEN": (Actuator._next_screen, 0),
+    "ENABLE PID": (Actuator._enable_pid, 0),
+    "RESTART": (Actuator._restart, 0),
+}

@@ -1,0 +1,97 @@
+"""The two comparisons of a rule, and how they combine.
+
+A `Condition` remembers its last result, because hysteresis makes the next result depend on it. An
+absent value leaves that result alone. When the two conditions of a rule are combined, a condition
+whose source is absent counts as unknown: what the other one decides alone is decided, and where it
+does not, the rule keeps its last result. So a broken sensor never makes a rule act, and does not
+keep a second, working sensor from doing so.
+
+Digital sources are compared for equality, whatever the comparison sign; hysteresis is not for them.
+"""
+
+from collections.abc import Callable
+
+from leverframe.engine.labels import DIGITAL
+from leverframe.engine.machine import Value
+
+#: Thresholds are sums of decimal numbers: without rounding, 20.1 - 0.2 is more than 19.9.
+_DIGITS = 6
+
+
+class Condition:
+    __slots__ = (
+        "_above",
+        "_at_least",
+        "_below",
+        "_digital",
+        "hysteresis",
+        "label",
+        "reference",
+        "result",
+    )
+
+    def __init__(self, label: str, compare: str, reference: float, hysteresis: float) -> None:
+        self.label = label
+        self.reference = reference
+        #: The last result; None until the source was seen for the first time.
+        self.result: bool | None = None
+        self._digital = label in DIGITAL
+        self._at_least = compare == ">="
+        self.hysteresis = 0.0 if self._digital else hysteresis
+        self._below = round(reference - hysteresis, _DIGITS)
+        self._above = round(reference + hysteresis, _DIGITS)
+
+    @property
+    def compare(self) -> str:
+        if self._digital:
+            return "="
+        return ">=" if self._at_least else "<"
+
+    @property
+    def threshold(self) -> float:
+        """What the next value is compared with: hysteresis moves it while the result is true."""
+        if self._digital or not self.result:
+            return self.reference
+        return self._below if self._at_least else self._above
+
+    def judge(self, value: Value) -> bool | None:
+        """The result for a new value; None if it is absent."""
+        if value is None:
+            return None
+        if self._digital:
+            self.result = value == self.reference
+        elif self._at_least:
+            self.result = value >= (self._below if self.result else self.reference)
+        else:
+            self.result = value < (self._above if self.result else self.reference)
+        return self.result
+
+
+def _and(first: bool | None, second: bool | None) -> bool | None:
+    if first is False or second is False:
+        return False
+    return True if first and second else None
+
+
+def _or(first: bool | None, second: bool | None) -> bool | None:
+    if first or second:
+        return True
+    return None if first is None or second is None else False
+
+
+def _not(result: bool | None) -> bool | None:
+    return None if result is None else not result
+
+
+def _xor(first: bool | None, second: bool | None) -> bool | None:
+    return None if first is None or second is None else first is not second
+
+
+#: How the operators between two conditions work; None is unknown. "-" has no second condition.
+COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
+    "AND": _and,
+    "OR": _or,
+    "NAND": lambda first, second: _not(_and(first, second)),
+    "NOR": lambda first, second: _not(_or(first, second)),
+    "XOR": _xor,
+}

@@ -1,0 +1,283 @@
+"""POWER1-POWER6 and the counters ENERGY1-ENERGY6.
+
+Power comes from an analog input for the current times a voltage, from the pulses of a meter at a
+digital input, or from a module's reading (m1-m4). How the setting's unit changes the shown number
+depends on where it comes from; the counter always counts kWh or cubic metres. A power that is
+absent or negative counts nothing. Counters never fall except by command.
+
+Counters are shown once a second while something flows and cost nothing otherwise. With
+`energy_remember` they are kept once a minute while they change, and survive a restart.
+"""
+
+from collections.abc import Set as AbstractSet
+from math import isfinite
+
+from leverframe.engine.effects import Keep
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ENERGIES, POWERS
+from leverframe.engine.machine import Machine
+from leverframe.engine.metering import Counter, PulseRate
+from leverframe.engine.readings import DECIMALS, computed
+from leverframe.engine.settings import Power, Settings
+from leverframe.engine.timers import Key
+
+#: Power unit / energy unit, in the order of their codes. An arrow converts a module's reading.
+KW, W, LITRES_PER_MIN, M3_PER_H, KW_TO_W, W_TO_KW = UNITS = (
+    "kW/kWh",
+    "W/kWh",
+    "l/min/m3",
+    "m3/h/m3",
+    "kW->W/kWh",
+    "W->kW/kWh",
+)
+FIXED_VOLTAGES = {"225V": 225.0, "230V": 230.0, "235V": 235.0}
+
+SHOW_EVERY_S = 1.0
+KEEP_EVERY_S = 60.0
+_SHOW: Key = ("energy", "show")
+_KEEP: Key = ("energy", "keep")
+_OVERDUE = "overdue"
+
+#: Unit -> what shows (1) and what is counted per hour (1), where it is not the number itself.
+_ANALOG_SHOWN = {W: 1000.0}
+_ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
+_MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
+_MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
+
+
+class _Meter:
+    """One power reading with its counter."""
+
+    __slots__ = (
+        "by_pulses",
+        "counted_factor",
+        "counter",
+        "counting",
+        "energy",
+        "kept",
+        "kilowatts",
+        "pulse_rate",
+        "setting",
+        "shown_factor",
+    )
+
+    def __init__(self) -> None:
+        self.counter = Counter()
+        self.counting = True
+        #: The counter's value as it was shown last.
+        self.energy = 0.0
+        #: The value in the store; a restart begins with it.
+        self.kept = 0.0
+        self.follow(Power())
+
+    def follow(self, setting: Power) -> None:
+        """Measure as the setting says; pulses seen so far are no measure any more."""
+        self.setting = setting
+        self.pulse_rate = PulseRate()
+        self.by_pulses = setting.current in DIGITAL_INPUTS
+        #: Is the number made of volts and amperes?
+        self.kilowatts = setting.current in ANALOG_INPUTS
+        shown = _ANALOG_SHOWN if self.kilowatts else _MODULE_SHOWN
+        counted = _ANALOG_COUNTED if self.kilowatts else _MODULE_COUNTED
+        self.shown_factor = 1.0 if self.by_pulses else shown.get(setting.unit, 1.0)
+        self.counted_factor = 0.0 if self.by_pulses else counted.get(setting.unit, 1.0)
+
+    def sources(self) -> tuple[str, ...]:
+        """The labels that the power follows."""
+        if self.by_pulses:
+            return ()
+        if self.kilowatts and self.setting.voltage not in FIXED_VOLTAGES:
+            return (self.setting.current, self.setting.voltage)
+        return (self.setting.current,)
+
+
+class Energy:
+    __slots__ = ("_followers", "_machine", "_meters", "_pulse_followers")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._meters = [_Meter() for _ in machine.settings.power]
+        #: Label -> the meters whose power follows it; whose pulses it delivers.
+        self._followers: dict[str, list[int]] = {}
+        self._pulse_followers: dict[str, list[int]] = {}
+
+    def start(self) -> None:
+        machine = self._machine
+        for index, meter in enumerate(self._meters):
+            if machine.settings.energy_remember:
+                kept = machine.kept.get(f"energy.{index}")
+                meter.kept = float(kept) if kept is not None and isfinite(kept) else 0.0
+                meter.counting = machine.kept.get(f"counting.{index}") is not False
+            meter.counter.set(meter.kept, machine.at.now)
+            meter.follow(machine.settings.power[index])
+        self._bind()
+        for index in range(len(self._meters)):
+            self._measure(index)
+
+    def adopt(self, old: Settings) -> None:
+        new = self._machine.settings
+        if new.power is not old.power:
+            self._adopt_meters(old.power, new.power)
+        if new.energy_remember and not old.energy_remember:
+            self._keep_everything()
+        elif old.energy_remember and not new.energy_remember:
+            self._machine.timers.cancel(_KEEP)
+
+    def derive(self, changed: AbstractSet[str]) -> None:
+        """Measure those again whose readings changed."""
+        labels = self._followers.keys() & changed
+        for index in sorted({index for label in labels for index in self._followers[label]}):
+            self._measure(index)
+
+    def pulse(self, label: str) -> None:
+        """A digital input fell from 1 to 0."""
+        now = self._machine.at.now
+        for index in self._pulse_followers.get(label, ()):
+            meter = self._meters[index]
+            meter.pulse_rate.mark(now)
+            if meter.counting and meter.setting.pulses > 0:
+                meter.counter.add_pulse(meter.setting.pulses, now)
+            self._measure(index)
+
+    def on_timer(self, key: Key) -> None:
+        if key == _SHOW:
+            self._show_growing()
+        elif key == _KEEP:
+            self._keep_changed()
+        else:
+            self._measure(int(key[2]))
+
+    def set_energy(self, index: int, value: float, cause: Cause) -> None:
+        if not isfinite(value):
+            raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: give a finite number.")
+        self._meters[index].counter.set(value, self._machine.at.now)
+        self._show(index)
+        self._machine.log(cause, f"{ENERGIES[index]} was set to {value:g}")
+        if self._machine.settings.energy_remember:
+            self._keep_changed()
+
+    def is_counting(self, index: int) -> bool:
+        return self._meters[index].counting
+
+    def count(self, index: int, on: bool, cause: Cause) -> None:
+        """Switch counting; the power is shown all the same."""
+        meter = self._meters[index]
+        if meter.counting == on:
+            return
+        meter.counting = on
+        self._measure(index)
+        self._machine.log(cause, f"{ENERGIES[index]} {'counts' if on else 'stopped counting'}")
+        if self._machine.settings.energy_remember:
+            self._machine.emit(Keep(f"counting.{index}", on))
+
+    def forget(self) -> None:
+        """All counters start anew."""
+        for index, meter in enumerate(self._meters):
+            meter.counter.set(0.0, self._machine.at.now)
+            meter.counting = True
+            meter.follow(meter.setting)
+            self._measure(index)
+        if self._machine.settings.energy_remember:
+            self._keep_everything()
+
+    def save(self) -> None:
+        """Keep what has not been kept yet, before a clean stop."""
+        for index in range(len(self._meters)):
+            self._show(index)
+        if self._machine.settings.energy_remember:
+            self._keep_changed()
+
+    def _adopt_meters(self, old: tuple[Power, ...], new: tuple[Power, ...]) -> None:
+        differing = [index for index, setting in enumerate(new) if setting is not old[index]]
+        for index in differing:
+            before, after = old[index], new[index]
+            meter = self._meters[index]
+            rate = meter.pulse_rate
+            meter.follow(after)
+            if before.current == after.current:
+                meter.pulse_rate = rate
+            self._machine.timers.cancel(("energy", _OVERDUE, index))
+        self._bind()
+        for index in differing:
+            self._measure(index)
+
+    def _bind(self) -> None:
+        self._followers = {}
+        self._pulse_followers = {}
+        for index, meter in enumerate(self._meters):
+            for label in meter.sources():
+                self._followers.setdefault(label, []).append(index)
+            if meter.by_pulses:
+                self._pulse_followers.setdefault(meter.setting.current, []).append(index)
+
+    def _measure(self, index: int) -> None:
+        """Show the present power and let the counter run with it."""
+        now = self._machine.at.now
+        meter = self._meters[index]
+        number = self._number(meter)
+        shown, rate = None, 0.0
+        if number is not None:
+            shown = computed(number * meter.shown_factor)
+            rate = number * meter.counted_factor if meter.counting else 0.0
+        self._machine.put(POWERS[index], shown)
+        ran = meter.counter.rate_per_h > 0.0
+        meter.counter.set_rate(rate, now)
+        self._show(index)
+        if ran != (rate > 0.0):
+            self._time_show()
+        if meter.by_pulses and number:
+            self._machine.timers.set(("energy", _OVERDUE, index), meter.pulse_rate.next_look(now))
+
+    def _number(self, meter: _Meter) -> float | None:
+        """The power before units: kW, units per hour of pulses, or a module's reading."""
+        setting = meter.setting
+        if meter.by_pulses:
+            if setting.pulses <= 0:
+                return None
+            return meter.pulse_rate.per_hour(setting.pulses, self._machine.at.now)
+        current = self._machine.values.get(setting.current)
+        if not meter.kilowatts or current is None:
+            return current
+        voltage = FIXED_VOLTAGES.get(setting.voltage) or self._machine.values.get(setting.voltage)
+        return None if voltage is None else current * voltage / 1000.0
+
+    def _time_show(self) -> None:
+        timers = self._machine.timers
+        if all(meter.counter.rate_per_h <= 0.0 for meter in self._meters):
+            timers.cancel(_SHOW)
+        elif timers.when(_SHOW) is None:
+            timers.set(_SHOW, self._machine.at.now + SHOW_EVERY_S)
+
+    def _show_growing(self) -> None:
+        for index, meter in enumerate(self._meters):
+            if meter.counter.rate_per_h > 0.0:
+                self._show(index)
+        self._machine.timers.set(_SHOW, self._machine.at.now + SHOW_EVERY_S)
+
+    def _show(self, index: int) -> None:
+        machine = self._machine
+        meter = self._meters[index]
+        meter.energy = round(meter.counter.value(machine.at.now), DECIMALS)
+        if (
+            machine.put(ENERGIES[index], meter.energy)
+            and machine.settings.energy_remember
+            and meter.energy != meter.kept
+            and machine.timers.when(_KEEP) is None
+        ):
+            machine.timers.set(_KEEP, machine.at.now + KEEP_EVERY_S)
+
+    def _keep_changed(self) -> None:
+        self._machine.timers.cancel(_KEEP)
+        for index, meter in enumerate(self._meters):
+            if meter.energy != meter.kept:
+                self._keep(index, meter)
+
+    def _keep_everything(self) -> None:
+        self._machine.timers.cancel(_KEEP)
+        for index, meter in enumerate(self._meters):
+            self._keep(index, meter)
+            self._machine.emit(Keep(f"counting.{index}", meter.counting))
+
+    def _keep(self, index: int, meter: _Meter) -> None:
+        meter.kept = meter.energy
+        self._machine.emit(Keep(f"energy.{index}", meter.energy))

@@ -1,0 +1,313 @@
+"""The engine: the controller's whole behaviour, as calls that take a moment and return effects.
+
+Nothing here waits. The app calls `apply` for a request, `sense` for what the board measured, and
+`tick` when `next_deadline` has come, and carries out the effects in the order it gets them. After
+a restart the app makes a new engine from the same settings and the values that were kept.
+
+What happens in one instant, in this order:
+
+1. readings: what the board measured, or what a request asks for;
+2. derived readings: bistable inputs and dew point, then power and energy, then differentials;
+3. rules, all against this one snapshot of the values;
+4. actions of those rules, in the order of the rules;
+5. steps 2-4 again while actions changed something, at most `MOST_STEPS` times. Rules that keep
+   setting each other off are logged as "rule loop"; what is left waits for the next call that
+   changes something;
+6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
+
+Deadlines before the moment of a call are served first, each at its own moment, so that nothing
+drifts because calls come a little late. After a longer absence (`MOST_LATE_S`) they are served
+late: what should have happened in between is not made up for in a burst, or relays would rattle
+and pings would time out that were never sent. Time that jumps on purpose jumps from
+`next_deadline` to `next_deadline`.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import MappingProxyType
+from typing import Any
+
+from leverframe.engine.actions import (
+    ON,
+    Action,
+    ChangeClock,
+    ForgetCounters,
+    ModemCommand,
+    NextOneWireId,
+    RaiseRestartFlag,
+    Restart,
+    SendTest,
+    SetEnergy,
+    StartBootloader,
+    Switch,
+)
+from leverframe.engine.actuator import Actuator
+from leverframe.engine.differentials import Differentials
+from leverframe.engine.display import Display
+from leverframe.engine.effects import Effect, EnterBootloader, Notify, SendModem, SetClock
+from leverframe.engine.energy import Energy
+from leverframe.engine.event_variables import EventVariables
+from leverframe.engine.inputs import Inputs
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import LABELS
+from leverframe.engine.machine import Feature, Machine, Value
+from leverframe.engine.moment import Moment
+from leverframe.engine.outputs import Outputs
+from leverframe.engine.pid import PidRegulator
+from leverframe.engine.pwm import PwmOutputs
+from leverframe.engine.rules import Rules
+from leverframe.engine.schedule import Schedule
+from leverframe.engine.settings import Settings
+from leverframe.engine.timers import Key
+from leverframe.engine.watchdog import Watchdog
+from leverframe.profile import Profile
+
+MOST_STEPS = 24
+#: How far back a moment may lie that is lived after it was missed.
+MOST_LATE_S = 0.5
+
+Kept = Mapping[str, bool | int | float | None]
+NOTHING_KEPT: Kept = MappingProxyType({})
+NOTHING_SENSED: Mapping[str, Any] = MappingProxyType({})
+
+_BY_RULE_LOOP = Cause("rule loop")
+_AS_IF_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Engine:
+    """One controller. Features are public to be read; they are changed by calls on the engine."""
+
+    __slots__ = (
+        "actuator",
+        "_features",
+        "differentials",
+        "display",
+        "energy",
+        "inputs",
+        "machine",
+        "outputs",
+        "pid",
+        "pwm",
+        "rules",
+        "schedule",
+        "watchdog",
+    )
+
+    def __init__(
+        self,
+        profile: Profile,
+        settings: Settings,
+        timezone: tzinfo = UTC,
+        kept: Kept = NOTHING_KEPT,
+    ) -> None:
+        machine = self.machine = Machine(profile, settings, timezone, kept)
+        self.energy = Energy(machine)
+        self.inputs = Inputs(machine, self.energy.pulse)
+        self.differentials = Differentials(machine)
+        self.outputs = Outputs(machine)
+        self.pwm = PwmOutputs(machine)
+        self.pid = PidRegulator(machine, self.pwm)
+        self.display = Display(machine)
+        self.actuator = Actuator(
+            machine,
+            self.outputs,
+            self.pwm,
+            EventVariables(machine),
+            self.pid,
+            self.energy,
+            self.display,
+        )
+        self.rules = Rules(machine, self.actuator)
+        self.schedule = Schedule(machine, self.actuator)
+        self.watchdog = Watchdog(machine, self.actuator)
+        #: By the first item of their timer keys, in the order of start and adoption.
+        self._features: dict[str | int, Feature] = {
+            "inputs": self.inputs,
+            "energy": self.energy,
+            "differentials": self.differentials,
+            "outputs": self.outputs,
+            "pwm": self.pwm,
+            "pid": self.pid,
+            "display": self.display,
+            "rules": self.rules,
+            "schedule": self.schedule,
+            "watchdog": self.watchdog,
+        }
+
+    @property
+    def settings(self) -> Settings:
+        return self.machine.settings
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """Every reading and state by label, and the present PWM duties (`PWM0.duty`)."""
+        return self.machine.values
+
+    def uptime(self, at: Moment) -> float:
+        """Seconds since the start."""
+        return at.now - self.machine.started.now
+
+    def next_deadline(self) -> float | None:
+        """The monotonic second at which `tick` has something to do."""
+        return self.machine.timers.next()
+
+    def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
+        """Power on; the first call. What the board senses at that moment is no change."""
+        machine = self.machine
+        machine.at = machine.started = at
+        self.inputs.sense(readings)
+        for feature in self._features.values():
+            feature.start()
+        # Rules look at everything once, also at what has the value it always had.
+        machine.changed.update(LABELS)
+        return self._settled()
+
+    def apply(
+        self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
+    ) -> list[Effect]:
+        """A request: new settings first, if they are new, then its actions in order."""
+        self._live_until(at)
+        if settings is not self.machine.settings:
+            self._adopt(settings)
+        for action in actions:
+            self._act(action, cause)
+        return self._settled()
+
+    def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
+        """What the board measured."""
+        self._live_until(at)
+        self.inputs.sense(readings)
+        return self._settled()
+
+    def tick(self, at: Moment) -> list[Effect]:
+        """Everything that is due by now."""
+        self._live_until(at)
+        return self._finish()
+
+    def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
+        """What became of a `PingHost` effect; None is no answer in time."""
+        self._live_until(at)
+        self.watchdog.ping_answered(entry, milliseconds)
+        return self._settled()
+
+    def clock_changed(self, at: Moment) -> list[Effect]:
+        """The wall clock was set; `at` already shows the new time."""
+        before = self.machine.at
+        self._live_until(Moment(at.now, before.wall + (at.now - before.now)))
+        self.machine.at = at
+        self.schedule.clock_changed()
+        return self._settled()
+
+    def connected(self, mqtt: bool, at: Moment) -> list[Effect]:
+        """The connection to the MQTT broker came or went."""
+        self._live_until(at)
+        self.machine.put("MQTT", int(mqtt))
+        return self._settled()
+
+    def stop(self, at: Moment) -> list[Effect]:
+        """A clean end: what is kept from time to time is kept now. The last call."""
+        self._live_until(at)
+        self.energy.save()
+        return self._settled()
+
+    def _live_until(self, at: Moment) -> None:
+        """Serve the deadlines before this moment."""
+        machine = self.machine
+        while (when := machine.timers.next()) is not None and when < at.now:
+            now = max(when, at.now - MOST_LATE_S, machine.at.now)
+            machine.at = Moment(now, at.wall - (at.now - now))
+            self._fire(when)
+        machine.at = at
+
+    def _settled(self) -> list[Effect]:
+        """Let what was changed have its consequences, then finish."""
+        self._settle()
+        return self._finish()
+
+    def _finish(self) -> list[Effect]:
+        """Serve the deadlines of this very instant and hand over all effects."""
+        machine = self.machine
+        now = machine.at.now
+        while (when := machine.timers.next()) is not None and when <= now:
+            self._fire(when)
+        effects = machine.effects
+        machine.effects = []
+        return effects
+
+    def _fire(self, when: float) -> None:
+        key: Key | None = self.machine.timers.pop_due(when)
+        assert key is not None
+        self._features[key[0]].on_timer(key)
+        self._settle()
+
+    def _settle(self) -> None:
+        machine = self.machine
+        for _ in range(MOST_STEPS):
+            if not machine.changed:
+                return
+            changed = machine.changed
+            machine.changed = set()
+            self.inputs.derive(changed)
+            self._gather(changed)
+            self.energy.derive(changed)
+            self._gather(changed)
+            self.differentials.derive(changed)
+            self._gather(changed)
+            self.rules.evaluate(changed)
+        if machine.changed:
+            labels = ", ".join(sorted(machine.changed))
+            machine.log(_BY_RULE_LOOP, f"stopped after {MOST_STEPS} steps, unsettled: {labels}")
+
+    def _gather(self, changed: set[str]) -> None:
+        """Add what a derivation changed to what the next one looks at."""
+        machine = self.machine
+        if machine.changed:
+            changed |= machine.changed
+            machine.changed.clear()
+
+    def _adopt(self, settings: Settings) -> None:
+        machine = self.machine
+        old = machine.settings
+        machine.settings = settings
+        machine.version += 1
+        for feature in self._features.values():
+            feature.adopt(old)
+
+    def _act(self, action: Action, cause: Cause) -> None:
+        machine = self.machine
+        match action:
+            case Switch(label, value):
+                self.actuator.switch(label, value, cause)
+            case SetEnergy(index, value):
+                self.energy.set_energy(index, value, cause)
+            case NextOneWireId():
+                self.inputs.next_onewire_id()
+            case RaiseRestartFlag():
+                machine.restart_flag = True
+                machine.version += 1
+                machine.log(cause, "restart flag raised")
+            case ForgetCounters():
+                self.energy.forget()
+                self.outputs.forget()
+            case SendTest(channel):
+                machine.emit(Notify(channel, 1, True, "test"))
+            case ModemCommand(command):
+                machine.emit(SendModem(command))
+            case ChangeClock(local_seconds):
+                machine.emit(SetClock(wall_of_local(local_seconds, machine.timezone)))
+            case Restart():
+                self.actuator.perform("RESTART", ON, True, cause)
+            case StartBootloader():
+                self._start_bootloader(cause)
+
+    def _start_bootloader(self, cause: Cause) -> None:
+        """The last thing an engine does: afterwards the app starts another one."""
+        self.machine.log(cause, "bootloader starts")
+        self.outputs.drive_safe()
+        self.pwm.drive_safe()
+        self.machine.emit(EnterBootloader())
+
+
+def wall_of_local(local_seconds: int, timezone: tzinfo) -> float:
+    """Seconds since 1970 UTC of a local time that was written as if it were UTC."""
+    return (_AS_IF_UTC + timedelta(seconds=local_seconds)).replace(tzinfo=timezone).timestamp()

@@ -1,0 +1,142 @@
+"""What the board senses, made into readings and states.
+
+Raw readings are kept as they came, so that a change of settings converts them anew. Analog inputs
+go through their sensor's formula, 1-Wire values get their offset, P1 is reduced to sea level, the
+dew point follows from T1 and H1, and digital inputs have a file of their own. Labels that nobody
+knows are passed over.
+"""
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import Any
+
+from leverframe.engine.analog_sensors import analog_value
+from leverframe.engine.digital_inputs import DigitalInputs
+from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ONEWIRE
+from leverframe.engine.machine import Machine
+from leverframe.engine.onewire import OneWire
+from leverframe.engine.readings import LIMITS, sensed
+from leverframe.engine.settings import Settings
+from leverframe.engine.timers import Key
+from leverframe.engine.weather import dew_point, sea_level_pressure
+
+
+def _within_percent(humidity_pct: float) -> float:
+    return min(max(humidity_pct, 0.0), 100.0)
+
+
+class Inputs:
+    __slots__ = (
+        "_converters",
+        "_digital",
+        "_machine",
+        "_onewire",
+        "_raw",
+        "_takers",
+        "barcode",
+        "i2c_found",
+    )
+
+    def __init__(self, machine: Machine, on_falling_edge: Callable[[str], None]) -> None:
+        self._machine = machine
+        self._digital = DigitalInputs(machine, on_falling_edge)
+        self._onewire = OneWire(machine)
+        self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
+        #: Labels that show something else than what was sensed.
+        self._converters: dict[str, Callable[[float], float | None]] = {
+            **{
+                label: partial(analog_value, setting)
+                for label, setting in zip(
+                    ANALOG_INPUTS, machine.settings.analog_inputs, strict=True
+                )
+            },
+            "H1": _within_percent,
+            "P1": self._reduced_pressure,
+        }
+        #: The sensor that answers on the I2C bus.
+        self.i2c_found: str | None = None
+        #: The text scanned last.
+        self.barcode: str | None = None
+        self._takers: dict[str, Callable[[str, Any], None]] = {
+            **dict.fromkeys(self._raw, self._take_number),
+            **dict.fromkeys(ONEWIRE, self._onewire.take_label),
+            **dict.fromkeys(DIGITAL_INPUTS, self._digital.take),
+            "onewire": self._onewire.take_bus,
+            "i2c": partial(self._take_text, "i2c_found"),
+            "barcode": partial(self._take_text, "barcode"),
+        }
+
+    def start(self) -> None:
+        self._digital.start()
+
+    def adopt(self, old: Settings) -> None:
+        new = self._machine.settings
+        if new.analog_inputs is not old.analog_inputs:
+            pairs = zip(ANALOG_INPUTS, old.analog_inputs, new.analog_inputs, strict=True)
+            for label, before, after in pairs:
+                if before is not after:
+                    self._converters[label] = partial(analog_value, after)
+                    self._show(label)
+        if new.weather.altitude != old.weather.altitude:
+            self._show("P1")
+        self._onewire.adopt(old)
+        self._digital.adopt(old)
+
+    def on_timer(self, key: Key) -> None:
+        self._digital.on_timer(key)
+
+    def sense(self, readings: Mapping[str, Any]) -> None:
+        """Take what the board measured; None is absent, or an open digital input."""
+        takers = self._takers
+        for label, value in readings.items():
+            take = takers.get(label)
+            if take is None:
+                self._onewire.take_id(label, value)
+            else:
+                take(label, value)
+
+    def derive(self, changed: AbstractSet[str]) -> None:
+        """Bring the readings that follow from other weather readings up to date."""
+        if "T1" in changed:
+            self._show("P1")
+        elif "H1" not in changed:
+            return
+        values = self._machine.values
+        self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
+
+    def raw(self, label: str) -> float | int | None:
+        """What was sensed, before any setting was applied."""
+        if label in self._raw:
+            return self._raw[label]
+        return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
+
+    def impulse_s(self, pair: int) -> float | None:
+        """Seconds between the last edges of a pair: 0 is INPD1+INPD2, 1 is INPD3+INPD4."""
+        return self._digital.impulse_s(pair)
+
+    def next_onewire_id(self) -> str:
+        return self._onewire.next_id()
+
+    def _take_number(self, label: str, value: Any) -> None:
+        raw = sensed(label, value)
+        if raw != self._raw[label]:
+            self._raw[label] = raw
+            self._show(label)
+
+    def _take_text(self, attribute: str, label: str, value: Any) -> None:
+        text = value if isinstance(value, str) else None
+        if text != getattr(self, attribute):
+            setattr(self, attribute, text)
+            self._machine.version += 1
+
+    def _show(self, label: str) -> None:
+        value = self._raw[label]
+        convert = self._converters.get(label)
+        if value is not None and convert is not None:
+            value = convert(value)
+        self._machine.put(label, value)
+
+    def _reduced_pressure(self, hpa: float) -> float | None:
+        altitude_m = self._machine.settings.weather.altitude
+        return sea_level_pressure(hpa, altitude_m, self._machine.values["T1"])

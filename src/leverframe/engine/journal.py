@@ -1,0 +1,42 @@
+"""What happened and why, the newest few hundred entries, for people to read.
+
+An entry says when, who caused it and what it was. Causes are `command`, `rule`, `schedule`,
+`watchdog`, `timer` (return time, periodic switching, delays), `start` and `board`.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+KEPT_ENTRIES = 500
+
+
+class Cause(NamedTuple):
+    kind: str
+    #: Which one: an address and account, a rule's number, an entry's name.
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.detail}".rstrip()
+
+
+class Entry(NamedTuple):
+    #: Counts all entries since the start, so that a reader sees what it has missed.
+    number: int
+    wall: float
+    cause: Cause
+    text: str
+
+
+class Journal:
+    __slots__ = ("_entries", "_number")
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque(maxlen=KEPT_ENTRIES)
+        self._number = 0
+
+    def add(self, wall: float, cause: Cause, text: str) -> None:
+        self._number += 1
+        self._entries.append(Entry(self._number, wall, cause, text))
+
+    def entries(self) -> list[Entry]:
+        return list(self._entries)

@@ -1,0 +1,41 @@
+"""The printed names of everything that has a value, in the order they are shown.
+
+A label (`INPA1`) is how the program speaks of a reading or a state everywhere inside. The code
+numbers of the commands, which differ by command and version, exist only in `commands/codes.py`.
+"""
+
+OUTPUTS = tuple(f"OUT{n}" for n in range(6))
+PWMS = tuple(f"PWM{n}" for n in range(4))
+EVENT_VARIABLES = tuple(f"EVENT{n}" for n in range(1, 9))
+ANALOG_INPUTS = tuple(f"INPA{n}" for n in range(1, 7))
+DIGITAL_INPUTS = tuple(f"INPD{n}" for n in range(1, 5))
+ONEWIRE = tuple(f"DS{n}" for n in range(1, 9))
+DIFFERENTIALS = tuple(f"DIFF{n}" for n in range(1, 7))
+POWERS = tuple(f"POWER{n}" for n in range(1, 7))
+ENERGIES = tuple(f"ENERGY{n}" for n in range(1, 7))
+PARTICULATES = ("PM1.0", "PM2.5", "PM4.0", "PM10.0")
+MAPPED = tuple(f"m{n}" for n in range(1, 31))
+
+#: Readings that are numbers, or absent.
+READINGS = (
+    "VCC",
+    "TEMP",
+    *ANALOG_INPUTS,
+    "T1",
+    "H1",
+    "P1",
+    "DEWPOINT",
+    *ONEWIRE,
+    *DIFFERENTIALS,
+    "CO2",
+    *PARTICULATES,
+    "DISTANCE",
+    *POWERS,
+    *ENERGIES,
+    *MAPPED,
+)
+#: States that are 0 or 1 (a digital input that cannot be read is absent).
+STATES = (*DIGITAL_INPUTS, *EVENT_VARIABLES, *OUTPUTS, *PWMS, "MQTT")
+LABELS = (*READINGS, *STATES)
+
+DIGITAL = frozenset(STATES)

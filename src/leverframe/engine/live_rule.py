@@ -1,0 +1,153 @@
+"""One rule with what it has seen and done so far, and what of that outlives a change of settings.
+
+A rule that stays as it is keeps everything, also when it moves to another place because one before
+it was deleted. An edited one is the same rule still, as long as it switches the same thing to the
+same value: if the edit alone makes its condition start or stop, it acts on that. Lowering the
+reference of a heating rule therefore switches the heating off.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from leverframe.engine.conditions import COMBINE, Condition
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.engine.machine import Value
+from leverframe.engine.settings import MOST_RULES, Rule
+from leverframe.engine.timers import Key
+
+#: Actions that have a value and know delays; all others act at once.
+SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
+#: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
+LASTING = SWITCHED | {*(f"AutoSwitch {label}" for label in OUTPUTS), "ENABLE PID"}
+ACTIVATE, DEACTIVATE = "activate", "deactivate"
+#: Modes of a rule; the third, 0, acts on both.
+ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS = 1, 2
+
+
+def dependence(rule: Rule) -> tuple[int, bool]:
+    """The number of the rule that this one depends on, 0 for none, and whether it must be met."""
+    if rule.depends > MOST_RULES:
+        return rule.depends - MOST_RULES, True
+    return rule.depends, False
+
+
+class LiveRule:
+    __slots__ = (
+        "cause",
+        "combined",
+        "dependents",
+        "first",
+        "held",
+        "key",
+        "met",
+        "needed",
+        "number",
+        "pending",
+        "rule",
+        "second",
+        "switches",
+    )
+
+    def __init__(self, rule: Rule, key: Key) -> None:
+        self.rule = rule
+        #: Of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
+        self.key = key
+        #: From 1, as people count and as dependences do.
+        self.number = 0
+        self.cause = Cause("rule")
+        self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
+        self.second = (
+            Condition(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)
+            if rule.operator != "-"
+            else None
+        )
+        self.switches = rule.action in SWITCHED
+        #: The result of the conditions; stays false while the rule is disabled.
+        self.combined = False
+        #: The combined result holds, and the dependence agrees.
+        self.met = False
+        #: What happens when the delay is over.
+        self.pending: str | None = None
+        #: What the activation set the target to; a permanent rule keeps it there.
+        self.held: int | None = None
+        self.needed: LiveRule | None = None
+        #: Enabled rules that depend on this one.
+        self.dependents: tuple[LiveRule, ...] = ()
+
+    def conditions(self) -> tuple[Condition, ...]:
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def judge(self, values: dict[str, Value]) -> bool:
+        """Judge the conditions; True if the combined result changed."""
+        first, second = self.first, self.second
+        result = first.judge(values[first.label])
+        if second is not None:
+            result = COMBINE[self.rule.operator](result, second.judge(values[second.label]))
+        if result is None or result is self.combined:
+            return False
+        self.combined = result
+        return True
+
+    def dependence_agrees(self) -> bool:
+        number, must_be_met = dependence(self.rule)
+        if not number:
+            return True
+        return (self.needed is not None and self.needed.combined) is must_be_met
+
+    def turn(self) -> bool:
+        """Decide whether the rule is met; True if that changed."""
+        met = self.combined and self.dependence_agrees()
+        if met is self.met:
+            return False
+        self.met = met
+        return True
+
+    def holds(self) -> bool:
+        """Is this a permanent rule that keeps its target in a state now?"""
+        return self.rule.permanent and self.met and self.held is not None
+
+    def continue_from(self, former: "LiveRule") -> None:
+        """Take up the results of the rule that this one is an edit of; its delay is dropped."""
+        for old, new in zip(former.conditions(), self.conditions(), strict=False):
+            if (old.label, old.compare) == (new.label, new.compare):
+                new.result = old.result
+        self.combined = former.combined
+        # While a delay runs, the action lags behind the condition.
+        self.met = former.met is not (former.pending is not None)
+        self.held = former.held
+
+
+def carry_over(
+    former: list[LiveRule], rules: tuple[Rule, ...], fresh: Callable[[Rule], LiveRule]
+) -> tuple[list[LiveRule], list[LiveRule]]:
+    """The live rules for new settings, and those of the former that are gone."""
+    spare = list(former)
+    same = [_take(spare, [live.rule is rule for live in spare]) for rule in rules]
+    kept = [
+        live or _take(spare, [_goes_on(live.rule, rule) for live in spare])
+        for live, rule in zip(same, rules, strict=True)
+    ]
+    lives = [live or fresh(rule) for live, rule in zip(kept, rules, strict=True)]
+    for old, new in zip(former, lives, strict=False):
+        if old in spare and new not in former and _is_edit(old.rule, new.rule):
+            new.continue_from(old)
+    return lives, spare
+
+
+def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
+    """Remove and return the first one that matches."""
+    for place, match in enumerate(matches):
+        if match:
+            return lives.pop(place)
+    return None
+
+
+def _goes_on(old: Rule, new: Rule) -> bool:
+    """Is it the same rule, but for what can change without touching results and delays?"""
+    return old == replace(new, depends=old.depends, permanent=old.permanent)
+
+
+def _is_edit(old: Rule, new: Rule) -> bool:
+    return old.enabled and new.enabled and (old.action, old.value) == (new.action, new.value)

@@ -1,0 +1,101 @@
+"""The state that all features of the engine work on.
+
+A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it keeps
+its own few variables and shares everything else through the one `Machine`: the settings, every
+value by label, the deadlines, the effects asked for so far and the moment being lived.
+`engine.py` alone decides in which order features are called.
+"""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Protocol
+
+from leverframe.engine.effects import Effect
+from leverframe.engine.journal import Cause, Journal
+from leverframe.engine.labels import LABELS, STATES
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
+from leverframe.engine.timers import Key, Timers
+from leverframe.profile import Profile
+
+#: A reading or a state; None is absent.
+Value = float | int | None
+
+
+class Machine:
+    __slots__ = (
+        "absent_since",
+        "at",
+        "changed",
+        "dsid",
+        "effects",
+        "journal",
+        "kept",
+        "profile",
+        "restart_flag",
+        "settings",
+        "started",
+        "timers",
+        "timezone",
+        "values",
+        "version",
+    )
+
+    def __init__(
+        self,
+        profile: Profile,
+        settings: Settings,
+        timezone: tzinfo,
+        kept: Mapping[str, bool | int | float | None],
+    ) -> None:
+        self.profile = profile
+        self.settings = settings
+        self.timezone = timezone
+        #: What an earlier run stored by `Keep` effects.
+        self.kept = kept
+        self.at = Moment(0.0, 0.0)
+        self.started = self.at
+        self.timers = Timers()
+        self.journal = Journal()
+        self.effects: list[Effect] = []
+        self.values: dict[str, Value] = dict.fromkeys(LABELS)
+        self.values.update(dict.fromkeys(STATES, 0))
+        #: Wall time since when a label is absent; labels never seen are not in it.
+        self.absent_since: dict[str, float] = {}
+        #: Labels whose value changed and that rules have not seen yet.
+        self.changed: set[str] = set()
+        #: Grows with every change that a status file could show.
+        self.version = 0
+        self.restart_flag = False
+        self.dsid = NO_ONEWIRE_ID
+
+    def put(self, label: str, value: Value) -> bool:
+        """Give a label a value; True if it is a new one."""
+        old = self.values[label]
+        if value == old and (value is None) == (old is None):
+            return False
+        self.values[label] = value
+        if value is None:
+            self.absent_since[label] = self.at.wall
+        elif old is None:
+            self.absent_since.pop(label, None)
+        self.changed.add(label)
+        self.version += 1
+        return True
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def log(self, cause: Cause, text: str) -> None:
+        self.journal.add(self.at.wall, cause, text)
+
+
+class Feature(Protocol):
+    def start(self) -> None:
+        """The controller starts: take up remembered state, set first deadlines."""
+
+    def adopt(self, old: Settings) -> None:
+        """Settings changed; `machine.settings` is the new tree, compare branches by identity."""
+
+    def on_timer(self, key: Key) -> None:
+        """A deadline of this feature has come; it is no longer set."""

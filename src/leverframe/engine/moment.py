@@ -1,0 +1,14 @@
+"""One reading of the clock.
+
+The engine never asks for the time: every call hands it one `Moment`, and all that happens in the
+call happens at that moment. Delays count `now`; the schedule and the log speak of `wall`.
+"""
+
+from typing import NamedTuple
+
+
+class Moment(NamedTuple):
+    #: Monotonic seconds; never steps, means nothing by itself.
+    now: float
+    #: Seconds since 1970 UTC of the controller's own clock; steps when somebody sets it.
+    wall: float

@@ -1,0 +1,193 @@
+"""The outputs OUT0-OUT5: switching, return time, periodic switching, and what a start does.
+
+Where the interface document is silent:
+
+- Return time counts from the last time the output was switched on, by whomever. Changing the
+  setting counts again from that same moment; if the new time has passed already the output goes
+  off at once.
+- Periodic switching starts with the on time, and anew when a time changes. A time of 0 leaves its
+  phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
+  from elsewhere lasts until the next phase. Ending periodic switching leaves the output as it is.
+- At a start the first of these decides: periodic switching, the remembered state, on after start.
+  Whoever switches an output during its start delay has decided about it: the delay is dropped.
+- The return time of an output that is on after the start counts from the start.
+
+The lock on outputs is checked where commands are staged, not here.
+"""
+
+from leverframe.engine.actions import after_switching
+from leverframe.engine.effects import DriveOutput, Keep
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import OUTPUTS
+from leverframe.engine.machine import Machine
+from leverframe.engine.settings import Output, Settings
+from leverframe.engine.timers import Key
+
+_RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range(len(OUTPUTS)))
+_PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
+_DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
+
+_BY_START = Cause("start")
+_BY_RETURN_TIME = Cause("timer", "return time")
+_BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
+_BY_START_DELAY = Cause("timer", "start delay")
+
+
+def kept_name(index: int) -> str:
+    """The name under which a remembered state is kept."""
+    return f"output.{index}"
+
+
+class Outputs:
+    __slots__ = ("_in_on_phase", "_machine", "_periodic", "_switched_on_at")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        #: Monotonic seconds when an output was last switched on.
+        self._switched_on_at = [0.0] * len(OUTPUTS)
+        self._periodic = [False] * len(OUTPUTS)
+        self._in_on_phase = [False] * len(OUTPUTS)
+
+    def start(self) -> None:
+        for index, output in enumerate(self._machine.settings.outputs):
+            self._start_one(index, output)
+
+    def adopt(self, old: Settings) -> None:
+        now = self._machine.settings.outputs
+        if now is old.outputs:
+            return
+        for index, (before, after) in enumerate(zip(old.outputs, now, strict=True)):
+            if before is not after:
+                self._adopt_one(index, before, after)
+
+    def on_timer(self, key: Key) -> None:
+        _, kind, index = key
+        assert isinstance(index, int)
+        if kind == "return":
+            self._set(index, False, _BY_RETURN_TIME)
+        elif kind == "phase":
+            self._begin_phase(index, on=not self._in_on_phase[index])
+        else:
+            self._set(index, True, _BY_START_DELAY)
+
+    def switch(self, index: int, value: int, cause: Cause) -> None:
+        """Set (0, 1) or reverse (2) an output."""
+        self._set(index, after_switching(value, self.is_on(index)), cause)
+
+    def is_on(self, index: int) -> bool:
+        return bool(self._machine.values[OUTPUTS[index]])
+
+    def returns_in(self, index: int, now: float) -> float | None:
+        """Seconds until the output goes off by its return time."""
+        when = self._machine.timers.when(_RETURN[index])
+        return None if when is None else max(0.0, when - now)
+
+    def is_periodic(self, index: int) -> bool:
+        return self._periodic[index]
+
+    def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
+        """Switch periodic switching itself, until its setting changes or the next start."""
+        if on != self._periodic[index]:
+            self._machine.log(cause, f"{OUTPUTS[index]} periodic switching {_word(on)}")
+            self._take_up_periodic(index, on)
+
+    def forget(self) -> None:
+        """Drop what earlier settings made the outputs remember."""
+        for index in range(len(OUTPUTS)):
+            self._keep(index)
+
+    def drive_safe(self) -> None:
+        """Pins off while nobody is in charge of them; states and what is remembered stay."""
+        for index in range(len(OUTPUTS)):
+            self._machine.emit(DriveOutput(index, False))
+
+    def _start_one(self, index: int, output: Output) -> None:
+        machine = self._machine
+        kept = machine.kept.get(kept_name(index)) if output.remember else None
+        on = bool(kept)
+        if kept is None and output.on_after_start:
+            on = output.start_delay == 0
+            if not on:
+                machine.timers.set(_DELAY[index], machine.at.now + output.start_delay)
+        # The pin is driven once, to where the start leads in the end: a relay must not click twice.
+        if output.periodic and (output.on_time or output.off_time):
+            on = output.on_time > 0
+        machine.put(OUTPUTS[index], int(on))
+        machine.emit(DriveOutput(index, on))
+        if on:
+            machine.log(_BY_START, f"{OUTPUTS[index]} on")
+            self._note_switched_on(index)
+        if output.remember and kept != on:
+            self._keep(index)
+        self._take_up_periodic(index, output.periodic)
+
+    def _adopt_one(self, index: int, before: Output, after: Output) -> None:
+        if after.periodic != before.periodic:
+            self._take_up_periodic(index, after.periodic)
+        elif (after.on_time, after.off_time) != (before.on_time, before.off_time):
+            self._take_up_periodic(index, self._periodic[index])
+        if after.return_time != before.return_time and self.is_on(index):
+            self._time_return(index)
+        if after.remember != before.remember:
+            self._keep(index)
+        if self._machine.timers.when(_DELAY[index]) is not None:
+            self._time_start_delay(index, after)
+
+    def _set(self, index: int, on: bool, cause: Cause) -> None:
+        machine = self._machine
+        machine.timers.cancel(_DELAY[index])
+        if machine.put(OUTPUTS[index], int(on)):
+            machine.emit(DriveOutput(index, on))
+            machine.log(cause, f"{OUTPUTS[index]} {_word(on)}")
+            if machine.settings.outputs[index].remember:
+                self._keep(index)
+        if on:
+            self._note_switched_on(index)
+        else:
+            machine.timers.cancel(_RETURN[index])
+
+    def _note_switched_on(self, index: int) -> None:
+        self._switched_on_at[index] = self._machine.at.now
+        self._time_return(index)
+
+    def _time_return(self, index: int) -> None:
+        machine = self._machine
+        seconds = machine.settings.outputs[index].return_time
+        if seconds:
+            when = self._switched_on_at[index] + seconds
+            machine.timers.set(_RETURN[index], max(when, machine.at.now))
+        else:
+            machine.timers.cancel(_RETURN[index])
+
+    def _time_start_delay(self, index: int, output: Output) -> None:
+        machine = self._machine
+        if output.on_after_start:
+            when = machine.started.now + output.start_delay
+            machine.timers.set(_DELAY[index], max(when, machine.at.now))
+        else:
+            machine.timers.cancel(_DELAY[index])
+
+    def _take_up_periodic(self, index: int, on: bool) -> None:
+        """Begin periodic switching anew, or end it."""
+        self._periodic[index] = on
+        self._machine.timers.cancel(_PHASE[index])
+        output = self._machine.settings.outputs[index]
+        if on and (output.on_time or output.off_time):
+            self._begin_phase(index, on=output.on_time > 0)
+
+    def _begin_phase(self, index: int, on: bool) -> None:
+        machine = self._machine
+        output = machine.settings.outputs[index]
+        self._in_on_phase[index] = on
+        if output.on_time and output.off_time:
+            lasts_s = output.on_time if on else output.off_time
+            machine.timers.set(_PHASE[index], machine.at.now + lasts_s)
+        self._set(index, on, _BY_PERIODIC_SWITCHING)
+
+    def _keep(self, index: int) -> None:
+        remember = self._machine.settings.outputs[index].remember
+        self._machine.emit(Keep(kept_name(index), self.is_on(index) if remember else None))
+
+
+def _word(on: bool) -> str:
+    return "on" if on else "off"

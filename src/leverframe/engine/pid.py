@@ -1,0 +1,167 @@
+"""The PID regulator: once a second it sets the duty of one PWM output.
+
+    duty = P + I + D, limited to 0-100 %
+    P = Kp * error            error = target - input
+    I = sum of Ki * error     left alone while it would drive the duty further past a limit
+    D = -Kd * change of the input in a second, so that a new target causes no jump
+
+The coefficients are the integers of the settings divided by 100.
+
+Where the interface document is silent:
+
+- The first sample is taken at once when the regulator is enabled and leaves the duty as it is: I
+  starts with what P lacks. So does a new input, output or coefficient. Without Ki there is no I
+  that could carry the present duty, and the duty is P and D alone from the first sample on.
+- While the input is absent the last duty is held and nothing is summed up.
+- The regulator sets the duty only. Switching the PWM output on is up to others.
+- A rule (ENABLE PID) switches the regulator live; the setting counts again when it changes and
+  at the next start. A disabled regulator lets the duty go back to the one that is set.
+"""
+
+from typing import TypedDict
+
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import PWMS
+from leverframe.engine.machine import Machine, Value
+from leverframe.engine.pwm import PwmOutputs
+from leverframe.engine.settings import Pid, Settings
+from leverframe.engine.timers import Key
+
+SAMPLE_S = 1.0
+
+_SAMPLE: Key = ("pid", "sample")
+_BY_REGULATOR = Cause("timer", "PID regulator")
+
+
+class Terms(TypedDict):
+    p: float
+    i: float
+    d: float
+
+
+class Explanation(TypedDict):
+    enabled: bool
+    #: The value last looked at.
+    input: Value
+    target: float
+    #: The present duty of the controlled output.
+    duty: float
+    terms: Terms
+    #: Why the duty is not being regulated although the regulator is enabled.
+    holding: str | None
+
+
+class PidRegulator:
+    __slots__ = ("_enabled", "_fresh", "_holding", "_last_input", "_machine", "_pwm", "_terms")
+
+    def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
+        self._machine = machine
+        self._pwm = pwm
+        self._enabled = False
+        #: Does the next sample have to join the duty that it finds?
+        self._fresh = True
+        self._last_input: Value = None
+        self._holding: str | None = None
+        self._terms = Terms(p=0.0, i=0.0, d=0.0)
+
+    def start(self) -> None:
+        if self._machine.settings.pid.enabled:
+            self._begin()
+
+    def adopt(self, old: Settings) -> None:
+        before, after = old.pid, self._machine.settings.pid
+        if after is before:
+            return
+        enabled = after.enabled if after.enabled != before.enabled else self._enabled
+        is_other = _circuit(after) != _circuit(before)
+        if self._enabled and (is_other or not enabled):
+            self._end(before.pwm, hand_over=enabled and after.pwm == before.pwm)
+        if enabled and not self._enabled:
+            self._begin()
+
+    def on_timer(self, key: Key) -> None:
+        self._sample()
+
+    def enable(self, on: bool, cause: Cause) -> None:
+        """Switch the regulator, until its setting changes or the next start."""
+        if on == self._enabled:
+            return
+        self._machine.log(cause, f"PID regulator {'on' if on else 'off'}")
+        if on:
+            self._begin()
+        else:
+            self._end(self._machine.settings.pid.pwm)
+
+    def explain(self) -> Explanation:
+        pid = self._machine.settings.pid
+        return Explanation(
+            enabled=self._enabled,
+            input=self._last_input,
+            target=pid.target,
+            duty=self._pwm.duty(pid.pwm),
+            terms=self._terms,
+            holding=self._holding,
+        )
+
+    def _begin(self) -> None:
+        self._enabled = self._fresh = True
+        self._last_input = None
+        self._sample()
+
+    def _end(self, pwm: int, hand_over: bool = False) -> None:
+        self._enabled = False
+        self._holding = None
+        self._machine.timers.cancel(_SAMPLE)
+        if not hand_over:
+            self._pwm.release(pwm)
+
+    def _sample(self) -> None:
+        machine = self._machine
+        pid = machine.settings.pid
+        machine.timers.set(_SAMPLE, machine.at.now + SAMPLE_S)
+        measured = machine.values.get(pid.source)
+        self._note_holding(pid, measured)
+        if measured is None:
+            # Hold what there is: also a duty that was on its way to another one stops here.
+            self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
+        else:
+            self._pwm.set_target(pid.pwm, self._regulate(pid, measured))
+        self._last_input = measured
+
+    def _regulate(self, pid: Pid, measured: float) -> float:
+        kp, ki, kd = pid.kp / 100, pid.ki / 100, pid.kd / 100
+        error = pid.target - measured
+        last = self._last_input
+        p = kp * error
+        d = 0.0 if last is None else -kd * (measured - last) / SAMPLE_S
+        if self._fresh:
+            i = self._pwm.duty(pid.pwm) - p if ki else 0.0
+        else:
+            i = _integrate(self._terms["i"], ki * error * SAMPLE_S, p + d)
+        self._fresh = False
+        self._terms = Terms(p=p, i=i, d=d)
+        return min(max(p + i + d, 0.0), 100.0)
+
+    def _note_holding(self, pid: Pid, measured: Value) -> None:
+        holding = f"{pid.source} is absent" if measured is None else None
+        if holding == self._holding:
+            return
+        self._holding = holding
+        output = PWMS[pid.pwm]
+        text = f"{holding}: {output} duty held" if holding else f"{output} duty regulated again"
+        self._machine.log(_BY_REGULATOR, text)
+
+
+def _circuit(pid: Pid) -> tuple[object, ...]:
+    """What makes a regulator another one: everything but its target and whether it runs."""
+    return pid.source, pid.pwm, pid.kp, pid.ki, pid.kd
+
+
+def _integrate(i: float, step: float, rest: float) -> float:
+    """Add a step to I, except where it would drive the sum further past a limit."""
+    total = i + step + rest
+    if (total > 100.0 and step > 0.0) or (total < 0.0 and step < 0.0):
+        # Up to the limit, though not back from where it already is.
+        limit = (100.0 if step > 0.0 else 0.0) - rest
+        return max(i, limit) if step > 0.0 else min(i, limit)
+    return i + step

@@ -1,0 +1,176 @@
+"""The PWM outputs PWM0-PWM3: state, duty that moves over the change time, and the level at the pin.
+
+The duty moves in a straight line from where it is to a newly set value and takes the whole change
+time, also when it was still moving. It is computed from the time that has passed, so it can
+neither overshoot nor drift; a deadline per step of about 1 % (and no more than fifty a second)
+makes the pin follow. Nothing is due while no duty moves.
+
+Where the interface document is silent:
+
+- Switching a PWM output on or off is immediate; only the duty takes its time, and it moves also
+  while the output is off. A change time counts for duties that are set after it.
+- The regulator (see `pid.py`) holds a duty directly. The set duty then waits; when the regulator
+  lets go, the duty moves back to it over the change time.
+- Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
+"""
+
+from math import ceil
+
+from leverframe.engine.actions import after_switching
+from leverframe.engine.effects import DrivePwm, SetPwmFrequency
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import PWMS
+from leverframe.engine.machine import Machine
+from leverframe.engine.settings import Settings
+from leverframe.engine.timers import Key
+
+#: Present duties, in percent, among the machine's values.
+DUTIES = tuple(f"{label}.duty" for label in PWMS)
+MOST_STEPS_PER_SECOND = 50
+
+_STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWMS)))
+
+
+def ramp(start: float, end: float, lasts_s: float, elapsed_s: float) -> float:
+    """Where a straight move from `start` to `end` is; at the end, exactly the end."""
+    if elapsed_s >= lasts_s:
+        return end
+    value = start + (end - start) * (elapsed_s / lasts_s)
+    return min(value, end) if end > start else max(value, end)
+
+
+class _Channel:
+    """One output's move; a channel at rest has arrived at `end`."""
+
+    __slots__ = ("began", "end", "lasts_s", "level", "regulated", "start", "step", "steps")
+
+    def __init__(self) -> None:
+        self.start = self.end = 0.0
+        self.began = self.lasts_s = 0.0
+        self.step = self.steps = 0
+        #: The level that the pin was last driven to.
+        self.level = -1.0
+        self.regulated = False
+
+    def duty(self, now: float) -> float:
+        if self.step == self.steps:
+            return self.end
+        return ramp(self.start, self.end, self.lasts_s, now - self.began)
+
+
+class PwmOutputs:
+    __slots__ = ("_channels", "_machine")
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._channels = [_Channel() for _ in PWMS]
+        for index, pwm in enumerate(machine.settings.pwm):
+            machine.values[DUTIES[index]] = float(pwm.duty)
+
+    def start(self) -> None:
+        machine = self._machine
+        for group, hz in enumerate(machine.settings.pwm_frequency):
+            machine.emit(SetPwmFrequency(group, hz))
+        for index, pwm in enumerate(machine.settings.pwm):
+            self._arrive(index, pwm.duty)
+
+    def adopt(self, old: Settings) -> None:
+        settings = self._machine.settings
+        if settings.pwm_frequency is not old.pwm_frequency:
+            self._adopt_frequencies(old.pwm_frequency)
+        if settings.pwm is old.pwm:
+            return
+        for index, (before, after) in enumerate(zip(old.pwm, settings.pwm, strict=True)):
+            if before is after:
+                continue
+            if after.duty != before.duty and not self._channels[index].regulated:
+                self._move_to_set_duty(index)
+            self._follow(index)
+
+    def on_timer(self, key: Key) -> None:
+        index = key[2]
+        assert isinstance(index, int)
+        self._channels[index].step += 1
+        self._time_next_step(index)
+        self._follow(index)
+
+    def switch(self, index: int, value: int, cause: Cause) -> None:
+        """Set (0, 1) or reverse (2) the state."""
+        machine = self._machine
+        label = PWMS[index]
+        on = after_switching(value, bool(machine.values[label]))
+        if machine.put(label, int(on)):
+            machine.log(cause, f"{label} {'on' if on else 'off'}")
+            self._follow(index)
+
+    def duty(self, index: int) -> float:
+        """The present duty in percent."""
+        return self._channels[index].duty(self._machine.at.now)
+
+    def set_target(self, index: int, duty: float) -> None:
+        """Hold a duty for the regulator, at once, until `release`."""
+        self._channels[index].regulated = True
+        self._arrive(index, duty)
+
+    def release(self, index: int) -> None:
+        """The regulator lets go: back to the duty that is set."""
+        if self._channels[index].regulated:
+            self._channels[index].regulated = False
+            self._move_to_set_duty(index)
+
+    def drive_safe(self) -> None:
+        """Pins off while nobody is in charge of them; states stay."""
+        for index, pwm in enumerate(self._machine.settings.pwm):
+            self._drive(index, 1.0 if pwm.active_low else 0.0)
+
+    def _adopt_frequencies(self, old: tuple[int, ...]) -> None:
+        now = self._machine.settings.pwm_frequency
+        for group, (before, after) in enumerate(zip(old, now, strict=True)):
+            if after != before:
+                self._machine.emit(SetPwmFrequency(group, after))
+
+    def _move_to_set_duty(self, index: int) -> None:
+        pwm = self._machine.settings.pwm[index]
+        if pwm.change_time == 0 or pwm.duty == self.duty(index):
+            self._arrive(index, pwm.duty)
+        else:
+            self._begin_move(index, pwm.duty, pwm.change_time)
+
+    def _arrive(self, index: int, duty: float) -> None:
+        channel = self._channels[index]
+        channel.end = float(duty)
+        channel.step = channel.steps = 0
+        self._machine.timers.cancel(_STEP[index])
+        self._follow(index)
+
+    def _begin_move(self, index: int, end: float, lasts_s: float) -> None:
+        channel = self._channels[index]
+        channel.start, channel.end = self.duty(index), float(end)
+        channel.began, channel.lasts_s = self._machine.at.now, lasts_s
+        most = max(1, int(lasts_s * MOST_STEPS_PER_SECOND))
+        channel.step, channel.steps = 0, min(ceil(abs(channel.end - channel.start)), most)
+        self._time_next_step(index)
+
+    def _time_next_step(self, index: int) -> None:
+        channel = self._channels[index]
+        if channel.step < channel.steps:
+            after_s = channel.lasts_s * (channel.step + 1) / channel.steps
+            self._machine.timers.set(_STEP[index], channel.began + after_s)
+
+    def _follow(self, index: int) -> None:
+        """Publish the present duty and bring the pin to it."""
+        machine = self._machine
+        duty = self.duty(index)
+        if machine.values[DUTIES[index]] != duty:
+            # No rule can watch a duty, so this is news for the status alone.
+            machine.values[DUTIES[index]] = duty
+            machine.version += 1
+        pwm = machine.settings.pwm[index]
+        level = (1.0 if pwm.on_off_mode else duty / 100) if machine.values[PWMS[index]] else 0.0
+        level = 1.0 - level if pwm.active_low else level
+        if level != self._channels[index].level:
+            self._drive(index, level)
+
+    def _drive(self, index: int, level: float) -> None:
+        self._channels[index].level = level
+        self._machine.emit(DrivePwm(index, level))

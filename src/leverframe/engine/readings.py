@@ -1,0 +1,59 @@
+"""Which numbers count as a reading: the limits of what is sensed, the rounding of what is computed.
+
+A board, a bus or a formula can deliver anything. A number outside the limits of its label, one
+that is not finite and a thing that is no number at all are faults, and a fault is absent (None).
+The limits are those of the parts that can be connected, or generous where the parts differ: they
+keep nonsense out and are no alarm thresholds.
+"""
+
+from math import isfinite
+from typing import Any
+
+from leverframe.engine.labels import ANALOG_INPUTS, MAPPED, ONEWIRE, PARTICULATES
+
+#: What semiconductor thermometers measure at most (DS18B20; the I2C sensors stay within it).
+THERMOMETER_C = (-55.0, 125.0)
+#: A module's reading may be any number that fits into four bytes.
+FLOAT32 = 3.4028235e38
+
+#: The least and the greatest value that can be true, in the unit that the board delivers.
+LIMITS: dict[str, tuple[float, float]] = {
+    "VCC": (0.0, 100.0),
+    "TEMP": THERMOMETER_C,
+    **dict.fromkeys(ANALOG_INPUTS, (-60.0, 60.0)),
+    "T1": THERMOMETER_C,
+    # Sensors overshoot the ends a little; what they mean is shown as 0 or 100.
+    "H1": (-10.0, 110.0),
+    # The range of the BME280.
+    "P1": (300.0, 1100.0),
+    **dict.fromkeys(ONEWIRE, THERMOMETER_C),
+    # The MH-Z16 measures up to ten percent by volume.
+    "CO2": (0.0, 100_000.0),
+    # Specified to 1000 µg/m3; in smoke the sensors report more.
+    **dict.fromkeys(PARTICULATES, (0.0, 10_000.0)),
+    "DISTANCE": (0.0, 20_000.0),
+    **dict.fromkeys(MAPPED, (-FLOAT32, FLOAT32)),
+}
+
+_NUMBERS = (float, int)
+#: Finer than any sensor, coarse enough that 0.3 - 0.1 is 0.2 to a rule that compares.
+DECIMALS = 9
+
+
+def sensed(label: str, value: Any) -> float | None:
+    """What the board delivered for a label of `LIMITS`, or absent."""
+    low, high = LIMITS[label]
+    # The exact type also keeps out bool; NaN fails the comparison.
+    return float(value) if type(value) in _NUMBERS and low <= value <= high else None
+
+
+def level(value: Any) -> int | None:
+    """The level at a digital pin; anything but 0 and 1 is an open pin."""
+    if value == 1:
+        return 1
+    return 0 if value == 0 else None
+
+
+def computed(value: float) -> float | None:
+    """The result of a formula, or absent where the formula has none."""
+    return round(value, DECIMALS) if isfinite(value) else None

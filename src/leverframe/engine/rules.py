@@ -1,0 +1,224 @@
+"""Rules: conditions on readings and states that make something happen (the document's Events).
+
+Rules are judged only when a source of theirs changed, all against one snapshot: first every result,
+then the actions, in entry order. What the actions change is judged in the next call.
+
+A rule is *met* when its combined condition holds and the rule it depends on agrees. Becoming met
+activates it after the on delay, no longer being met deactivates it after the off delay; changing
+back before that drops the delay, and then nothing happens at all.
+
+Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn
+depends on, so there are no chains and no cycles. A rule that is disabled or missing counts as not
+met.
+"""
+
+from msgspec.structs import replace
+
+from leverframe.engine.actions import REVERSE
+from leverframe.engine.actuator import Actuator
+from leverframe.engine.journal import Cause
+from leverframe.engine.live_rule import (
+    ACTIVATE,
+    DEACTIVATE,
+    LASTING,
+    ONLY_WHEN_IT_STARTS,
+    ONLY_WHEN_IT_STOPS,
+    LiveRule,
+    carry_over,
+    dependence,
+)
+from leverframe.engine.machine import Machine
+from leverframe.engine.rule_explanation import RuleExplanation, explain_rule
+from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.timers import Key
+
+
+def rules_without(rules: tuple[Rule, ...], index: int) -> tuple[Rule, ...]:
+    """The rules after one is deleted: later ones move down, dependences follow their rule."""
+    deleted = index + 1
+    return tuple(_after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :]))
+
+
+def _after_deletion(rule: Rule, deleted: int) -> Rule:
+    number, _ = dependence(rule)
+    if number < deleted:
+        return rule
+    return replace(rule, depends=0 if number == deleted else rule.depends - 1)
+
+
+class Rules:
+    __slots__ = ("_actuator", "_by_source", "_holders", "_live", "_machine", "_serial", "_waiting")
+
+    def __init__(self, machine: Machine, actuator: Actuator) -> None:
+        self._machine = machine
+        self._actuator = actuator
+        self._live: list[LiveRule] = []
+        #: Enabled rules by the labels they look at.
+        self._by_source: dict[str, list[LiveRule]] = {}
+        #: Enabled permanent rules by their action, where its result lasts.
+        self._holders: dict[str, list[LiveRule]] = {}
+        #: Rules whose delay is running, by the key of their deadline.
+        self._waiting: dict[Key, LiveRule] = {}
+        self._serial = 0
+
+    def start(self) -> None:
+        """All rules begin as not met: one whose condition holds acts as if it just became so."""
+        self._live = [self._fresh(rule) for rule in self._machine.settings.rules]
+        self._waiting.clear()
+        self._begin()
+
+    def adopt(self, old: Settings) -> None:
+        rules = self._machine.settings.rules
+        if old.rules is not rules:
+            self._live, gone = carry_over(self._live, rules, self._fresh)
+            for live in gone:
+                self._drop_delay(live)
+            self._begin()
+        # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
+        self._hold_all()
+
+    def on_timer(self, key: Key) -> None:
+        live = self._waiting.pop(key)
+        what, live.pending = live.pending, None
+        self._perform(live, activate=what == ACTIVATE)
+
+    def evaluate(self, changed: set[str]) -> None:
+        """Judge the rules that look at changed labels, and hold what permanent rules hold."""
+        touched: list[LiveRule] = []
+        for label in changed:
+            if label in self._by_source:
+                touched += self._by_source[label]
+        if touched:
+            self._judge(touched)
+        for action in self._holders:
+            if action in changed:
+                self._hold(action)
+
+    def explain(self) -> list[RuleExplanation]:
+        return [
+            explain_rule(live, self._machine, self._holder(live.rule.action)) for live in self._live
+        ]
+
+    def _fresh(self, rule: Rule) -> LiveRule:
+        self._serial += 1
+        return LiveRule(rule, ("rules", self._serial))
+
+    def _begin(self) -> None:
+        self._link()
+        enabled = [live for live in self._live if live.rule.enabled]
+        for live in enabled:
+            live.judge(self._machine.values)
+        self._turn(enabled)
+
+    def _hold_all(self) -> None:
+        for action in self._holders:
+            self._hold(action)
+
+    def _link(self) -> None:
+        """Number the rules and build the indexes."""
+        self._by_source.clear()
+        self._holders.clear()
+        by_number = dict(enumerate(self._live, start=1))
+        for (number, live), rule in zip(
+            by_number.items(), self._machine.settings.rules, strict=True
+        ):
+            live.rule = rule
+            live.number = number
+            live.cause = Cause("rule", str(number))
+            live.needed = by_number.get(dependence(rule)[0])
+            if rule.enabled:
+                self._index(live)
+        for live in self._live:
+            live.dependents = tuple(
+                other for other in self._live if other.needed is live and other.rule.enabled
+            )
+
+    def _index(self, live: LiveRule) -> None:
+        for label in {condition.label for condition in live.conditions()}:
+            self._by_source.setdefault(label, []).append(live)
+        if live.rule.permanent and live.rule.action in LASTING:
+            self._holders.setdefault(live.rule.action, []).append(live)
+
+    def _judge(self, touched: list[LiveRule]) -> None:
+        values = self._machine.values
+        moved: list[LiveRule] = []
+        for live in touched:
+            if live.judge(values):
+                moved.append(live)
+                moved += live.dependents
+        if moved:
+            self._turn(_in_order(moved))
+
+    def _turn(self, lives: list[LiveRule]) -> None:
+        """Decide first which rules turned, then act: no action sways a decision of this call."""
+        for live in [live for live in lives if live.turn()]:
+            if live.met:
+                self._became_met(live)
+            else:
+                self._stopped_being_met(live)
+
+    def _became_met(self, live: LiveRule) -> None:
+        if live.pending:
+            self._drop_delay(live)
+            self._hold(live.rule.action)
+        elif live.rule.mode != ONLY_WHEN_IT_STOPS:
+            live.held = None
+            self._act_after(live, ACTIVATE, live.rule.on_delay)
+
+    def _stopped_being_met(self, live: LiveRule) -> None:
+        if live.pending:
+            self._drop_delay(live)
+        elif live.rule.mode != ONLY_WHEN_IT_STARTS:
+            self._act_after(live, DEACTIVATE, live.rule.off_delay)
+
+    def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
+        if not delay_s or not live.switches:
+            self._perform(live, activate=what == ACTIVATE)
+            return
+        live.pending = what
+        self._waiting[live.key] = live
+        self._machine.timers.set(live.key, self._machine.at.now + delay_s)
+        becomes = "met" if live.met else "no longer met"
+        self._machine.log(live.cause, f"{becomes}: {live.rule.action} follows in {delay_s} s")
+
+    def _drop_delay(self, live: LiveRule) -> None:
+        if live.pending:
+            live.pending = None
+            del self._waiting[live.key]
+            self._machine.timers.cancel(live.key)
+            self._machine.log(live.cause, f"delay dropped: {live.rule.action} stays as it is")
+
+    def _perform(self, live: LiveRule, *, activate: bool) -> None:
+        action, value = live.rule.action, live.rule.value
+        self._carry_out(live, value if activate else self._actuator.opposite(value), activate)
+        live.held = None
+        if activate:
+            # What reversing led to is only known afterwards.
+            reversed_now = value == REVERSE and live.switches
+            live.held = self._actuator.current(action) if reversed_now else value
+        if not activate and not live.switches:
+            self._hold(action)
+
+    def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
+        source = live.first.label
+        measured = self._machine.values[source]
+        self._actuator.perform(live.rule.action, value, activate, live.cause, source, measured)
+
+    def _holder(self, action: str) -> LiveRule | None:
+        """The rule that keeps the result of an action: of several permanent ones, the last."""
+        for live in reversed(self._holders.get(action, ())):
+            if live.holds():
+                return live
+        return None
+
+    def _hold(self, action: str) -> None:
+        live = self._holder(action)
+        if live is None or live.held is None:
+            return
+        if not live.switches or self._actuator.current(action) != live.held:
+            self._carry_out(live, live.held, True)
+
+
+def _in_order(lives: list[LiveRule]) -> list[LiveRule]:
+    """Each rule once, in entry order."""
+    return lives if len(lives) == 1 else sorted(set(lives), key=lambda live: live.number)

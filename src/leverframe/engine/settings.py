@@ -1,0 +1,451 @@
+"""Everything a controller remembers by command: one immutable tree.
+
+The path of a leaf (`outputs.3.name`) is its identity in the command table, the store, the backup
+and on the page. Values are in real units and words; wire codes and scales stay at the edge. A
+change makes a new tree that shares every untouched branch with the old one (see `tree.py`), so a
+request is applied whole or not at all, and a thousand controllers with default settings share one
+set of defaults.
+
+To add a setting: add a field with its default here, and a row in `commands/`.
+"""
+
+from functools import lru_cache
+
+from msgspec import Struct
+
+from leverframe.profile import HW30, HW35, Profile
+
+NO_ONEWIRE_ID = "00:00:00:00:00:00:00:00"
+MOST_RULES = 20
+SCHEDULE_ENTRIES = 50
+CONTROL_USERS = 50
+
+
+class Node(Struct, frozen=True, gc=False):
+    """A branch of the tree."""
+
+
+class Identity(Node, frozen=True):
+    hw: str = "3.9"
+    sw: str = "1.75"
+
+
+class Output(Node, frozen=True):
+    name: str = ""
+    #: Seconds until an output that was switched on goes off by itself; 0 is never.
+    return_time: int = 0
+    periodic: bool = False
+    on_time: int = 0
+    off_time: int = 0
+    on_after_start: bool = False
+    start_delay: int = 0
+    remember: bool = False
+
+
+class OutputFlags(Node, frozen=True):
+    invert_display: bool = False
+    lock: bool = False
+
+
+class Pwm(Node, frozen=True):
+    name: str = ""
+    #: Percent that the output is set to; the present one, while it moves, is a live value.
+    duty: int = 50
+    active_low: bool = False
+    on_off_mode: bool = False
+    #: Seconds over which the duty moves to a newly set value.
+    change_time: int = 0
+
+
+class Pid(Node, frozen=True):
+    enabled: bool = False
+    source: str = "VCC"
+    target: float = 0.0
+    kp: int = 0
+    ki: int = 0
+    kd: int = 0
+    pwm: int = 0
+
+
+class AnalogInput(Node, frozen=True):
+    name: str = ""
+    sensor: str = "off"
+    gain: int = 1
+    #: Millivolts added after the multiplier.
+    calibration: int = 0
+    multiplier: float = 1.0
+
+
+class DigitalInput(Node, frozen=True):
+    name: str = ""
+    pull_up: bool = True
+    negate_display: bool = False
+    bistable: bool = False
+    bistable_time: int = 0
+
+
+class Differential(Node, frozen=True):
+    name: str = ""
+    first: str = "INPA1"
+    operator: str = "-"
+    second: str = "INPA1"
+
+
+class OneWireSensor(Node, frozen=True):
+    id: str = NO_ONEWIRE_ID
+    name: str = ""
+    offset: float = 0.0
+
+
+class ExtraOneWireSensor(Node, frozen=True):
+    names: tuple[str, ...] = ("", "", "")
+
+
+class Weather(Node, frozen=True):
+    t1_name: str = ""
+    h1_name: str = ""
+    p1_name: str = ""
+    altitude: int = 0
+
+
+class I2c(Node, frozen=True):
+    primary: str = "NONE"
+    sps30: bool = False
+    frequency: int = 100
+
+
+class SerialPort(Node, frozen=True):
+    module: str = "OFF"
+    lighting: bool = False
+    sdm_bitrate: int = 2400
+
+
+class SmsSlot(Node, frozen=True):
+    numbers: tuple[str, ...] = ()
+    on_text: str = ""
+    off_text: str = ""
+
+
+class Gsm(Node, frozen=True):
+    apn: str = ""
+    code: str = ""
+    sms: tuple[SmsSlot, ...] = (SmsSlot(),) * 4
+
+
+class Email(Node, frozen=True):
+    host: str = ""
+    port: int = 25
+    username: str = ""
+    password: str = ""
+    recipient: str = ""
+    sender: str = ""
+    subject: str = ""
+    on_texts: tuple[str, ...] = ("",) * 4
+    off_texts: tuple[str, ...] = ("",) * 4
+    tls: bool = False
+
+
+class ModbusSlot(Node, frozen=True):
+    module: str = "OFF"
+    slave_id: int = 1
+
+
+class ModbusReading(Node, frozen=True):
+    name: str = ""
+    unit: str = ""
+    divisor: int = 1
+    register: int = 0
+    function: int = 3
+    type: str = "int16"
+    endian: str = "none"
+
+
+class ModbusDevice(Node, frozen=True):
+    name: str = ""
+    bitrate: int = 9600
+    parity: str = "none"
+    stop_bit: int = 1
+    #: Seconds between two register reads.
+    delay: float = 0.0
+    readings: tuple[ModbusReading, ...] = (ModbusReading(),) * 30
+
+
+class ModbusMapping(Node, frozen=True):
+    slot: int = 0
+    reading: int = 0
+
+
+class ModbusTcp(Node, frozen=True):
+    enabled: bool = False
+
+
+class Power(Node, frozen=True):
+    name: str = ""
+    current: str = "INPA1"
+    voltage: str = "230V"
+    pulses: int = 1000
+    unit: str = "kW/kWh"
+
+
+class Rule(Node, frozen=True):
+    """An event entry of the interface document."""
+
+    source: str = "VCC"
+    compare: str = ">="
+    reference: float = 0.0
+    hysteresis: float = 0.0
+    operator: str = "-"
+    action: str = "OUT0"
+    source2: str = "VCC"
+    compare2: str = ">="
+    reference2: float = 0.0
+    hysteresis2: float = 0.0
+    off_delay: int = 0
+    #: 0 and 1 set, 2 reverses.
+    value: int = 1
+    on_delay: int = 0
+    #: 0 nothing; 1-20 rule 1-20 must not be met; 21-40 rule 1-20 must be met.
+    depends: int = 0
+    #: 0 acts on both edges, 1 when the condition starts, 2 when it stops.
+    mode: int = 0
+    enabled: bool = False
+    permanent: bool = False
+
+
+class EventVariable(Node, frozen=True):
+    name: str = ""
+
+
+class Screen(Node, frozen=True):
+    active: bool = False
+    lines: tuple[str, ...] = ("",) * 4
+
+
+class Oled(Node, frozen=True):
+    enabled: bool = False
+    display_time: int = 0
+    frequency: int = 400
+    screens: tuple[Screen, ...] = (Screen(active=True), Screen(), Screen(), Screen())
+
+
+class Ui(Node, frozen=True):
+    language: str = "EN"
+    #: Seconds between two status queries of a page.
+    refresh: int = 30
+    homepage: str = "Status"
+    names_only: bool = False
+    user_read_only: bool = False
+    firmware_check: bool = False
+    auto_sign_in: bool = False
+
+
+class Layout(Node, frozen=True):
+    top: tuple[int, ...] = (0,) * 79
+    left: tuple[int, ...] = (0,) * 79
+    visible: tuple[bool, ...] = (True,) * 132
+
+
+class Variables(Node, frozen=True):
+    bits: tuple[int, ...] = (0,) * 8
+    bytes: tuple[int, ...] = (0,) * 4
+    #: Word 0 also holds the page's refresh interval, in tens of seconds.
+    words: tuple[int, ...] = (3, 0, 0, 0)
+    dwords: tuple[int, ...] = (0,) * 4
+    strings: tuple[str, ...] = ("",) * 2
+
+
+class ScheduleEntry(Node, frozen=True):
+    name: str = ""
+    action: str = "OUT0"
+    value: int = 0
+    #: Second of the day, or the period in seconds of a periodic entry.
+    time: int = 0
+    #: ISO date of an entry that runs on one day only.
+    date: str | None = None
+    #: "Mon" to "Sun".
+    days: tuple[str, ...] = ()
+    periodic: bool = False
+    active: bool = False
+
+
+class WatchdogEntry(Node, frozen=True):
+    enabled: bool = False
+    email: bool = False
+    output: str = "OUT0"
+    host: str = ""
+    failures: int = 3
+    timeout: int = 2
+    interval: int = 60
+    #: Seconds without pings after the output was restarted.
+    wait: int = 120
+    #: Seconds that a restart lasts.
+    length: int = 10
+    #: Restarts before the entry gives up; 0 is never.
+    limit: int = 0
+    #: Seconds after the controller's start before the first ping.
+    delay: int = 60
+
+
+class HttpClient(Node, frozen=True):
+    url: str = ""
+
+
+class Mqtt(Node, frozen=True):
+    enabled: bool = False
+    host: str = ""
+    port: int = 1883
+    username: str = ""
+    password: str = ""
+    prefix: str = "leverframe"
+    tls: bool = False
+
+
+class SnmpTrap(Node, frozen=True):
+    enabled: bool = False
+    host: str = ""
+    port: int = 162
+    community: str = ""
+
+
+class Snmp(Node, frozen=True):
+    enabled: bool = False
+    read_community: str = ""
+    write_community: str = ""
+    user: str = ""
+    authentication_key: str = ""
+    privacy_key: str = ""
+    trap: SnmpTrap = SnmpTrap()
+
+
+class Account(Node, frozen=True):
+    name: str = ""
+    #: An Argon2id hash, never the password itself.
+    password: str = ""
+
+
+class ControlUser(Node, frozen=True):
+    name: str = ""
+    password: str = ""
+    active: bool = False
+
+
+class Access(Node, frozen=True):
+    required: bool = False
+    updates_allowed: bool = True
+    admin: Account = Account(name="admin")
+    user: Account = Account(name="user")
+    users: tuple[ControlUser | None, ...] = (None,) * CONTROL_USERS
+
+
+class Settings(Node, frozen=True):
+    profile: Identity = Identity()
+    outputs: tuple[Output, ...] = (Output(),) * 6
+    output_flags: OutputFlags = OutputFlags()
+    pwm: tuple[Pwm, ...] = (Pwm(),) * 4
+    #: Hertz of PWM0, and of PWM1-PWM3 together.
+    pwm_frequency: tuple[int, ...] = (1000, 1000)
+    pid: Pid = Pid()
+    analog_inputs: tuple[AnalogInput, ...] = (AnalogInput(),) * 6
+    digital_inputs: tuple[DigitalInput, ...] = (DigitalInput(),) * 4
+    #: For the pairs INPD1+INPD2 and INPD3+INPD4.
+    impulse_time: tuple[bool, ...] = (False, False)
+    differentials: tuple[Differential, ...] = (Differential(),) * 6
+    onewire: tuple[OneWireSensor, ...] = (OneWireSensor(),) * 8
+    onewire_extra: tuple[ExtraOneWireSensor, ...] = (ExtraOneWireSensor(),) * 3
+    weather: Weather = Weather()
+    i2c: I2c = I2c()
+    serial: SerialPort = SerialPort()
+    gsm: Gsm = Gsm()
+    email: Email = Email()
+    modbus_slots: tuple[ModbusSlot, ...] = (ModbusSlot(),) * 3
+    modbus_devices: tuple[ModbusDevice, ...] = (ModbusDevice(),) * 5
+    modbus_mapping: tuple[ModbusMapping, ...] = (ModbusMapping(),) * 30
+    modbus_tcp: ModbusTcp = ModbusTcp()
+    power: tuple[Power, ...] = (Power(),) * 6
+    energy_remember: bool = False
+    rules: tuple[Rule, ...] = ()
+    event_variables: tuple[EventVariable, ...] = (EventVariable(),) * 8
+    oled: Oled = Oled()
+    ui: Ui = Ui()
+    layout: Layout = Layout()
+    variables: Variables = Variables()
+    schedule: tuple[ScheduleEntry | None, ...] = (None,) * SCHEDULE_ENTRIES
+    watchdog: tuple[WatchdogEntry, ...] = (WatchdogEntry(),) * 6
+    http: tuple[HttpClient, ...] = (HttpClient(),) * 4
+    #: Seconds between two requests to HTTP1; 0 sends none by itself.
+    http_period: int = 0
+    mqtt: Mqtt = Mqtt()
+    snmp: Snmp = Snmp()
+    access: Access = Access()
+
+
+#: Leaves whose value never leaves the controller; `*` stands for any index.
+SECRETS = frozenset(
+    {
+        "gsm.apn",
+        "gsm.code",
+        "email.password",
+        "mqtt.password",
+        "snmp.read_community",
+        "snmp.write_community",
+        "snmp.authentication_key",
+        "snmp.privacy_key",
+        "snmp.trap.community",
+        "access.admin.password",
+        "access.user.password",
+        "access.users.*.password",
+    }
+)
+
+
+def differential_count(profile: Profile) -> int:
+    return 6 if profile.since("1.49", HW35) else 3
+
+
+def power_count(profile: Profile) -> int:
+    return 6 if profile.since("1.49", HW35) else 4
+
+
+def modbus_device_count(profile: Profile) -> int:
+    if profile.since("1.57", HW35):
+        return 5
+    return 3 if profile.since("1.36", HW35) else 0
+
+
+def offset_count(profile: Profile) -> int:
+    """How many elements the Status for user page places."""
+    if profile.since("1.49"):
+        return 79
+    return 78 if profile.since("1.44") else 43
+
+
+def visibility_count(profile: Profile) -> int:
+    if profile.since("1.49"):
+        return 132
+    return 118 if profile.since("1.44") else 87
+
+
+def screen_count(profile: Profile) -> int:
+    return 4 if profile.since("1.44") else 1
+
+
+@lru_cache(maxsize=64)
+def defaults(profile: Profile) -> Settings:
+    """The factory settings of a profile; its lists have the profile's lengths."""
+    full = Settings()
+    offsets = offset_count(profile)
+    return Settings(
+        profile=Identity(profile.hw, profile.sw),
+        differentials=full.differentials[: differential_count(profile)],
+        power=full.power[: power_count(profile)],
+        onewire_extra=full.onewire_extra if profile.since("1.57", HW35) else (),
+        modbus_slots=full.modbus_slots[: 1 if profile.hw in HW30 else 3],
+        modbus_devices=full.modbus_devices[: modbus_device_count(profile)],
+        modbus_mapping=full.modbus_mapping if profile.since("1.36", HW35) else (),
+        oled=Oled(screens=full.oled.screens[: screen_count(profile)]),
+        layout=Layout(
+            top=full.layout.top[:offsets],
+            left=full.layout.left[:offsets],
+            visible=full.layout.visible[: visibility_count(profile)],
+        ),
+    )

@@ -1,0 +1,175 @@
+"""Reading, changing and comparing the immutable settings tree by path.
+
+A path is field names and list positions joined by dots. Branches are nodes and lists of nodes
+(where a place may be empty); anything else is a leaf: a number, a text, a flag, or a list of
+those. Changing a leaf rebuilds only the branches above it, so two trees can be compared by
+identity: `difference` visits what changed and no more.
+"""
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+from msgspec.structs import replace
+
+from leverframe.engine import settings as tree_classes
+from leverframe.engine.settings import (
+    MOST_RULES,
+    SECRETS,
+    ControlUser,
+    Node,
+    Rule,
+    ScheduleEntry,
+    Settings,
+    defaults,
+)
+from leverframe.profile import Profile
+
+#: Stands for a leaf that is not there.
+GONE = msgspec.UNSET
+
+#: What stands in a place of these lists once it is not empty.
+_FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
+
+
+class UnfitSettings(ValueError):
+    """Stored values do not make a settings tree."""
+
+
+def _holds_nodes(hint: Any) -> bool:
+    items = get_args(hint)[:1] if getattr(hint, "__origin__", None) is tuple else ()
+    kinds = [kind for item in items for kind in (get_args(item) or (item,))]
+    return any(isinstance(kind, type) and issubclass(kind, Node) for kind in kinds)
+
+
+#: (class, field) of every list of nodes.
+_BRANCH_LISTS = frozenset(
+    (node, name)
+    for node in vars(tree_classes).values()
+    if isinstance(node, type) and issubclass(node, Node)
+    for name, hint in get_type_hints(node).items()
+    if _holds_nodes(hint)
+)
+
+
+def value_at(tree: Any, path: str) -> Any:
+    for step in path.split("."):
+        tree = tree[int(step)] if isinstance(tree, tuple) else getattr(tree, step)
+    return tree
+
+
+def with_value(settings: Settings, path: str, value: object) -> Settings:
+    """The same tree with one value changed; the very same object if it had that value already."""
+    changed: Settings = _with_value(settings, path.split("."), value)
+    return changed
+
+
+def _with_value(branch: Any, steps: list[str], value: object) -> Any:
+    step, rest = steps[0], steps[1:]
+    old = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
+    if rest:
+        new = _with_value(old, rest, value)
+    else:
+        new = old if _same(old, value) else value
+    if new is old:
+        return branch
+    if isinstance(branch, tuple):
+        return (*branch[: int(step)], new, *branch[int(step) + 1 :])
+    return replace(branch, **{step: new})
+
+
+def _same(old: object, new: object) -> bool:
+    return old is new or (type(old) is type(new) and old == new)
+
+
+def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf below a node with its path."""
+    for leaf_path, _, value in difference(None, node, path):
+        yield leaf_path, value
+
+
+def difference(
+    old: Node | None, new: Node | None, path: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """(path, old value, new value) of every leaf that differs, `GONE` where there is none."""
+    kind = type(new) if old is None else type(old)
+    for name in kind.__struct_fields__ if issubclass(kind, Node) else ():
+        before = GONE if old is None else getattr(old, name)
+        after = GONE if new is None else getattr(new, name)
+        if before is after:
+            continue
+        field_path = f"{path}.{name}" if path else name
+        if (kind, name) in _BRANCH_LISTS:
+            yield from _list_difference(before, after, field_path)
+        elif isinstance(before, Node) or isinstance(after, Node):
+            yield from difference(_node(before), _node(after), field_path)
+        elif not _same(before, after):
+            yield field_path, before, after
+
+
+def _list_difference(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    pairs = zip_longest(before or (), after or ())
+    for index, (old, new) in enumerate(pairs):
+        if old is not new:
+            yield from difference(old, new, f"{path}.{index}")
+
+
+def _node(value: Any) -> Node | None:
+    return None if value is GONE else value
+
+
+def is_secret(path: str) -> bool:
+    steps = ("*" if step.isdigit() else step for step in path.split("."))
+    return ".".join(steps) in SECRETS
+
+
+def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Settings, list[str]]:
+    """The tree of stored leaves over the profile's defaults, and the paths that did not fit it.
+
+    A leaf does not fit where the profile's lists are shorter, or where the program does not know
+    the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
+    """
+    tree = _plain(defaults(profile))
+    tree["rules"] = [None] * MOST_RULES
+    unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
+    tree["profile"] = {"hw": profile.hw, "sw": profile.sw}
+    tree["rules"] = [rule for rule in tree["rules"] if rule is not None]
+    try:
+        return msgspec.convert(tree, Settings), unfit
+    except msgspec.ValidationError as error:
+        raise UnfitSettings(f"The stored settings cannot be read: {error}.") from error
+
+
+def _overlay(tree: Any, path: str, value: Any) -> bool:
+    """Put one stored leaf into a tree of plain dicts and lists; False if it has no place there."""
+    *branches, last = path.split(".")
+    name = ""
+    for step in branches:
+        if isinstance(tree, list):
+            if not step.isdecimal() or int(step) >= len(tree):
+                return False
+            if tree[int(step)] is None:
+                tree[int(step)] = _plain(_FILLS_EMPTY_PLACE[name])
+            tree = tree[int(step)]
+        elif isinstance(tree, dict) and step in tree:
+            name, tree = step, tree[step]
+        else:
+            return False
+    if not isinstance(tree, dict) or last not in tree:
+        return False
+    tree[last] = _fit_length(value, tree[last])
+    return True
+
+
+def _plain(node: Node) -> dict[str, Any]:
+    """A node as dicts and lists that can be changed in place."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
+    return plain
+
+
+def _fit_length(value: Any, like: Any) -> Any:
+    """A list that is never empty has the version's length: places in common keep their value."""
+    if not like or not isinstance(like, list) or not isinstance(value, list | tuple):
+        return value
+    return [*value[: len(like)], *like[len(value) :]]

@@ -1,0 +1,194 @@
+"""What a file is made of: keys, each with its meaning, its scale and the function that shows it.
+
+Clients compare texts, so every value is a text; the few lists of texts are the readings of modules.
+Real units end here: a scale of /10 means that the text is ten times the value, rounded. An absent
+reading is a text of its own, because the files have no other way to say it.
+
+To add a key: make a `Keys` in the file of its feature and put it where it belongs in
+`catalogue.py`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from leverframe.commands.codes import CodeTable
+from leverframe.engine.machine import Value
+from leverframe.engine.settings import Settings
+from leverframe.files.view import View
+from leverframe.profile import ALWAYS, Profile, Spans
+
+Shown = str | list[str] | list[list[str]]
+
+#: What stands for an absent reading.
+NO_SENSOR = "-600"
+MINUS_ONE = "-1"
+ZERO = "0"
+
+#: Scales in words.
+TEXT = "text"
+FLAG = "0 or 1"
+MASK = "bit mask, first one lowest"
+WHOLE = "whole number"
+DECIMAL = "decimal number"
+SECONDS = "seconds"
+JOINED = "joined by `*`"
+
+#: More than any module's divisor can produce.
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """A key of a file, or several that are shown together."""
+
+    names: tuple[str, ...]
+    #: One for every name.
+    show: Callable[[View], Sequence[Shown]]
+    meaning: str
+    scale: str
+    when: Spans = ALWAYS
+    #: Does the value change while nothing happens?
+    ticks: bool = False
+
+
+def key(
+    name: str,
+    show: Callable[[View], Shown],
+    meaning: str,
+    scale: str,
+    when: Spans = ALWAYS,
+    *,
+    ticks: bool = False,
+) -> Keys:
+    return Keys((name,), lambda view: (show(view),), meaning, scale, when, ticks)
+
+
+def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
+    """`ds1` to `ds8` and their like."""
+    return tuple(f"{prefix}{number}" for number in range(first, first + count))
+
+
+def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
+    """The same keys, shown by these hardware revisions alone."""
+    return tuple(
+        replace(
+            keys,
+            when=tuple(
+                replace(span, hw=tuple(one for one in span.hw if one in hw)) for span in keys.when
+            ),
+        )
+        for keys in groups
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def multiplied(value: Value, factor: int, absent: str) -> str:
+    if value is None:
+        return absent
+    try:
+        return str(round(value * factor))
+    except OverflowError:
+        # Readings of modules can be near the end of what a floating point number holds.
+        return absent
+
+
+def decimal(value: Value, absent: str) -> str:
+    """A plain decimal number, never with an exponent."""
+    if value is None:
+        return absent
+    # Adding zero turns a negative zero into a plain one.
+    text = f"{round(value, _DECIMALS) + 0.0:.{_DECIMALS}f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def readings(
+    names: tuple[str, ...],
+    labels: tuple[str, ...],
+    factor: int,
+    unit: str,
+    absent: str,
+    when: Spans = ALWAYS,
+) -> Keys:
+    """Keys that show readings as whole numbers."""
+
+    def show(view: View) -> list[str]:
+        values = view.engine.machine.values
+        return [multiplied(values[label], factor, absent) for label in labels]
+
+    return Keys(names, show, first_to_last(labels), scale_of(factor, unit, absent), when)
+
+
+def reading(
+    name: str, label: str, factor: int, unit: str, absent: str, when: Spans = ALWAYS
+) -> Keys:
+    return readings((name,), (label,), factor, unit, absent, when)
+
+
+def scale_of(factor: int, unit: str, absent: str) -> str:
+    divided = unit if factor == 1 else f"/{factor} {unit}"
+    return f"{divided}, {absent} if absent"
+
+
+def first_to_last(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
+
+
+def mask(bits: Iterable[object]) -> str:
+    """A bit per item, the first one lowest."""
+    return str(sum(1 << bit for bit, on in enumerate(bits) if on))
+
+
+def states(name: str, labels: tuple[str, ...]) -> Keys:
+    """The bit mask of several states."""
+
+    def show(view: View) -> str:
+        values = view.engine.machine.values
+        return mask(values[label] for label in labels)
+
+    return key(name, show, first_to_last(labels), MASK)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+def setting(
+    name: str, read: Callable[[Settings], Any], meaning: str, scale: str, when: Spans = ALWAYS
+) -> Keys:
+    return key(
+        name, lambda view: text_of(read(view.engine.machine.settings)), meaning, scale, when
+    )
+
+
+def settings(
+    names: tuple[str, ...],
+    read: Callable[[Settings], Iterable[Any]],
+    meaning: str,
+    scale: str,
+    when: Spans = ALWAYS,
+) -> Keys:
+    """Keys that show settings, in the order of the names."""
+
+    def show(view: View) -> list[str]:
+        return [text_of(value) for value in read(view.engine.machine.settings)]
+
+    return Keys(names, show, meaning, scale, when)
+
+
+def text_of(value: Any) -> str:
+    """A setting that is a text, a whole number or a flag."""
+    return value if isinstance(value, str) else str(int(value))
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Texts joined by `*`; one inside a text is written as in a request, so that none gets lost."""
+    return "*".join(text.replace("*", "%2A") for text in texts)
+
+
+@lru_cache(maxsize=4096)
+def code(table: CodeTable, word: str, profile: Profile) -> int:
+    """The number of a word, or 0 if this version has none for it."""
+    return table.number(word, profile) or 0

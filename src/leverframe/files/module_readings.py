@@ -1,0 +1,130 @@
+"""Keys: the readings m1-m30 of modules, which software versions show in four ways.
+
+- HW 3.0 and HW 3.5+ up to SW 1.32: `sdm1`-`sdm14`, hundredths of m1-m14.
+- HW 3.5+ SW 1.31a to 1.32: a list `sdm` of m1-m29, whose scale depends on the module in slot 1.
+- HW 3.5+ SW 1.33 to 1.49: the readings of three slots and the mapping of m1-m30 to them. Only what
+  is mapped has a value there.
+- HW 3.5+ SW 1.50 on: the list `customReadings`, m1-m30 as they are.
+
+The files have no sign for an absent reading of a module: it is 0, as on real units.
+"""
+
+from leverframe.commands import codes
+from leverframe.commands.codes import span
+from leverframe.engine.labels import MAPPED
+from leverframe.engine.settings import ModbusMapping, Settings
+from leverframe.files.keys import (
+    DECIMAL,
+    JOINED,
+    WHOLE,
+    ZERO,
+    Keys,
+    code,
+    decimal,
+    key,
+    multiplied,
+    numbered,
+    readings,
+)
+from leverframe.files.view import View
+from leverframe.profile import HW30, Span
+
+SINGLE = (Span(HW30), *span(until="1.33"))
+LISTED = span("1.31a", until="1.33")
+SLOTTED = span("1.33", until="1.50")
+DIRECT = span("1.50")
+
+SLOTS = 3
+READINGS_PER_SLOT = 30
+
+HUNDREDTHS = 100
+#: Readings of the list `sdm` that are not hundredths, by the module's code; all others are.
+_CHARGE_CONTROLLER, _INVERTER = 4, 5
+_FACTORS: dict[int, dict[int, int]] = {
+    _CHARGE_CONTROLLER: dict.fromkeys(range(9, 13), 1),
+    _INVERTER: {
+        **dict.fromkeys((*range(6), *range(21, 25), *range(26, 29)), 1),
+        **dict.fromkeys((6, 8, 15, 17, 19), 10),
+    },
+}
+
+
+def _module_code(view: View) -> int:
+    machine = view.engine.machine
+    return code(codes.MODBUS_MODULES, machine.settings.modbus_slots[0].module, machine.profile)
+
+
+def _list_of_single_slot(view: View) -> list[str]:
+    values = view.engine.machine.values
+    factors = _FACTORS.get(_module_code(view), {})
+    return [
+        multiplied(values[label], factors.get(index, HUNDREDTHS), ZERO)
+        for index, label in enumerate(MAPPED[:29])
+    ]
+
+
+def _mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
+    """What m1-m30 stand for; versions that cannot choose take slot 1 in order."""
+    return settings.modbus_mapping or tuple(
+        ModbusMapping(1, index) for index in range(READINGS_PER_SLOT)
+    )
+
+
+def _mapping_text(view: View) -> str:
+    return "*".join(
+        f"{one.slot}{one.reading}" for one in _mapping(view.engine.machine.settings)
+    )
+
+
+def _readings_by_slot(view: View) -> list[list[str]]:
+    machine = view.engine.machine
+    slots = [[ZERO] * READINGS_PER_SLOT for _ in range(SLOTS)]
+    for label, one in zip(MAPPED, _mapping(machine.settings), strict=True):
+        if 1 <= one.slot <= SLOTS:
+            slots[one.slot - 1][one.reading] = decimal(machine.values[label], ZERO)
+    return slots
+
+
+def _direct(view: View) -> list[str]:
+    values = view.engine.machine.values
+    return [decimal(values[label], ZERO) for label in MAPPED]
+
+
+MODULE_READINGS: tuple[Keys, ...] = (
+    readings(numbered("sdm", 1, 14), MAPPED[:14], HUNDREDTHS, "of its unit", ZERO, SINGLE),
+    key(
+        "modbusSensor",
+        lambda view: str(_module_code(view)),
+        "code of the module in slot 1",
+        WHOLE,
+        LISTED,
+    ),
+    key(
+        "sdm",
+        _list_of_single_slot,
+        "list of m1-m29",
+        "/100, with a charge controller or an inverter some /10 or /1",
+        LISTED,
+    ),
+    key(
+        "modbusMapping",
+        _mapping_text,
+        "slot and reading that m1-m30 stand for; slot 0 is none",
+        f"slot digit and reading number, {JOINED}",
+        SLOTTED,
+    ),
+    key(
+        "modbusReadings",
+        _readings_by_slot,
+        "three lists, the 30 readings of each slot",
+        f"{DECIMAL}, {ZERO} if absent or not mapped",
+        SLOTTED,
+    ),
+    key(
+        "customReadings",
+        _direct,
+        "list of m1-m30",
+        f"{DECIMAL}, {ZERO} if absent",
+        DIRECT,
+    ),
+)

@@ -1,0 +1,179 @@
+"""Keys: what is measured, apart from the readings of modules.
+
+The scales are those that clients know. Differentials are the odd ones: from HW 3.5+ SW 1.49 on they
+are thousandths, before that they have the scale of their first input, which `diffsel` tells.
+"""
+
+from leverframe.commands import codes
+from leverframe.commands.codes import HW35_SW, span
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    ENERGIES,
+    ONEWIRE,
+    PARTICULATES,
+    POWERS,
+)
+from leverframe.engine.settings import Settings
+from leverframe.files.keys import (
+    JOINED,
+    MINUS_ONE,
+    NO_SENSOR,
+    ZERO,
+    Keys,
+    code,
+    decimal,
+    key,
+    multiplied,
+    numbered,
+    reading,
+    readings,
+    scale_of,
+)
+from leverframe.files.view import View
+from leverframe.profile import ALWAYS, HW30, HW35, Spans
+
+CELSIUS = "°C"
+SENSOR_UNIT = "of the unit of its sensor"
+POWER_UNIT = "of its power unit (kW)"
+ENERGY_UNIT = "of its energy unit (kWh)"
+PARTICULATE_UNIT = "µg/m3"
+#: The version that brought the fourth to sixth differential and the fifth and sixth power reading.
+SIX = HW35_SW["1.49"]
+
+VCC = reading("vin", "VCC", 100, "V", ZERO)
+TEMP = reading("tem", "TEMP", 100, CELSIUS, ZERO)
+DS = readings(numbered("ds", 1, 8), ONEWIRE, 10, CELSIUS, NO_SENSOR)
+P1 = reading("bm280p", "P1", 100, "hPa", NO_SENSOR)
+AIR_QUALITY = key(
+    "bm680q",
+    lambda view: NO_SENSOR,
+    "air quality; no sensor for it can be connected",
+    f"always {NO_SENSOR}",
+    HW35_SW["1.40"],
+)
+DEW_POINT = reading(
+    "dewPoint", "DEWPOINT", 10, CELSIUS, NO_SENSOR, HW35_SW["1.45b"] + span(hw=HW30)
+)
+ANALOG = readings(numbered("inpp", 1, 6), ANALOG_INPUTS, 100, SENSOR_UNIT, ZERO)
+POWER = readings(numbered("power", 1, 4), POWERS[:4], 1000, POWER_UNIT, ZERO)
+POWER_5_6 = readings(numbered("power", 5, 2), POWERS[4:], 1000, POWER_UNIT, ZERO, SIX)
+ENERGY = readings(numbered("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZERO)
+ENERGY_5_6 = readings(numbered("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
+CO2 = reading("co2", "CO2", 1, "ppm", MINUS_ONE)
+OZONE = reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"])
+DISTANCE = key(
+    "distanceSensor",
+    lambda view: decimal(view.engine.machine.values["DISTANCE"], MINUS_ONE),
+    "DISTANCE",
+    f"decimal number, {MINUS_ONE} if absent",
+    HW35_SW["1.21"] + span(hw=HW30),
+)
+
+
+def weather(t1: str, h1: str) -> Keys:
+    """T1 in °C and H1 in percent; JSON and XML files call them differently."""
+    return readings((t1, h1), ("T1", "H1"), 10, "°C and %", NO_SENSOR)
+
+
+def particulates(*names: str, labels: tuple[str, ...] = PARTICULATES) -> Keys:
+    return readings(names, labels, 10, PARTICULATE_UNIT, MINUS_ONE)
+
+
+def _millivolts(view: View) -> list[str]:
+    inputs = view.engine.inputs
+    return [multiplied(inputs.raw(label), 1000, ZERO) for label in ANALOG_INPUTS]
+
+
+RAW_ANALOG = Keys(
+    numbered("inp", 1, 6),
+    _millivolts,
+    "INPA1-INPA6 at the pin, before multiplier, calibration and sensor",
+    scale_of(1000, "V", ZERO),
+)
+
+# --- differentials --------------------------------------------------------------------------------
+
+_NEW_FACTOR = 1000
+_OLD_FACTORS = {
+    **dict.fromkeys((*ANALOG_INPUTS, "VCC"), 100),
+    **dict.fromkeys((*ONEWIRE, "T1", "H1"), 10),
+    **dict.fromkeys((*POWERS, *ENERGIES), 1000),
+}
+
+
+def old_factor(settings: Settings, index: int) -> int:
+    """The scale of a differential before SW 1.49: that of the reading it begins with."""
+    for _ in settings.differentials:
+        first = settings.differentials[index].first
+        if first in _OLD_FACTORS:
+            return _OLD_FACTORS[first]
+        index = DIFFERENTIALS.index(first)
+    # Differentials that begin with each other have no value, so no scale either.
+    return 1
+
+
+def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
+    indices = range(first - 1, last)
+
+    def show(view: View) -> list[str]:
+        machine = view.engine.machine
+        if machine.profile.since("1.49", HW35):
+            factors = [_NEW_FACTOR] * len(indices)
+        else:
+            factors = [old_factor(machine.settings, index) for index in indices]
+        return [
+            multiplied(machine.values[DIFFERENTIALS[index]], factor, ZERO)
+            for index, factor in zip(indices, factors, strict=True)
+        ]
+
+    return Keys(
+        numbered("diff", first, len(indices)),
+        show,
+        f"DIFF{first}-DIFF{last}",
+        "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
+        f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
+        when,
+    )
+
+
+def _selection(view: View) -> str:
+    machine = view.engine.machine
+    profile, settings = machine.profile, machine.settings.differentials
+    inputs, operators = codes.DIFFERENTIAL_INPUTS, codes.DIFFERENTIAL_OPERATORS
+    numbers = [
+        *(code(inputs, one.first, profile) for one in settings),
+        *(code(inputs, one.second, profile) for one in settings),
+        *(code(operators, one.operator, profile) for one in settings),
+    ]
+    return "*".join(map(str, numbers))
+
+
+SELECTION = key(
+    "diffsel",
+    _selection,
+    "codes of the first inputs of all DIFF, then of their second inputs, then of their operators",
+    JOINED,
+)
+
+# --- the older generation's form (/st0.xml) -------------------------------------------------------
+
+_OLDER = (
+    ("TEMP", 10, ZERO),
+    ("VCC", 10, ZERO),
+    ("INPA1", 100, ZERO),
+    ("INPA2", 100, ZERO),
+    ("INPA3", 10, ZERO),
+    ("INPA4", 100, ZERO),
+    ("INPA5", 10, ZERO),
+    *((label, 10, NO_SENSOR) for label in (*ONEWIRE[:6], "T1", "H1")),
+    ("POWER1", 1000, ZERO),
+    ("ENERGY1", 1000, ZERO),
+    ("POWER2", 1000, ZERO),
+    ("ENERGY2", 1000, ZERO),
+    ("DIFF1", 10, ZERO),
+)
+OLDER = tuple(
+    reading(f"ia{number}", label, factor, "of its unit", absent)
+    for number, (label, factor, absent) in enumerate(_OLDER)
+)

@@ -1,0 +1,138 @@
+"""Keys: identity, clock, and the states of outputs, PWM outputs, digital inputs and variables.
+
+Output states are never inverted here: `outnn` tells a client whether its page should show them so.
+"""
+
+from leverframe.commands.codes import HW35_SW, span
+from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.engine.pwm import DUTIES
+from leverframe.files.keys import (
+    FLAG,
+    MASK,
+    TEXT,
+    ZERO,
+    Keys,
+    key,
+    mask,
+    multiplied,
+    numbered,
+    reading,
+    readings,
+    setting,
+    settings,
+    states,
+)
+from leverframe.files.view import View
+from leverframe.profile import HW30, HW35
+
+#: From here on digital inputs are reported with their negation, as pages show them.
+NEGATION_SINCE = "1.49"
+PERCENT = "percent"
+MILLISECONDS = "milliseconds, 0 if there was none"
+
+# --- identity -------------------------------------------------------------------------------------
+
+MAC = key("mac", lambda view: view.mac, "MAC address", TEXT)
+MAC_AS_IP4 = key("ip4", lambda view: view.mac, "MAC address", TEXT)
+NAME = key("sname", lambda view: view.name, "name in the network", TEXT)
+HARDWARE = key("hw", lambda view: view.engine.machine.profile.hw, "hardware version", TEXT)
+SOFTWARE = key("sw", lambda view: view.engine.machine.profile.sw, "software version", TEXT)
+RESTART = key(
+    "restart",
+    lambda view: str(int(view.engine.machine.restart_flag)),
+    "restart flag: 0 after every start, 1 after `restart_power_on`",
+    FLAG,
+)
+
+# --- clock ----------------------------------------------------------------------------------------
+
+
+def _uptime(view: View) -> list[str]:
+    seconds = max(int(view.engine.uptime(view.at)), 0)
+    parts = (seconds % 60, seconds // 60 % 60, seconds // 3600 % 24, seconds // 86400)
+    return [str(part) for part in parts]
+
+
+def _time(view: View) -> str:
+    return str(int(view.at.wall))
+
+
+def _uptime_keys(*names: str) -> Keys:
+    meaning = "time since the start: seconds, minutes, hours, days"
+    return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number", ticks=True)
+
+
+def _time_key(name: str) -> Keys:
+    return key(name, _time, "clock", "seconds since 1970 UTC", ticks=True)
+
+
+UPTIME = _uptime_keys("uptimeSeconds", "uptimeMinutes", "uptimeHours", "uptimeDays")
+TIME = _time_key("time")
+SEC = (_uptime_keys("sec0", "sec1", "sec2", "sec3"), _time_key("sec4"))
+
+# --- states ---------------------------------------------------------------------------------------
+
+
+def _outputs(view: View) -> list[str]:
+    values = view.engine.machine.values
+    return ["1" if values[label] else "0" for label in OUTPUTS]
+
+
+def _digital_inputs(view: View) -> list[bool]:
+    machine = view.engine.machine
+    negates = machine.profile.since(NEGATION_SINCE, HW35)
+    return [
+        bool(machine.values[label]) is not (negates and one.negate_display)
+        for label, one in zip(DIGITAL_INPUTS, machine.settings.digital_inputs, strict=True)
+    ]
+
+
+def _impulses(view: View) -> list[str]:
+    return [multiplied(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)]
+
+
+OUT = Keys(numbered("out", 0, 6), _outputs, "OUT0-OUT5", f"{FLAG}, never inverted")
+OUT_CHARACTERS = key(
+    "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
+)
+PWM = states("pwm", PWMS)
+PWM_DUTY = readings(numbered("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO)
+PWM_FREQUENCY = settings(
+    ("pwmf0", "pwmf1"),
+    lambda tree: tree.pwm_frequency,
+    "frequency of PWM0 (0) and of PWM1-PWM3 (1)",
+    "Hz",
+)
+DIGITAL = key(
+    "ind",
+    lambda view: mask(_digital_inputs(view)),
+    f"INPD1-INPD4; on HW 3.5+ from SW {NEGATION_SINCE} on with their negation",
+    MASK,
+)
+IMPULSES = Keys(
+    ("inpd1tim", "inpd3tim"),
+    _impulses,
+    "impulse times from INPD1 to INPD2 and from INPD3 to INPD4",
+    MILLISECONDS,
+)
+VARIABLES = states("eventVariables", EVENT_VARIABLES)
+MQTT = reading("mqtt", "MQTT", 1, "1 while connected", ZERO, HW35_SW["1.19"] + span(hw=HW30))
+BARCODE = key(
+    "barcode",
+    lambda view: view.engine.inputs.barcode or "",
+    "text scanned last",
+    TEXT,
+    HW35_SW["1.21"],
+)
+
+# --- the older generation's form (/st0.xml) -------------------------------------------------------
+
+LEVELS = Keys(
+    numbered("di", 0, 4),
+    lambda view: ["up" if high else "dn" for high in _digital_inputs(view)],
+    "INPD1-INPD4 as in `ind`",
+    "`up` for 1, `dn` for 0",
+)
+FREQUENCY = setting("freq", lambda tree: tree.pwm_frequency[0], "frequency of PWM0", "Hz")
+DUTY = reading("duty", DUTIES[0], 10, PERCENT, ZERO)
+STATE_OF_PWM0 = reading("pwm", PWMS[0], 1, FLAG, ZERO)

@@ -1,0 +1,1 @@
+"""The boards: pins and buses behind one small interface."""

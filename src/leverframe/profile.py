@@ -1,0 +1,122 @@
+"""Which hardware and software version a controller is, and what that offers.
+
+A `Profile` is one hardware revision with one software version. Everything that is not the same on
+all of them carries `Span`s: the hardware it concerns, the software version that brought it and the
+one that no longer has it. Nothing else in the program compares versions.
+
+Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they order as
+numbers first, then by letter, and no letter comes before `a`.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+HW30 = ("3.0",)
+HW35_TO_38 = ("3.5", "3.6", "3.7", "3.8")
+HW39 = ("3.9",)
+#: What the interface document writes as "HW 3.5+".
+HW35 = HW35_TO_38 + HW39
+HARDWARE = HW30 + HW35
+
+_SOFTWARE = re.compile(r"([1-9])\.([0-9]{2})([a-z]?)")
+
+
+class UnknownProfile(ValueError):
+    """The hardware or software version asked for does not exist."""
+
+
+class Version(NamedTuple):
+    major: int
+    minor: int
+    letter: str
+
+
+@lru_cache(maxsize=256)
+def version(text: str) -> Version:
+    """The orderable form of a software version."""
+    found = _SOFTWARE.fullmatch(text)
+    if not found:
+        raise UnknownProfile(
+            f"Software version {text!r} is unknown. "
+            "It is written like 1.36, 1.49d or 1.75: a number, a dot, two digits, perhaps a letter."
+        )
+    return Version(int(found[1]), int(found[2]), found[3])
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    hw: str = "3.9"
+    sw: str = "1.75"
+
+    def __post_init__(self) -> None:
+        if self.hw not in HARDWARE:
+            raise UnknownProfile(
+                f"Hardware {self.hw!r} is unknown. Choose one of {', '.join(HARDWARE)}."
+            )
+        version(self.sw)
+
+    def __str__(self) -> str:
+        return f"HW {self.hw} SW {self.sw}"
+
+    def since(self, sw: str, hw: tuple[str, ...] = HARDWARE) -> bool:
+        """Is this one of the given hardware revisions with at least that software?"""
+        return self.hw in hw and version(self.sw) >= version(sw)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Hardware revisions and a stretch of software versions: `since` is in it, `until` is not."""
+
+    hw: tuple[str, ...] = HARDWARE
+    since: str | None = None
+    until: str | None = None
+
+    def covers(self, profile: Profile) -> bool:
+        return profile.hw in self.hw and not self.is_before(profile) and not self.is_after(profile)
+
+    def is_before(self, profile: Profile) -> bool:
+        """Is the profile's software older than what brought this?"""
+        return self.since is not None and version(profile.sw) < version(self.since)
+
+    def is_after(self, profile: Profile) -> bool:
+        """Does the profile's software no longer have this?"""
+        return self.until is not None and version(profile.sw) >= version(self.until)
+
+    def __str__(self) -> str:
+        words = [hardware_words(self.hw)] if self.hw != HARDWARE else []
+        if self.since:
+            words.append(f"SW {self.since}+")
+        if self.until:
+            words.append(f"before SW {self.until}")
+        return " ".join(words) or "all versions"
+
+
+Spans = tuple[Span, ...]
+#: Offered by every profile.
+ALWAYS: Spans = (Span(),)
+
+
+def hardware_words(hw: tuple[str, ...]) -> str:
+    """`HW 3.5+` and its like, as the interface document writes them."""
+    if hw == HW35:
+        return "HW 3.5+"
+    if hw == HW35_TO_38:
+        return "HW 3.5-3.8"
+    return "HW " + ", ".join(hw)
+
+
+def offered(spans: Spans, profile: Profile) -> bool:
+    return any(span.covers(profile) for span in spans)
+
+
+def withdrawn(spans: Spans, profile: Profile) -> bool:
+    """Did an earlier software version of this hardware have it?"""
+    return not offered(spans, profile) and any(
+        profile.hw in span.hw and span.is_after(profile) for span in spans
+    )
+
+
+def spans_in_words(spans: Spans) -> str:
+    return " or ".join(str(span) for span in spans)

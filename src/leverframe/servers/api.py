@@ -1,0 +1,78 @@
+"""Our own read side: typed JSON in real units.
+
+Settings, live state, the command table, the log and the health of one controller. Nothing here
+changes anything. Secrets are masked: set is `***`, not set is null.
+"""
+
+from typing import Any
+
+import msgspec
+
+from leverframe import __version__
+from leverframe.commands.describe import command_table, openapi
+from leverframe.controller import Controller
+from leverframe.engine.labels import OUTPUTS
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import is_secret, leaves, with_value
+
+MASK = "***"
+
+
+def masked_settings(settings: Settings) -> dict[str, Any]:
+    """The settings tree without its secrets."""
+    for path, value in leaves(settings):
+        if is_secret(path):
+            settings = with_value(settings, path, MASK if value else None)
+    shown: dict[str, Any] = msgspec.to_builtins(settings)
+    return shown
+
+
+def state(controller: Controller) -> dict[str, Any]:
+    """Every live value by label, and why things are as they are."""
+    engine, at = controller.engine, controller.clock.read()
+    machine = engine.machine
+    returns = {
+        label: seconds
+        for index, label in enumerate(OUTPUTS)
+        if (seconds := engine.outputs.returns_in(index, at.now)) is not None
+    }
+    return {
+        **engine.values,
+        "profile": {"hw": controller.profile.hw, "sw": controller.profile.sw},
+        "time": at.wall,
+        "uptime": engine.uptime(at),
+        "restart": int(machine.restart_flag),
+        "absent_since": machine.absent_since,
+        "returns_in": returns,
+        "rules": engine.rules.explain(),
+        "schedule": engine.schedule.explain(),
+        "watchdog": engine.watchdog.explain(),
+        "pid": engine.pid.explain(),
+    }
+
+
+def log_entries(controller: Controller) -> list[dict[str, Any]]:
+    """What happened and why, oldest first."""
+    return [
+        {
+            "number": entry.number,
+            "time": entry.wall,
+            "cause": entry.cause.kind,
+            "detail": entry.cause.detail,
+            "text": entry.text,
+        }
+        for entry in controller.engine.machine.journal.entries()
+    ]
+
+
+def commands(controller: Controller) -> list[dict[str, Any]]:
+    return command_table(controller.profile)
+
+
+def openapi_document(controller: Controller) -> dict[str, Any]:
+    return openapi(controller.profile, "Leverframe", __version__)
+
+
+def health(controller: Controller) -> dict[str, Any]:
+    """Enough for a supervisor, and nothing that a stranger should not know."""
+    return {"status": "ok", "board": controller.board.kind}

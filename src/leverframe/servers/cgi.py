@@ -1,0 +1,146 @@
+"""The command endpoints: a raw query becomes calls, the controller performs them, all or nothing.
+
+The query is split at `&` before anything is decoded. Commands run in order on one stage; the answer
+is the status reply, sent when every change is on disk. Calls of the switching commands are kept by
+their text, because clients repeat the same few requests for ever.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from leverframe.commands.refusals import Malformed, Refusal
+from leverframe.commands.row import CONTROL
+from leverframe.commands.stage import NO_HASHES
+from leverframe.commands.table import Call, find
+from leverframe.controller import Command, Controller, NeedsHashing
+from leverframe.engine.journal import Cause
+from leverframe.files import command_reply
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.passwords import Passwords
+from leverframe.servers.problems import (
+    StoreFailed,
+    TooManyCommands,
+    WrongMethodForPath,
+    reply_to_refusal,
+)
+from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+MOST_COMMANDS = 100
+MOST_KEPT_CALLS = 1024
+
+
+class CommandEndpoint:
+    """Takes the requests of all command paths of one controller."""
+
+    def __init__(self, controller: Controller, passwords: Passwords, *, lenient: bool) -> None:
+        self._controller = controller
+        self._passwords = passwords
+        self._lenient = lenient
+        self._kept_calls: dict[tuple[str, str], tuple[Call, ...]] = {}
+
+    def calls(self, request: Request) -> tuple[Call, ...]:
+        """The commands of a request; raises the first refusal unless lenient."""
+        if not request.query:
+            return ()
+        kept = self._kept_calls.get((request.path, request.query))
+        if kept is not None:
+            return kept
+        found: list[Call] = []
+        for call in find(
+            request.method, request.path, self._items(request), self._controller.profile
+        ):
+            if isinstance(call, Call):
+                found.append(call)
+            elif self._lenient:
+                log.info("skipped: %s", call.detail)
+            else:
+                raise call
+        calls = tuple(found)
+        if all(call.row.role == CONTROL for call in calls) and len(request.query) < 100:
+            self._keep(request.path, request.query, calls)
+        return calls
+
+    def _items(self, request: Request) -> list[str]:
+        items = (request.query or "").split("&")
+        if len(items) > MOST_COMMANDS:
+            raise TooManyCommands(
+                f"The request has {len(items)} commands.",
+                allowed=f"up to {MOST_COMMANDS} commands in one request",
+            )
+        return items
+
+    def _keep(self, path: str, query: str, calls: tuple[Call, ...]) -> None:
+        if len(self._kept_calls) >= MOST_KEPT_CALLS:
+            self._kept_calls.clear()
+        self._kept_calls[(path, query)] = calls
+
+    def handle(
+        self, request: Request, calls: tuple[Call, ...], account: str
+    ) -> Reply | Awaitable[Reply]:
+        """Perform the commands; an awaitable where something goes to the disk."""
+        if request.method not in ("GET", "POST"):
+            raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
+        commands = self._with_bodies(request, calls)
+        cause = Cause("command", f"{account} {request.peer}" if account else request.peer)
+        try:
+            done = self._perform(commands, cause, NO_HASHES)
+        except NeedsHashing as needed:
+            return self._hash_and_perform(commands, cause, needed.passwords)
+        if done is None:
+            return self.status_reply()
+        return self._reply_when_done(done)
+
+    def _with_bodies(self, request: Request, calls: Sequence[Call]) -> list[Command]:
+        with_body = [call for call in calls if call.row.body is not None]
+        if len(with_body) > 1 or (with_body and len(calls) > 1):
+            raise Malformed("A command with a body comes alone.", allowed="one command")
+        if not with_body:
+            return [(call, None) for call in calls]
+        call = with_body[0]
+        assert call.row.body is not None
+        content_type = request.headers.get("content-type", "")
+        try:
+            body = call.row.body.read(request.body, content_type, self._controller.profile)
+        except Refusal as refusal:
+            raise refusal.of(call.row.line) from None
+        return [(call, body)]
+
+    def _perform(
+        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str]
+    ) -> asyncio.Future[None] | None:
+        if not self._lenient:
+            return self._controller.perform(commands, cause, hashes)
+        done, skipped = self._controller.perform_leniently(commands, cause, hashes)
+        for refusal in skipped:
+            log.info("skipped: %s", refusal.detail)
+        return done
+
+    async def _hash_and_perform(
+        self, commands: Sequence[Command], cause: Cause, passwords: Sequence[str]
+    ) -> Reply:
+        hashes = {password: await self._passwords.hash(password) for password in passwords}
+        try:
+            done = self._perform(commands, cause, hashes)
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+        return self.status_reply() if done is None else await self._reply_when_done(done)
+
+    async def _reply_when_done(self, done: asyncio.Future[None]) -> Reply:
+        try:
+            # The change goes on even if the client leaves.
+            await asyncio.shield(done)
+        except StoreUnavailable as error:
+            return reply_to_refusal(StoreFailed(str(error)))
+        return self.status_reply()
+
+    def form(self, request: Request) -> dict[str, Any]:
+        """The fields of a command whose body is a form."""
+        ((_, fields),) = self._with_bodies(request, self.calls(request))
+        return dict(fields)
+
+    def status_reply(self) -> Reply:
+        return Reply(200, "text/xml", command_reply(self._controller.engine))

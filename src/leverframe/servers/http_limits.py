@@ -1,0 +1,59 @@
+"""How much one client, or all of them together, may ask of the HTTP server.
+
+Every limit is there because its absence lets one broken or hostile client take the controller from
+the others. Times are in seconds of real time, also where the controller runs on virtual time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+#: Method, path, query -> the most bytes a body may have.
+BodyLimit = Callable[[str, str, str | None], int]
+#: Path, query -> whether a POST must say how long its body is.
+NeedsLength = Callable[[str, str | None], bool]
+
+
+def one_mebibyte(_method: str, _path: str, _query: str | None) -> int:
+    return MIB
+
+
+def never(_path: str, _query: str | None) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Limits:
+    #: Longer paths and queries are answered with 414.
+    path_bytes: int = KIB
+    query_bytes: int = 8 * KIB
+    #: All header lines together, and their number; beyond it is 431.
+    header_bytes: int = 32 * KIB
+    header_count: int = 100
+    #: A larger body is 413, before it is read where its length was announced.
+    body_limit: BodyLimit = one_mebibyte
+    #: A POST there without any sign of a body is 411. Elsewhere it is a POST with an empty body:
+    #: that is what `curl -X POST` sends.
+    needs_length: NeedsLength = never
+    #: All bodies that are on their way in, of all connections; beyond it is 503.
+    bodies_bytes: int = 64 * MIB
+
+    #: From the connection, or the first byte of a later request, to the end of its head.
+    header_timeout_s: float = 10.0
+    #: For a body and for an answer: this long, and a second more for every `slowest_bytes_s`.
+    body_timeout_s: float = 30.0
+    write_timeout_s: float = 30.0
+    slowest_bytes_s: float = 8 * KIB
+    #: Between two requests on one connection.
+    idle_timeout_s: float = 60.0
+    #: How long what a refused client still sends is read, so that it gets to see the refusal.
+    linger_s: float = 2.0
+
+    connections: int = 512
+    connections_per_address: int = 256
+    #: Requests of one connection that wait for their turn before no more is read from it.
+    waiting_requests: int = 32
+    #: Unsent bytes of one connection before no more is answered on it.
+    write_high_water: int = 64 * KIB

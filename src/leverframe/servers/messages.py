@@ -1,0 +1,125 @@
+"""What an HTTP connection takes in and gives out: requests, replies, streams.
+
+Plain values, without sockets: a handler is one function from `Request` to a reply and is tested
+without a port. The bytes of a reply are made here too, in one place, so that a header with a line
+break in it can never reach the wire.
+
+They are msgspec structs because making one costs a quarter of what an ordinary object costs, and
+one of each is made for every request.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
+from http import HTTPStatus
+
+import msgspec
+
+Headers = tuple[tuple[str, str], ...]
+
+PROBLEM_TYPE = "application/problem+json"
+
+#: Names of the current standard where Python still has those of an older one.
+_NEWER_PHRASES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
+_PHRASES = {int(status): status.phrase for status in HTTPStatus} | _NEWER_PHRASES
+
+#: Replies that end with their head: they have neither a body nor a length.
+_WITHOUT_BODY = {204, 304}
+
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+
+
+class Request(msgspec.Struct, gc=False, eq=False):
+    """One request as it came, text still percent-encoded. A HEAD request reads as GET."""
+
+    method: str
+    path: str
+    #: The text after the first `?`; None where there is no `?`.
+    query: str | None = None
+    #: Lower-case names; repeated headers are joined with ", ".
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    body: bytes = b""
+    #: The client's address, without its port.
+    peer: str = ""
+
+    def __repr__(self) -> str:
+        # Queries, headers and bodies carry passwords, and a repr ends up in logs.
+        return f"<Request {self.method} {self.path} from {self.peer}>"
+
+
+class Reply(msgspec.Struct, gc=False):
+    """A whole answer. One that stays the same may be kept and sent again: its bytes are kept."""
+
+    status: int
+    #: Sent exactly as it stands; empty means no such header.
+    content_type: str
+    body: bytes
+    headers: Headers = ()
+    #: The bytes of this reply on a connection that stays open, once they were needed.
+    wire: bytes = b""
+
+    def encode(self) -> bytes:
+        """The bytes for a connection that stays open."""
+        head = _reply_head(self.status, self.content_type, self.headers, len(self.body))
+        self.wire = head + self.body
+        return self.wire
+
+    def encode_special(self, *, close: bool, head_only: bool = False) -> bytes:
+        """The bytes where the connection is closed afterwards, or where the answer is to HEAD."""
+        headers = (*self.headers, _CLOSE) if close else self.headers
+        head = _reply_head(self.status, self.content_type, headers, len(self.body))
+        return head if head_only else head + self.body
+
+
+class StreamReply(msgspec.Struct):
+    """An answer without a known end, such as server-sent events.
+
+    `chunks` is closed (`aclose`, where it has one) when the client leaves or the server stops.
+    """
+
+    status: int
+    content_type: str
+    chunks: AsyncIterator[bytes]
+    headers: Headers = ()
+
+    def encode_head(self, *, chunked: bool, close: bool) -> bytes:
+        framing: Headers = (("Transfer-Encoding", "chunked"),) if chunked else ()
+        closing: Headers = (_CLOSE,) if close else ()
+        return _head_lines(self.status, self.content_type, self.headers + framing + closing)
+
+
+AnyReply = Reply | StreamReply
+Handler = Callable[[Request], AnyReply | Awaitable[AnyReply]]
+
+_CLOSE = ("Connection", "close")
+
+
+def problem_reply(status: int, detail: str) -> Reply:
+    """A refusal in the form of RFC 9457, for refusals that say no more than why."""
+    problem = {
+        "type": "about:blank",
+        "title": _PHRASES.get(status, "Refused"),
+        "status": status,
+        "detail": detail,
+    }
+    return Reply(status, PROBLEM_TYPE, msgspec.json.encode(problem))
+
+
+@lru_cache(maxsize=1024)
+def _reply_head(status: int, content_type: str, headers: Headers, length: int) -> bytes:
+    if status not in _WITHOUT_BODY:
+        headers = (*headers, ("Content-Length", str(length)))
+    elif length:
+        raise ValueError(f"A reply with status {status} cannot have a body.")
+    return _head_lines(status, content_type, headers)
+
+
+def _head_lines(status: int, content_type: str, headers: Headers) -> bytes:
+    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, '')}"]
+    if content_type:
+        lines.append(f"Content-Type: {content_type}")
+    lines.extend(f"{name}: {value}" for name, value in headers)
+    for line in lines:
+        if _CONTROL_CHARACTER.search(line):
+            raise ValueError("A line of a reply's head contains a line break or control character.")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")

@@ -1,0 +1,179 @@
+"""One function from request to reply: commands, status files, the API, the test bench.
+
+It knows paths, who may use them, and which answers can be kept until something changes. What the
+paths mean lives elsewhere. On the fast way, a command that switches an output on an open
+controller, nothing is awaited and no task is made.
+"""
+
+from collections.abc import Awaitable, Callable
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from leverframe import files
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
+from leverframe.commands.table import COMMAND_PATHS
+from leverframe.controller import Controller
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.servers import api
+from leverframe.servers.access import (
+    OPEN,
+    Access,
+    Account,
+    SignInRequired,
+    require,
+    require_for_calls,
+)
+from leverframe.servers.cgi import CommandEndpoint
+from leverframe.servers.front_page import FRONT_PAGE
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.passwords import Passwords
+from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.sim import Bench
+from leverframe.storage.backup import encode_backup
+
+JSON = "application/json"
+BACKUP_PATHS = ("/dev_settings.bin", "/lk3_settings.bin")
+SIGN_IN = "signin"
+
+#: What of our own API may be read, by whom, and what makes it.
+API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
+    "/api/settings": (ADMIN, lambda controller: api.masked_settings(controller.engine.settings)),
+    "/api/state": (CONTROL, api.state),
+    "/api/commands": (ADMIN, api.commands),
+    "/api/openapi.json": (ADMIN, api.openapi_document),
+    "/api/log": (ADMIN, api.log_entries),
+    "/health": (ANYBODY, api.health),
+}
+#: Files that only the administrator reads; the others are values and names.
+ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
+
+AnyReply = Reply | Awaitable[Reply]
+
+
+class Web:
+    def __init__(
+        self, controller: Controller, *, name: str, mac: str, lenient: bool = False
+    ) -> None:
+        self._controller = controller
+        self._name = name
+        self._mac = mac
+        passwords = Passwords()
+        self._access = Access(passwords)
+        self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
+        self._bench = (
+            Bench(controller, controller.board)
+            if isinstance(controller.board, SimulatedBoard)
+            else None
+        )
+        #: Path -> (what it was made from, the reply).
+        self._kept_files: dict[str, tuple[object, Reply]] = {}
+
+    def handle(self, request: Request) -> AnyReply:
+        try:
+            if self._controller.bootloader_until is not None:
+                return self._in_bootloader()
+            if self._controller.pending.access.required:
+                return self._identified(request)
+            return self._answer(request, OPEN)
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+
+    async def _identified(self, request: Request) -> Reply:
+        try:
+            account = await self._access.who(
+                request.headers.get("authorization"), self._controller.pending
+            )
+            answer = self._answer(request, account)
+            return answer if isinstance(answer, Reply) else await answer
+        except SignInRequired as refusal:
+            reply = reply_to_refusal(refusal)
+            challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
+            return Reply(reply.status, reply.content_type, reply.body, (challenge,))
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+
+    def _answer(self, request: Request, account: Account) -> AnyReply:
+        path = request.path
+        if path in COMMAND_PATHS:
+            return self._command(request, account)
+        if path == "/sim.cgi" and self._bench is not None:
+            require(account, ADMIN)
+            return self._on_bench(self._bench, request)
+        if request.method not in ("GET", "HEAD"):
+            raise self._no_such(request)
+        if path in files.PATHS:
+            require(account, ADMIN if path in ADMIN_FILES else CONTROL)
+            return self._file(path)
+        if path in API:
+            role, make = API[path]
+            require(account, role)
+            return Reply(200, JSON, msgspec.json.encode(make(self._controller)))
+        if path in BACKUP_PATHS:
+            require(account, ADMIN)
+            backup = encode_backup(self._controller.profile, self._controller.engine.settings)
+            return Reply(200, "application/octet-stream", backup)
+        if path == "/":
+            return FRONT_PAGE
+        raise self._no_such(request)
+
+    def _command(self, request: Request, account: Account) -> AnyReply:
+        calls = self._commands.calls(request)
+        require_for_calls(account, calls, self._controller.pending)
+        if not calls:
+            require(account, CONTROL)
+        if request.query == SIGN_IN:
+            return self._sign_in(request)
+        return self._commands.handle(request, calls, account.name)
+
+    async def _sign_in(self, request: Request) -> Reply:
+        try:
+            fields = self._commands.form(request)
+            await self._access.check(
+                fields.get("username", ""), fields.get("password", ""), self._controller.pending
+            )
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+        return self._commands.status_reply()
+
+    async def _on_bench(self, bench: Bench, request: Request) -> Reply:
+        try:
+            await bench.run(request.query or "")
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+        return self._commands.status_reply()
+
+    def _file(self, path: str) -> Reply:
+        """A status file, built again only when something it could show has changed."""
+        controller = self._controller
+        at = controller.clock.read()
+        made_from = (controller.engine, controller.engine.machine.version, int(at.wall))
+        kept = self._kept_files.get(path)
+        if kept is not None and kept[0] == made_from:
+            return kept[1]
+        body = files.build(path, files.View(controller.engine, self._name, self._mac, at))
+        if body is None:
+            raise NoSuchPath(f"{controller.profile} has no {path}.")
+        reply = Reply(200, files.content_type(path), body)
+        self._kept_files[path] = (made_from, reply)
+        return reply
+
+    def _in_bootloader(self) -> Reply:
+        """The bootloader answers nothing but this."""
+        assert self._controller.bootloader_until is not None
+        seconds = ceil(self._controller.bootloader_until - self._controller.clock.read().now)
+        reply = reply_to_refusal(InBootloader(f"The bootloader waits {seconds} s for firmware."))
+        return Reply(reply.status, reply.content_type, reply.body, (("Retry-After", str(seconds)),))
+
+    def _no_such(self, request: Request) -> Refusal:
+        known = request.path in files.PATHS or request.path in API
+        if known or request.path in (*BACKUP_PATHS, "/"):
+            return WrongMethodForPath(f"{request.path} takes GET.", allowed="GET, HEAD")
+        return NoSuchPath(f"There is nothing at {request.path[:80]}.")
+
+
+class InBootloader(Refusal):
+    status = 503
+    title = "The controller is in its bootloader"

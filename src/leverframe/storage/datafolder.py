@@ -1,0 +1,101 @@
+"""The folder that belongs to one running controller: who may use it, and where things lie in it.
+
+The right to use the folder is an exclusive lock on the file `lock`. The kernel drops it when the
+process ends, however it ends, so a lock is never stale. The file holds the process number only so
+that the refusal can name it. The file is never removed: a process that waits for the name of a
+removed file would lock something nobody else sees.
+
+A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
+may be shared with something else; what is written into it is for the owner alone anyway.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class FolderInUse(Exception):
+    """Another process runs on this folder."""
+
+
+class FolderUnusable(Exception):
+    """The folder cannot be made or written."""
+
+
+class DataFolder:
+    """A data folder, held from construction to `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            _create(path)
+            self._lock_fd = _open_lock(path)
+        except OSError as error:
+            raise FolderUnusable(
+                f"The data folder {path} cannot be used: {error.strerror}. "
+                f"Make it writable or choose another folder with --data."
+            ) from error
+
+    @property
+    def store_path(self) -> Path:
+        """Where the controller's store lies."""
+        return self.path / "store.db"
+
+    def close(self) -> None:
+        """Give the folder back. Doing it again changes nothing."""
+        if self._lock_fd >= 0:
+            os.ftruncate(self._lock_fd, 0)
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _create(path: Path) -> None:
+    if path.is_dir():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
+    # Without this a power cut could take the new folder away with everything acknowledged in it.
+    parent_fd = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(parent_fd)
+    finally:
+        os.close(parent_fd)
+
+
+def _open_lock(path: Path) -> int:
+    """The file descriptor that holds the lock, with our process number written behind it."""
+    lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock_fd, 0)
+        os.write(lock_fd, f"{os.getpid()}\n".encode())
+    except BlockingIOError:
+        refusal = FolderInUse(
+            f"The data folder {path} is in use by {_holder(lock_fd)}; "
+            f"stop it or choose another folder with --data."
+        )
+        os.close(lock_fd)
+        raise refusal from None
+    except OSError:
+        os.close(lock_fd)
+        raise
+    return lock_fd
+
+
+def _holder(lock_fd: int) -> str:
+    # The number is missing for a moment after the other process took the lock.
+    number = os.read(lock_fd, 20).decode().strip()
+    return f"process {number}" if number else "another process"

@@ -1,0 +1,156 @@
+"""The store's file: opened, checked, brought to the present format; and what its errors mean.
+
+The format is counted in SQLite's `user_version`. It only goes forward, one numbered script of
+`migrations/` per step; to change the format, add a script and never touch one that was shipped.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from leverframe.storage.store import StoreUnavailable
+
+#: How long to wait for a foreign program that has the file locked.
+_BUSY_S = 1.0
+
+#: At this many pages (4 MB) the commit that adds the last one also folds the log into the main
+#: file. That costs more than a commit, but writes a page that changed often only once.
+_CHECKPOINT_PAGES = 1000
+
+#: After a large upload the log is cut back to this size.
+_LOG_BYTES = 8 * 1024 * 1024
+
+#: What a file that is no sound store answers with; the last one when tables are missing.
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "the store is read-only",
+    sqlite3.SQLITE_PERM: "the store is not accessible",
+    sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
+    sqlite3.SQLITE_IOERR: "the disk reported an error",
+    sqlite3.SQLITE_BUSY: "another program holds the store",
+}
+
+
+class StoreTooNew(Exception):
+    """The file was written by a newer program."""
+
+
+class StoreDamaged(Exception):
+    """The file is not a sound store."""
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """The writing connection of a sound file in the present format."""
+    with sentences(path):
+        # Made here and not by SQLite, so that it is never readable to others, not even at first.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.chmod(path, 0o600)
+        connection = connect(path)
+        scripts = shipped_migrations()
+        try:
+            _refuse_newer(connection, path, len(scripts))
+            _refuse_damaged(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            migrate(connection, scripts)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that starts and ends transactions only when told to."""
+    # The store itself sees to it that only one thread at a time uses a connection.
+    return sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+
+
+def _refuse_newer(connection: sqlite3.Connection, path: Path, known: int) -> None:
+    found = _version(connection)
+    if found > known:
+        raise StoreTooNew(
+            f"The store {path} has format {found}, but this program knows formats up to {known}. "
+            f"Start the newer program again or choose another folder with --data."
+        )
+
+
+def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
+    findings = [text for (text,) in connection.execute("PRAGMA quick_check(1)")]
+    if findings != ["ok"]:
+        raise StoreDamaged(_damage(path, findings[0]))
+
+
+def shipped_migrations() -> list[str]:
+    """The scripts that lead from an empty file to the present format, one per version."""
+    folder = resources.files("leverframe.storage") / "migrations"
+    scripts = sorted(folder.iterdir(), key=lambda script: script.name)
+    return [script.read_text(encoding="utf-8") for script in scripts]
+
+
+def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:
+    """Run the scripts the file has not seen yet; each succeeds whole or leaves no trace."""
+    for version in range(_version(connection) + 1, len(scripts) + 1):
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{scripts[version - 1]}\n"
+                f"PRAGMA user_version = {version};\nCOMMIT;"
+            )
+        except BaseException:
+            roll_back(connection)
+            raise
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """End a transaction that failed, unless SQLite has ended it already."""
+    if connection.in_transaction:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+@contextlib.contextmanager
+def sentences(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the system say while opening or reading into sentences for people."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreDamaged(_damage(path, str(error))) from error
+    except sqlite3.DatabaseError as error:
+        if _code(error) in _DAMAGE:
+            raise StoreDamaged(_damage(path, str(error))) from error
+        raise StoreUnavailable(f"The store {path} cannot be used: {reason(error)}.") from error
+    except OSError as error:
+        raise StoreUnavailable(f"The store {path} cannot be used: {error.strerror}.") from error
+
+
+def _damage(path: Path, finding: str) -> str:
+    one_line = " ".join(finding.split())
+    return (
+        f"The store {path} is damaged ({one_line}). "
+        f"Put a backup copy in its place or choose another folder with --data."
+    )
+
+
+def reason(error: Exception) -> str:
+    """Why it cannot be done, as the end of a sentence."""
+    return _REASONS.get(_code(error), str(error))
+
+
+def _code(error: Exception) -> int:
+    """SQLite's number for the kind of error, without the details it adds in the upper bits."""
+    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return extended & 0xFF

@@ -1,0 +1,145 @@
+"""What durable storage promises to the rest of the program, and a store that only remembers.
+
+A store keeps three things: settings by leaf path (`outputs.3.name`), remembered machine state by
+name (`energy.0`), and uploaded files. `Changes` describes one step from what is kept to what shall
+be kept; it is applied whole or not at all.
+
+The order of `commit` calls is the order of the changes. When one fails, everything that was
+committed before its future failed fails with it, because it was computed on top of the change that
+is now missing. What is committed after that is tried afresh.
+
+`load` and `blob` answer with what is durable; they do not see changes that still wait.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Protocol
+
+import msgspec
+
+
+class _Mark(Enum):
+    DELETED = "deleted"
+
+
+#: Stands in `Changes` for "remove this row".
+DELETED: Final = _Mark.DELETED
+
+
+@dataclass(slots=True)
+class Changes:
+    """One all-or-nothing step. Values are whatever JSON can say; a mapping goes in as a copy."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    #: None removes the upload.
+    blobs: dict[str, bytes | None] = field(default_factory=dict)
+    #: All settings are removed before `settings` is written (factory reset, restore).
+    replace_settings: bool = False
+
+
+@dataclass(slots=True)
+class Stored:
+    """Everything a controller needs to go on where it stopped."""
+
+    settings: dict[str, Any]
+    kept: dict[str, Any]
+
+
+class StoreUnavailable(Exception):
+    """Nothing can be written now. Carries a sentence for people."""
+
+
+class Store(Protocol):
+    """Where a controller's settings survive."""
+
+    def load(self) -> Stored:
+        """All settings and remembered state."""
+
+    def blob(self, name: str) -> bytes | None:
+        """One upload, or None when there is none of that name."""
+
+    def commit(self, changes: Changes) -> asyncio.Future[None]:
+        """Queue changes; the future is done when they are durable, or holds StoreUnavailable."""
+
+    async def close(self) -> None:
+        """Write what is queued, then let go of everything."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """Changes as they are written: values as JSON text, None where a row is removed."""
+
+    settings: dict[str, str | None] = field(default_factory=dict)
+    kept: dict[str, str | None] = field(default_factory=dict)
+    blobs: dict[str, bytes | None] = field(default_factory=dict)
+    replace_settings: bool = False
+
+    def add(self, later: "Rows") -> None:
+        """Become what results from writing these rows and then the later ones."""
+        if later.replace_settings:
+            self.settings.clear()
+            self.replace_settings = True
+        self.settings.update(later.settings)
+        self.kept.update(later.kept)
+        self.blobs.update(later.blobs)
+
+
+def rows_from_changes(changes: Changes) -> Rows:
+    """Changes as rows that no longer depend on the caller's objects."""
+    return Rows(
+        settings=_texts(changes.settings),
+        kept=_texts(changes.kept),
+        blobs=dict(changes.blobs),
+        replace_settings=changes.replace_settings,
+    )
+
+
+def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
+    """The values of all rows that are not removed."""
+    return {name: msgspec.json.decode(text) for name, text in texts.items() if text is not None}
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str | None]:
+    texts: dict[str, str | None] = {}
+    for name, value in values.items():
+        # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
+        if not name.isprintable():
+            raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")
+        texts[name] = None if value is DELETED else msgspec.json.encode(value).decode()
+    return texts
+
+
+class MemoryStore:
+    """A store that lasts as long as the process: for tests, demos and throw-away twins."""
+
+    def __init__(self) -> None:
+        self._rows = Rows()
+        self._closed_loop: asyncio.AbstractEventLoop | None = None
+
+    def load(self) -> Stored:
+        return Stored(values_from_texts(self._rows.settings), values_from_texts(self._rows.kept))
+
+    def blob(self, name: str) -> bytes | None:
+        return self._rows.blobs.get(name)
+
+    def commit(self, changes: Changes) -> asyncio.Future[None]:
+        self._rows.add(rows_from_changes(changes))
+        done = self._loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop; without one a closed loop, enough for a future that is done."""
+        try:
+            return asyncio.get_running_loop()
+        except RuntimeError:
+            if self._closed_loop is None:
+                self._closed_loop = asyncio.new_event_loop()
+                self._closed_loop.close()
+            return self._closed_loop

@@ -1,0 +1,1 @@
+"""Tests of the command table and of what it is made of."""

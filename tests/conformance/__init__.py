@@ -1,0 +1,1 @@
+"""Tests that hold the program against the interface document."""

@@ -1,0 +1,305 @@
+"""Requests made from the command table: for each row and profile, good ones and bad ones.
+
+`accepted` varies one field at a time over the edges of what its type allows, while the others hold
+a text that reads well; `refused` puts each text just outside into each field; `misshapen` gets the
+number of fields, the literal text or the kind of body wrong. A field whose type follows from an
+earlier one is varied in every case of that. Nothing here knows a single command by heart, except
+what cannot be seen in the table: which commands need something to be there first (`PREPARATIONS`)
+and which values only go together (`COMPANIONS`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.bodies import FormBody, ListBody, Upload
+from leverframe.commands.examples import CHOSEN
+from leverframe.commands.params import Depends, Param, Trailing
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.row import Row
+from leverframe.commands.shape import Item
+from leverframe.commands.table import Call, find
+from leverframe.profile import Profile, offered
+
+Texts = Mapping[str, str]
+FORM = "application/x-www-form-urlencoded"
+
+EVENT = "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>"
+SCHEDULE = "POST /post.cgi?sched_save"
+ACCOUNTS = "GET /stm.cgi?auth=<A><B><C>*<D>*<E>*<F>"
+ALL_EVENTS = tuple(f"GET /inpa.cgi?event={n}*0*0*0*0*0*0*0*0*0*0*0" for n in range(20))
+ALL_SCHEDULED = "".join(f"&s{n}=*0*0*0*0*0*0" for n in range(50)) + "&&"
+#: What must be done before a row accepts anything: requests, with a body after a blank.
+PREPARATIONS: Mapping[str, tuple[str, ...]] = {
+    "GET /inpa.cgi?igain=<A><B>": tuple(f"GET /inpa.cgi?sensor={n}1" for n in range(4)),
+    "GET /inpa.cgi?eventper=<A>*<B>": ALL_EVENTS,
+    "GET /inpa.cgi?eventon=<A>*<B>": ALL_EVENTS,
+    "GET /inpa.cgi?eventdel=<A>": ALL_EVENTS,
+    "GET /inpa.cgi?schedon=<A>*<B>": (f"POST /post.cgi?sched_save {ALL_SCHEDULED}",),
+}
+#: (line, field, text) that is good only together with these texts of other fields.
+COMPANIONS: Mapping[tuple[str, str, str], Texts] = {
+    (SCHEDULE, "E", "2147483647"): {"G": "256"},
+    (ACCOUNTS, "D", ""): {"A": "0"},
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One request and what must come of it."""
+
+    row: Row
+    profile: Profile
+    method: str
+    #: Path and query.
+    target: str
+    is_good: bool
+    #: The field that the refusal must name, if it is about one.
+    field: str | None = None
+    #: What the program must understand: values by field, or what the body says.
+    values: Any = None
+    body: bytes = b""
+    content_type: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def items(self) -> list[str]:
+        return self.target.partition("?")[2].split("&")
+
+    def __str__(self) -> str:
+        return f"{self.profile}: {self.method} {self.target} {self.body[:80]!r}"
+
+
+def takes(row: Row, items: list[str], profile: Profile) -> bool:
+    """Would this row alone accept the first items of a query?"""
+    if len(items) < len(row.form.items):
+        return False
+    seen: dict[str, Any] = {}
+    try:
+        return all(
+            row.parse_item(item, text, profile, seen)
+            for item, text in zip(row.form.items, items, strict=False)
+        )
+    except Refusal:
+        return False
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+
+class Fields:
+    """The fields of a row or of its body on one profile, and texts that fill them."""
+
+    def __init__(self, line: str, params: Mapping[str, Param], profile: Profile) -> None:
+        self._line = line
+        self.profile = profile
+        self.params = {
+            name: param
+            for name, param in params.items()
+            if not isinstance(param, Trailing) or offered(param.when, profile)
+        }
+        self._defaults = {
+            name: param.default
+            for name, param in params.items()
+            if isinstance(param, Trailing) and name not in self.params
+        }
+
+    def filled(self, fixed: Texts) -> tuple[dict[str, str], dict[str, Any]]:
+        """A text for every field, those given among them, and the values they stand for."""
+        texts: dict[str, str] = {}
+        values: dict[str, Any] = {}
+        for name, param in self.params.items():
+            texts[name] = fixed[name] if name in fixed else self._usual(name, param, values)
+            values[name] = param.parse(texts[name], self.profile, values)
+        return texts, values | self._defaults
+
+    def _usual(self, name: str, param: Param, values: Mapping[str, Any]) -> str:
+        chosen = CHOSEN.get(self._line, {}).get(name)
+        examples = param.examples(self.profile, values)
+        if chosen is None:
+            return examples[-1]
+        try:
+            param.parse(chosen, self.profile, values)
+        except Refusal:
+            return examples[-1]
+        return chosen
+
+    def contexts(self, name: str) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+        """For each case of a field that depends on another: texts that bring it about."""
+        param = self.params[name]
+        if not isinstance(param, Depends):
+            yield {}, self.filled({})[1]
+            return
+        for cases, _ in param.cases:
+            for text in self.params[param.on].examples(self.profile, {}):
+                fixed = {param.on: text}
+                values = self.filled(fixed)[1]
+                if values[param.on] in cases:
+                    yield fixed, values
+                    break
+
+    def good(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+        """Texts and values with one field at an edge, each in turn."""
+        yield self.filled({})
+        for name, param in self.params.items():
+            for fixed, values in self.contexts(name):
+                for text in param.examples(self.profile, values):
+                    together = COMPANIONS.get((self._line, name, text), {})
+                    yield self.filled({**fixed, **together, name: text})
+
+    def good_and_shorter(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+        """The same without the last fields, where they may be left out."""
+        texts, values = self.filled({})
+        for name in reversed(self.params):
+            param = self.params[name]
+            if not isinstance(param, Trailing):
+                return
+            texts = {other: text for other, text in texts.items() if other != name}
+            values = {**values, name: param.default}
+            yield texts, values
+
+    def bad(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """A field and texts of all fields in which this one is not allowed."""
+        for name, param in self.params.items():
+            for fixed, values in self.contexts(name):
+                texts, _ = self.filled(fixed)
+                for text in param.refused(self.profile, values):
+                    yield name, {**texts, name: text}
+
+
+def has_room(item: Item, name: str, text: str) -> bool:
+    """Can the text stand in that hole, so that it and nothing else is read as the field?"""
+    if name in item.name.holes:
+        is_last = name == item.name.holes[-1]
+        return text.isdecimal() and (is_last or len(text) == 1)
+    assert item.value is not None
+    position = item.value.holes.index(name)
+    touches_next = not item.value.literals[position + 1] and name != item.value.holes[-1]
+    return len(text) == 1 or not touches_next
+
+
+def _item_of(row: Row, name: str) -> Item:
+    return next(item for item in row.form.items if name in item.holes())
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+def accepted(row: Row, profile: Profile) -> Iterator[Sample]:
+    """Requests that a profile which offers the row must carry out."""
+    if row.body is not None:
+        yield from _accepted_bodies(row, profile)
+        return
+    fields = Fields(row.line, row.params, profile)
+    for texts, values in (*fields.good(), *fields.good_and_shorter()):
+        target = row.form.write(texts)
+        yield Sample(row, profile, row.form.method, target, True, values=values)
+
+
+def refused(row: Row, profile: Profile) -> Iterator[Sample]:
+    """Requests with one field outside what is allowed."""
+    if row.body is not None:
+        yield from _refused_bodies(row, profile)
+        return
+    for name, texts in Fields(row.line, row.params, profile).bad():
+        if has_room(_item_of(row, name), name, texts[name]):
+            sample = Sample(row, profile, row.form.method, row.form.write(texts), False, name)
+            if not _is_another_row(sample):
+                yield sample
+
+
+def _is_another_row(sample: Sample) -> bool:
+    """Does an overlapping row take it? Which ones overlap is pinned in the tests of the table."""
+    (found, *_) = find(sample.method, sample.path, sample.items, sample.profile)
+    return isinstance(found, Call) and found.row is not sample.row
+
+
+def misshapen(row: Row, profile: Profile) -> Iterator[Sample]:
+    """Requests that do not have the row's form at all; the refusal names no field."""
+    if row.body is not None:
+        yield from _misshapen_bodies(row, profile)
+        return
+    texts, _ = Fields(row.line, row.params, profile).filled({})
+    for position, item in enumerate(row.form.items):
+        for wrong in _misshapen_items(item, item.write(texts), row):
+            written = [other.write(texts) for other in row.form.items]
+            written[position] = wrong
+            target = f"{row.form.path}?{'&'.join(written)}"
+            sample = Sample(row, profile, row.form.method, target, False)
+            if not _is_another_row(sample):
+                yield sample
+
+
+def _misshapen_items(item: Item, good: str, row: Row) -> Iterator[str]:
+    if item.value is None:
+        yield f"{good}=1"
+    elif not item.value.holes:
+        yield from (f"{good}0", good.partition("=")[0] + "=", good.partition("=")[0])
+    elif "*" in item.text:
+        yield f"{good}*0"
+        required = [
+            hole for hole in item.value.holes if not isinstance(row.params[hole], Trailing)
+        ]
+        if len(required) > 1:
+            yield "*".join(good.split("*")[: len(required) - 1])
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+
+def _with_body(row: Row, profile: Profile, body: bytes, **more: Any) -> Sample:
+    kind = "application/octet-stream" if isinstance(row.body, Upload) else FORM
+    sample = {"content_type": kind, "body": body, **more}
+    return Sample(row, profile, "POST", row.form.write({}), **sample)
+
+
+def _form(texts: Texts) -> bytes:
+    return "&".join(f"{name}={text}" for name, text in texts.items()).encode()
+
+
+def _accepted_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
+    if isinstance(row.body, ListBody):
+        fields = Fields(row.line, row.body.params, profile)
+        for texts, values in (*fields.good(), *fields.good_and_shorter()):
+            body = row.body.write([texts])
+            yield _with_body(row, profile, body, is_good=True, values=[values])
+            wrapped = b'{"bytes":{' + body + b"}}\n"
+        yield _with_body(row, profile, wrapped, is_good=True, values=[values])
+        yield _with_body(row, profile, b"&&", is_good=True, values=[])
+    elif isinstance(row.body, FormBody):
+        fields = Fields(row.line, row.body.fields, profile)
+        for texts, values in fields.good():
+            yield _with_body(row, profile, _form(texts), is_good=True, values=values)
+        for name, text in texts.items():
+            only = {name: values[name]}
+            yield _with_body(row, profile, _form({name: text}), is_good=True, values=only)
+    else:
+        yield _with_body(row, profile, b"\x00\xffcontent", is_good=True, values=b"\x00\xffcontent")
+
+
+def _refused_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
+    if isinstance(row.body, ListBody):
+        fields = Fields(row.line, row.body.params, profile)
+        for name, texts in fields.bad():
+            if has_room(row.body.item, name, texts[name]):
+                body = row.body.write([fields.filled({})[0], texts])
+                yield _with_body(row, profile, body, is_good=False, field=name)
+    elif isinstance(row.body, FormBody):
+        for name, texts in Fields(row.line, row.body.fields, profile).bad():
+            yield _with_body(row, profile, _form(texts), is_good=False, field=name)
+
+
+def _misshapen_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
+    yield _with_body(row, profile, b"", is_good=False)
+    if isinstance(row.body, ListBody):
+        good = row.body.write([Fields(row.line, row.body.params, profile).filled({})[0]])
+        for wrong in (good.removesuffix(b"&&"), b"x", b"&x=1&&", good[:-2] + b"*0&&"):
+            yield _with_body(row, profile, wrong, is_good=False)
+    elif isinstance(row.body, FormBody):
+        texts, _ = Fields(row.line, row.body.fields, profile).filled({})
+        twice = _form(texts) + b"&" + _form(texts)
+        yield _with_body(row, profile, twice, is_good=False, field=next(iter(texts)))
+        yield _with_body(row, profile, b"unknown=1", is_good=False, field="unknown")

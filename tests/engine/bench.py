@@ -1,0 +1,149 @@
+"""A bench for the engine: one controller, a clock that is told the time, and all effects so far.
+
+`Bench({"outputs.0.return_time": 5})` starts a controller with these settings. Tests speak to it by
+settings, actions, readings and seconds, and look at values, effects and the journal.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, tzinfo
+from typing import Any
+
+from leverframe.engine.actions import OFF, ON, REVERSE, Action, Switch
+from leverframe.engine.effects import DriveOutput, DrivePwm, Effect, Keep
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.machine import Value
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.tree import with_value
+from leverframe.profile import Profile
+
+NEWEST = Profile()
+NOTHING: Mapping[str, Any] = {}
+BY_TEST = Cause("command", "test")
+START_NOW = 1000.0
+#: 2025-06-02 00:00 UTC, a Monday.
+START_WALL = 1_748_822_400.0
+
+
+def with_values(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    for path, value in changes.items():
+        settings = with_value(settings, path, value)
+    return settings
+
+
+class Bench:
+    def __init__(
+        self,
+        changes: Mapping[str, Any] = NOTHING,
+        *,
+        profile: Profile = NEWEST,
+        timezone: tzinfo = UTC,
+        now: float = START_NOW,
+        kept: Mapping[str, Any] = NOTHING,
+    ) -> None:
+        self.profile = profile
+        self.timezone = timezone
+        self.now = now
+        self.kept = dict(kept)
+        self._wall_offset = START_WALL - now
+        #: What the pins were last driven to, by index.
+        self.output_pins: dict[int, bool] = {}
+        self.pwm_pins: dict[int, float] = {}
+        #: All effects since the last look.
+        self._effects: list[Effect] = []
+        self._start(with_values(defaults(profile), changes))
+
+    def _start(self, settings: Settings) -> None:
+        self.engine = Engine(self.profile, settings, self.timezone, dict(self.kept))
+        self._carry_out(self.engine.start(self.at))
+
+    @property
+    def at(self) -> Moment:
+        return Moment(self.now, self.now + self._wall_offset)
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        return self.engine.values
+
+    @property
+    def settings(self) -> Settings:
+        return self.engine.settings
+
+    def set(self, **changes: Any) -> None:
+        """Change settings; paths are written with two underscores: `outputs__0__name="x"`."""
+        dotted = {path.replace("__", "."): value for path, value in changes.items()}
+        self.apply(with_values(self.settings, dotted))
+
+    def do(self, *actions: Action) -> None:
+        self.apply(self.settings, *actions)
+
+    def apply(self, settings: Settings, *actions: Action) -> None:
+        self._carry_out(self.engine.apply(settings, actions, self.at, BY_TEST))
+
+    def switch_on(self, label: str) -> None:
+        self.do(Switch(label, ON))
+
+    def switch_off(self, label: str) -> None:
+        self.do(Switch(label, OFF))
+
+    def reverse(self, label: str) -> None:
+        self.do(Switch(label, REVERSE))
+
+    def connect(self, mqtt: bool) -> None:
+        self._carry_out(self.engine.connected(mqtt, self.at))
+
+    def answer_ping(self, entry: int, milliseconds: float | None) -> None:
+        self._carry_out(self.engine.ping_answered(entry, milliseconds, self.at))
+
+    def set_clock(self, wall: float) -> None:
+        """The wall clock shows another time from now on."""
+        self._wall_offset = wall - self.now
+        self._carry_out(self.engine.clock_changed(self.at))
+
+    def stop(self) -> None:
+        self._carry_out(self.engine.stop(self.at))
+
+    def sense(self, **readings: Any) -> None:
+        self._carry_out(self.engine.sense(readings, self.at))
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; all that is due in between happens when it is due."""
+        until = self.now + seconds
+        while (when := self.engine.next_deadline()) is not None and when <= until:
+            self.now = max(when, self.now)
+            self._carry_out(self.engine.tick(self.at))
+        self.oversleep(until - self.now)
+
+    def oversleep(self, seconds: float) -> None:
+        """Let time pass without serving what is due in between until the end."""
+        self.now += seconds
+        self._carry_out(self.engine.tick(self.at))
+
+    def restart(self) -> None:
+        """Off and on again: the same settings, and what was kept."""
+        self._start(self.settings)
+
+    def effects(self, kind: type[Effect] | None = None) -> list[Effect]:
+        """The effects since the last look, or those of one kind."""
+        taken, self._effects = self._effects, []
+        return [effect for effect in taken if kind is None or isinstance(effect, kind)]
+
+    def history(self) -> list[str]:
+        """The journal's texts with their causes."""
+        return [f"{entry.cause}: {entry.text}" for entry in self.engine.machine.journal.entries()]
+
+    def due_in(self) -> float | None:
+        """Seconds until the next deadline."""
+        when = self.engine.next_deadline()
+        return None if when is None else when - self.now
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        self._effects += effects
+        for effect in effects:
+            if isinstance(effect, Keep):
+                self.kept[effect.name] = effect.value
+            elif isinstance(effect, DriveOutput):
+                self.output_pins[effect.index] = effect.on
+            elif isinstance(effect, DrivePwm):
+                self.pwm_pins[effect.index] = effect.level

@@ -1,0 +1,699 @@
+"""Rules, sentence by sentence: conditions, actions, delays, dependence, mode, permanence."""
+
+import msgspec
+import pytest
+
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Rule
+
+from .bench import START_WALL, Bench
+
+WARM, COOL = 25.0, 15.0
+
+
+def rule(**fields: object) -> Rule:
+    """Enabled, and met while DS1 is at least 20."""
+    return msgspec.convert(
+        {"source": "DS1", "reference": 20.0, "enabled": True, **fields}, Rule, strict=False
+    )
+
+
+def bench_with(*rules: Rule, **readings: float | None) -> Bench:
+    bench = Bench({"rules": rules})
+    bench.sense(**readings)
+    bench.effects()
+    return bench
+
+
+def notifications(bench: Bench) -> list[tuple[str, int, bool]]:
+    effects = bench.effects(Notify)
+    return [(e.channel, e.slot, e.active) for e in effects if isinstance(e, Notify)]
+
+
+# Conditions
+
+
+@pytest.mark.parametrize(
+    ("compare", "value", "met"),
+    [
+        (">=", 19.99, False),
+        (">=", 20.0, True),
+        (">=", 20.01, True),
+        ("<", 19.99, True),
+        ("<", 20.0, False),
+    ],
+)
+def test_an_analog_source_is_compared_with_the_reference(
+    compare: str, value: float, met: bool
+) -> None:
+    bench = bench_with(rule(compare=compare), DS1=value)
+    assert bench.values["OUT0"] == met
+    assert bench.engine.rules.explain()[0].met is met
+
+
+@pytest.mark.parametrize(
+    ("compare", "values", "states"),
+    [
+        (">=", [19.9, 20.0, 19.0, 18.0, 17.9, 19.9, 20.0], [0, 1, 1, 1, 0, 0, 1]),
+        ("<", [20.0, 19.9, 20.0, 21.9, 22.0, 20.1, 19.9], [0, 1, 1, 1, 0, 0, 1]),
+    ],
+)
+def test_hysteresis_keeps_a_met_condition_met_until_the_value_is_beyond_it(
+    compare: str, values: list[float], states: list[int]
+) -> None:
+    bench = bench_with(rule(compare=compare, hysteresis=2.0))
+    seen = []
+    for value in values:
+        bench.sense(DS1=value)
+        seen.append(bench.values["OUT0"])
+    assert seen == states
+
+
+def test_thresholds_are_decimal_numbers() -> None:
+    bench = bench_with(rule(reference=20.1, hysteresis=0.2), DS1=20.1)
+    bench.sense(DS1=19.9)
+    assert bench.values["OUT0"] == 1, "19.9 is not below 20.1 - 0.2"
+
+
+@pytest.mark.parametrize("compare", [">=", "<"])
+@pytest.mark.parametrize("reference", [0, 1])
+def test_a_digital_source_is_compared_for_equality_and_without_hysteresis(
+    compare: str, reference: int
+) -> None:
+    digital = rule(source="EVENT1", compare=compare, reference=reference, hysteresis=1.0)
+    bench = bench_with(digital)
+    for state in (1, 0, 1, 0):
+        (bench.switch_on if state else bench.switch_off)("EVENT1")
+        assert bench.values["OUT0"] == (state == reference)
+    (condition,) = bench.engine.rules.explain()[0].conditions
+    assert (condition.compare, condition.hysteresis) == ("=", 0.0)
+
+
+TRUTH = {
+    "-": [0, 0, 1, 1],
+    "AND": [0, 0, 0, 1],
+    "OR": [0, 1, 1, 1],
+    "NAND": [1, 1, 1, 0],
+    "NOR": [1, 0, 0, 0],
+    "XOR": [0, 1, 1, 0],
+}
+
+
+@pytest.mark.parametrize("operator", TRUTH)
+def test_the_operator_combines_the_two_conditions(operator: str) -> None:
+    both = rule(operator=operator, source2="T1", reference2=20.0)
+    seen = []
+    for first in (COOL, WARM):
+        for second in (COOL, WARM):
+            seen.append(bench_with(both, DS1=first, T1=second).values["OUT0"])
+    assert seen == TRUTH[operator]
+
+
+# Absent sources
+
+
+def test_a_rule_with_an_absent_source_keeps_its_last_result_and_says_so() -> None:
+    bench = bench_with(rule(), DS1=WARM)
+    bench.wait(10)
+    bench.sense(DS1=None)
+    (explanation,) = bench.engine.rules.explain()
+    assert (bench.values["OUT0"], explanation.met) == (1, True)
+    assert explanation.blocked_by == "Source DS1 is absent."
+    (condition,) = explanation.conditions
+    assert (condition.value, condition.result) == (None, True)
+    assert condition.absent_since == START_WALL + 10
+
+
+@pytest.mark.parametrize("operator", TRUTH)
+def test_conditions_that_were_never_known_do_not_act(operator: str) -> None:
+    bench = bench_with(rule(operator=operator, source2="T1"))
+    (explanation,) = bench.engine.rules.explain()
+    assert (bench.values["OUT0"], explanation.met) == (0, False)
+    assert [condition.result for condition in explanation.conditions][:1] == [None]
+
+
+@pytest.mark.parametrize(
+    ("operator", "present", "acts"),
+    [
+        ("AND", WARM, 0),
+        ("OR", WARM, 1),
+        ("OR", COOL, 0),
+        ("NAND", COOL, 1),
+        ("NAND", WARM, 0),
+        ("NOR", COOL, 0),
+        ("XOR", WARM, 0),
+    ],
+)
+def test_what_the_present_source_decides_alone_is_decided(
+    operator: str, present: float, acts: int
+) -> None:
+    bench = bench_with(rule(operator=operator, source2="T1", reference2=20.0), T1=present)
+    assert bench.values["OUT0"] == acts
+
+
+def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None:
+    bench = bench_with(rule(operator="AND", source2="EVENT1", reference2=1), DS1=WARM)
+    bench.sense(DS1=None)
+    bench.switch_on("EVENT1")
+    assert bench.values["OUT0"] == 0
+    bench.sense(DS1=WARM)
+    assert bench.values["OUT0"] == 1
+
+
+def test_hysteresis_goes_on_where_it_was_when_a_source_returns() -> None:
+    bench = bench_with(rule(hysteresis=5.0), DS1=WARM)
+    bench.sense(DS1=None)
+    bench.sense(DS1=16.0)
+    assert bench.values["OUT0"] == 1
+
+
+# Actions
+
+
+@pytest.mark.parametrize("target", ["OUT5", "PWM3", "EVENT8"])
+@pytest.mark.parametrize(
+    ("value", "before", "during", "after"),
+    [(0, 1, 0, 1), (0, 0, 0, 1), (1, 0, 1, 0), (1, 1, 1, 0), (2, 0, 1, 0), (2, 1, 0, 1)],
+)
+def test_the_value_sets_or_reverses_and_deactivation_does_the_opposite(
+    target: str, value: int, before: int, during: int, after: int
+) -> None:
+    bench = bench_with(rule(action=target, value=value))
+    if before:
+        bench.switch_on(target)
+    bench.sense(DS1=WARM)
+    assert bench.values[target] == during
+    bench.sense(DS1=COOL)
+    assert bench.values[target] == after
+
+
+def test_deactivation_reverses_what_is_there_then() -> None:
+    bench = bench_with(rule(value=2), DS1=WARM)
+    bench.switch_off("OUT0")
+    bench.sense(DS1=COOL)
+    assert bench.values["OUT0"] == 1
+
+
+@pytest.mark.parametrize("value", [0, 1, 2])
+def test_messages_go_out_on_activation_and_deactivation_whatever_the_value(value: int) -> None:
+    bench = bench_with(rule(action="eMail 2", value=value), DS1=WARM)
+    bench.sense(DS1=COOL)
+    bench.sense(DS1=WARM)
+    assert notifications(bench) == [("email", 2, False), ("email", 2, True)]
+
+
+def test_a_message_speaks_of_the_first_source() -> None:
+    bench = Bench({"rules": (rule(action="SMS1", operator="OR", source2="T1"),)})
+    bench.sense(DS1=WARM)
+    assert bench.effects(Notify) == [Notify("sms", 1, True, "rule 1", "DS1", WARM)]
+
+
+def test_the_journal_names_the_rule_as_people_count() -> None:
+    bench = bench_with(rule(reference=99.0), rule(action="EVENT2"), DS1=WARM)
+    assert bench.history()[-1] == "rule 2: EVENT2 on"
+
+
+def test_rules_act_also_while_outputs_are_locked() -> None:
+    bench = bench_with(rule())
+    bench.set(output_flags__lock=True)
+    bench.sense(DS1=WARM)
+    assert bench.values["OUT0"] == 1
+
+
+def test_a_rule_acts_only_when_its_condition_changes() -> None:
+    bench = bench_with(rule(), DS1=WARM)
+    bench.switch_off("OUT0")
+    bench.sense(DS1=WARM + 1)
+    assert bench.values["OUT0"] == 0
+
+
+def test_of_two_rules_on_one_output_the_later_wins() -> None:
+    assert bench_with(rule(value=1), rule(value=0), DS1=WARM).values["OUT0"] == 0
+    assert bench_with(rule(value=0), rule(value=1), DS1=WARM).values["OUT0"] == 1
+
+
+def test_all_rules_are_judged_before_the_first_one_acts() -> None:
+    sets_variable = rule(action="EVENT2", mode=1)
+    wants_it_unset = rule(operator="AND", source2="EVENT2", reference2=0, action="OUT1", mode=1)
+    bench = bench_with(sets_variable, wants_it_unset, DS1=WARM)
+    assert (bench.values["EVENT2"], bench.values["OUT1"]) == (1, 1)
+
+
+def test_what_an_action_changes_is_judged_at_the_same_instant() -> None:
+    chain = [
+        rule(action="EVENT1"),
+        rule(source="EVENT1", reference=1, action="EVENT2"),
+        rule(source="EVENT2", reference=1, action="OUT3"),
+    ]
+    assert bench_with(*reversed(chain), DS1=WARM).values["OUT3"] == 1
+
+
+def test_rules_that_set_each_other_off_are_stopped_and_logged() -> None:
+    bench = bench_with(rule(source="OUT0", reference=0, value=1), DS1=WARM)
+    assert any(line.startswith("rule loop: ") for line in bench.history())
+
+
+# Delays
+
+
+def test_the_action_follows_after_the_on_delay() -> None:
+    bench = bench_with(rule(on_delay=10), DS1=WARM)
+    bench.wait(9.9)
+    assert bench.values["OUT0"] == 0
+    bench.wait(0.1)
+    assert bench.values["OUT0"] == 1
+
+
+def test_the_deactivation_follows_after_the_off_delay() -> None:
+    bench = bench_with(rule(off_delay=10), DS1=WARM)
+    bench.sense(DS1=COOL)
+    bench.wait(9.9)
+    assert bench.values["OUT0"] == 1
+    bench.wait(0.1)
+    assert bench.values["OUT0"] == 0
+
+
+def test_a_delay_starts_when_the_condition_changes_and_not_again_while_it_holds() -> None:
+    bench = bench_with(rule(on_delay=10), DS1=WARM)
+    bench.wait(5)
+    bench.sense(DS1=WARM + 1)
+    bench.wait(5)
+    assert bench.values["OUT0"] == 1
+
+
+def test_an_on_delay_is_dropped_when_the_condition_changes_back() -> None:
+    bench = bench_with(rule(on_delay=10, off_delay=3, value=0), DS1=WARM)
+    bench.wait(5)
+    bench.sense(DS1=COOL)
+    assert bench.due_in() is None
+    bench.wait(100)
+    assert bench.values["OUT0"] == 0, "what was not activated is not deactivated"
+
+
+def test_an_off_delay_is_dropped_when_the_condition_changes_back() -> None:
+    bench = bench_with(rule(off_delay=10, value=2), DS1=WARM)
+    bench.sense(DS1=COOL)
+    bench.wait(5)
+    bench.sense(DS1=WARM)
+    assert bench.due_in() is None
+    assert bench.values["OUT0"] == 1, "what was not deactivated is not activated again"
+
+
+def test_each_delay_counts_anew() -> None:
+    bench = bench_with(rule(on_delay=10), DS1=WARM)
+    bench.wait(9)
+    bench.sense(DS1=COOL)
+    bench.sense(DS1=WARM)
+    bench.wait(9)
+    assert bench.values["OUT0"] == 0
+    bench.wait(1)
+    assert bench.values["OUT0"] == 1
+
+
+@pytest.mark.parametrize("action", ["HTTP1", "eMail 1", "SMS1"])
+def test_only_switching_actions_know_delays(action: str) -> None:
+    bench = bench_with(rule(action=action, on_delay=10, off_delay=10))
+    bench.sense(DS1=WARM)
+    bench.sense(DS1=COOL)
+    assert [active for _, _, active in notifications(bench)] == [True, False]
+
+
+@pytest.mark.parametrize("target", ["OUT0", "PWM0", "EVENT1"])
+def test_delays_are_for_outputs_pwm_outputs_and_event_variables(target: str) -> None:
+    bench = bench_with(rule(action=target, on_delay=10), DS1=WARM)
+    assert bench.values[target] == 0
+    bench.wait(10)
+    assert bench.values[target] == 1
+
+
+def test_delays_are_in_the_journal() -> None:
+    bench = bench_with(rule(on_delay=10, off_delay=20), DS1=WARM)
+    bench.wait(10)
+    bench.sense(DS1=COOL)
+    bench.sense(DS1=WARM)
+    assert bench.history()[-4:] == [
+        "rule 1: met: OUT0 follows in 10 s",
+        "rule 1: OUT0 on",
+        "rule 1: no longer met: OUT0 follows in 20 s",
+        "rule 1: delay dropped: OUT0 stays as it is",
+    ]
+
+
+# Mode
+
+
+@pytest.mark.parametrize(
+    ("mode", "starting", "stopping"), [(0, True, True), (1, True, False), (2, False, True)]
+)
+def test_the_mode_says_on_which_change_the_rule_acts(
+    mode: int, starting: bool, stopping: bool
+) -> None:
+    bench = bench_with(rule(action="HTTP1", mode=mode))
+    bench.sense(DS1=WARM)
+    bench.sense(DS1=COOL)
+    expected = [("http", 1, True)] * starting + [("http", 1, False)] * stopping
+    assert notifications(bench) == expected
+
+
+def test_a_push_button_reverses_an_output_at_each_press() -> None:
+    bench = bench_with(rule(source="EVENT1", reference=1, value=2, mode=1))
+    states = []
+    for _ in range(3):
+        bench.switch_on("EVENT1")
+        bench.switch_off("EVENT1")
+        states.append(bench.values["OUT0"])
+    assert states == [1, 0, 1]
+
+
+def test_acting_only_when_it_stops_sets_the_opposite_after_the_off_delay() -> None:
+    bench = bench_with(rule(mode=2, value=0, off_delay=5), DS1=WARM)
+    assert bench.values["OUT0"] == 0
+    bench.sense(DS1=COOL)
+    bench.wait(5)
+    assert bench.values["OUT0"] == 1
+
+
+# Dependence
+
+
+@pytest.mark.parametrize(
+    ("depends", "other_met", "acts"), [(0, 0, 1), (0, 1, 1), (2, 0, 1), (2, 1, 0), (22, 0, 0)]
+)
+def test_a_dependence_demands_that_another_rule_is_or_is_not_met(
+    depends: int, other_met: int, acts: int
+) -> None:
+    other = rule(source="EVENT1", reference=1, action="EVENT8")
+    bench = bench_with(rule(depends=depends), other)
+    if other_met:
+        bench.switch_on("EVENT1")
+    bench.sense(DS1=WARM)
+    assert bench.values["OUT0"] == acts
+
+
+def test_a_rule_follows_the_one_it_depends_on() -> None:
+    other = rule(source="EVENT1", reference=1, action="EVENT8")
+    bench = bench_with(rule(depends=22), other, DS1=WARM)
+    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 must be met."
+    bench.switch_on("EVENT1")
+    assert bench.values["OUT0"] == 1
+    bench.switch_off("EVENT1")
+    assert bench.values["OUT0"] == 0
+
+
+def test_a_dependence_is_on_conditions_and_does_not_wait_for_delays() -> None:
+    other = rule(source="EVENT1", reference=1, action="EVENT8", on_delay=100, mode=2)
+    bench = bench_with(rule(depends=22), other, DS1=WARM)
+    bench.switch_on("EVENT1")
+    assert bench.values["OUT0"] == 1
+
+
+def test_a_dependence_does_not_pass_on_what_the_other_rule_depends_on() -> None:
+    first = rule(depends=22)
+    second = rule(depends=23, action="OUT1")
+    third = rule(source="EVENT1", reference=1, action="OUT2")
+    bench = bench_with(first, second, third, DS1=WARM)
+    assert [bench.values[f"OUT{n}"] for n in range(3)] == [1, 0, 0]
+
+
+def test_rules_may_depend_on_each_other_or_on_themselves() -> None:
+    bench = bench_with(
+        rule(depends=22), rule(depends=1, action="OUT1"), rule(depends=3, action="OUT2"), DS1=WARM
+    )
+    assert [bench.values[f"OUT{n}"] for n in range(3)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("depends", "acts"), [(2, 1), (22, 0)])
+def test_a_disabled_rule_counts_as_not_met(depends: int, acts: int) -> None:
+    bench = bench_with(rule(depends=depends), rule(action="OUT1", enabled=False), DS1=WARM)
+    assert bench.values["OUT0"] == acts
+
+
+@pytest.mark.parametrize(("depends", "acts"), [(20, 1), (40, 0)])
+def test_a_missing_rule_counts_as_not_met(depends: int, acts: int) -> None:
+    assert bench_with(rule(depends=depends), DS1=WARM).values["OUT0"] == acts
+
+
+# Permanent rules
+
+
+@pytest.mark.parametrize(("value", "held"), [(0, 0), (1, 1), (2, 1)])
+def test_a_permanent_rule_undoes_what_others_do_to_its_target(value: int, held: int) -> None:
+    bench = bench_with(rule(value=value, permanent=True), DS1=WARM)
+    bench.reverse("OUT0")
+    assert bench.values["OUT0"] == held
+    bench.sense(DS1=COOL)
+    after = bench.values["OUT0"]
+    bench.reverse("OUT0")
+    assert bench.values["OUT0"] == 1 - (after or 0), "the condition no longer holds"
+
+
+def test_a_permanent_rule_outlasts_the_return_time() -> None:
+    bench = bench_with(rule(permanent=True), DS1=WARM)
+    bench.set(outputs__0__return_time=5)
+    bench.wait(20)
+    assert bench.values["OUT0"] == 1
+
+
+def test_of_two_permanent_rules_on_one_output_the_later_wins_without_a_loop() -> None:
+    bench = bench_with(rule(value=1, permanent=True), rule(value=0, permanent=True), DS1=WARM)
+    bench.switch_on("OUT0")
+    assert bench.values["OUT0"] == 0
+    assert bench.engine.rules.explain()[0].blocked_by == "Rule 2 keeps OUT0 as it is."
+    assert not any("rule loop" in line for line in bench.history())
+
+
+def test_a_permanent_rule_holds_nothing_before_it_acted() -> None:
+    bench = bench_with(rule(permanent=True, on_delay=10, mode=1), DS1=WARM)
+    bench.wait(10)
+    bench.sense(DS1=COOL)
+    bench.sense(DS1=WARM)
+    bench.switch_off("OUT0")
+    assert bench.values["OUT0"] == 0
+    bench.wait(10)
+    assert bench.values["OUT0"] == 1
+
+
+def test_a_permanent_rule_holds_nothing_during_its_off_delay_but_again_after_it() -> None:
+    bench = bench_with(rule(permanent=True, off_delay=10), DS1=WARM)
+    bench.sense(DS1=COOL)
+    bench.switch_off("OUT0")
+    assert bench.values["OUT0"] == 0
+    bench.sense(DS1=WARM)
+    assert bench.values["OUT0"] == 1
+
+
+def test_a_permanent_rule_that_acts_only_when_it_stops_holds_nothing() -> None:
+    bench = bench_with(rule(permanent=True, mode=2), DS1=WARM)
+    bench.switch_on("OUT0")
+    assert bench.values["OUT0"] == 1
+    bench.switch_off("OUT0")
+    assert bench.values["OUT0"] == 0
+
+
+def test_a_permanent_rule_keeps_periodic_switching_on() -> None:
+    bench = bench_with(rule(action="AutoSwitch OUT0", permanent=True), DS1=WARM)
+    bench.set(outputs__0__periodic=True)
+    bench.set(outputs__0__periodic=False)
+    assert bench.engine.outputs.is_periodic(0)
+
+
+def test_a_permanent_rule_outlasts_another_rule_that_ends_the_same_action() -> None:
+    switching = {"action": "AutoSwitch OUT0"}
+    bench = bench_with(rule(permanent=True, **switching), rule(reference=30.0, **switching))
+    bench.sense(DS1=35.0)
+    bench.sense(DS1=WARM)
+    assert bench.engine.outputs.is_periodic(0)
+
+
+def test_a_permanent_rule_sends_its_message_once() -> None:
+    bench = bench_with(rule(action="HTTP1", permanent=True))
+    bench.sense(DS1=WARM)
+    bench.sense(DS1=WARM + 1)
+    bench.set(outputs__0__name="x")
+    assert notifications(bench) == [("http", 1, True)]
+
+
+# Enabling, editing, deleting, starting
+
+
+def test_a_new_rule_is_disabled_and_does_nothing() -> None:
+    assert Rule().enabled is False
+    bench = bench_with(rule(enabled=False), DS1=WARM)
+    assert bench.values["OUT0"] == 0
+    (explanation,) = bench.engine.rules.explain()
+    assert (explanation.met, explanation.combined) == (False, True)
+    assert explanation.blocked_by == "The rule is disabled."
+
+
+def test_enabling_a_rule_whose_condition_holds_makes_it_act() -> None:
+    bench = bench_with(rule(enabled=False), rule(enabled=False, on_delay=5, action="OUT1"))
+    bench.sense(DS1=WARM)
+    bench.set(rules__0__enabled=True, rules__1__enabled=True)
+    assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
+    bench.wait(5)
+    assert bench.values["OUT1"] == 1
+
+
+def test_enabling_judges_from_scratch() -> None:
+    bench = bench_with(rule(hysteresis=5.0), DS1=WARM)
+    bench.sense(DS1=17.0)
+    bench.set(rules__0__enabled=False)
+    bench.set(rules__0__enabled=True)
+    assert bench.engine.rules.explain()[0].met is False
+
+
+def test_disabling_does_not_undo_and_drops_the_delay() -> None:
+    bench = bench_with(rule(), rule(action="OUT1", on_delay=5), DS1=WARM)
+    bench.set(rules__0__enabled=False, rules__1__enabled=False)
+    assert bench.due_in() is None
+    bench.sense(DS1=COOL)
+    assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
+
+
+def test_at_the_start_rules_act_on_what_is_met_and_on_nothing_else() -> None:
+    met = rule(source="EVENT1", reference=0, action="OUT0", value=1)
+    not_met = rule(source="EVENT1", reference=1, action="OUT1", value=0)
+    bench = Bench({"rules": (met, not_met)})
+    assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
+
+
+def test_a_restart_judges_from_scratch_and_drops_delays() -> None:
+    bench = bench_with(rule(on_delay=5), DS1=WARM)
+    bench.restart()
+    assert bench.due_in() is None
+    bench.sense(DS1=WARM)
+    assert bench.due_in() == 5
+
+
+def test_a_running_delay_follows_its_rule_to_another_place() -> None:
+    bench = bench_with(rule(action="OUT1", reference=99.0), rule(on_delay=10), DS1=WARM)
+    bench.wait(5)
+    bench.set(rules=bench.settings.rules[1:])
+    (explanation,) = bench.engine.rules.explain()
+    assert (explanation.pending, explanation.pending_action) == (5, "activate")
+    bench.wait(5)
+    assert bench.history()[-1] == "rule 1: OUT0 on"
+
+
+def test_a_rule_that_moves_does_not_act_again() -> None:
+    bench = bench_with(rule(action="OUT1", reference=99.0), rule(value=2), DS1=WARM)
+    bench.set(rules=bench.settings.rules[1:])
+    assert bench.values["OUT0"] == 1
+    bench.sense(DS1=COOL)
+    assert bench.values["OUT0"] == 0
+
+
+def test_a_deleted_rule_undoes_nothing_and_its_delay_is_dropped() -> None:
+    bench = bench_with(rule(), rule(action="OUT1", on_delay=5), DS1=WARM)
+    bench.set(rules=())
+    assert bench.due_in() is None
+    assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 0)
+
+
+@pytest.mark.parametrize("change", [{"rules__0__permanent": True}, {"rules__0__depends": 22}])
+def test_permanence_and_dependence_change_without_a_new_action(change: dict[str, object]) -> None:
+    other = rule(action="OUT1", on_delay=1)
+    bench = bench_with(rule(value=2), other, DS1=WARM)
+    bench.set(**change)
+    assert bench.values["OUT0"] == 1
+
+
+def test_a_rule_made_permanent_restores_its_target_at_once() -> None:
+    bench = bench_with(rule(), DS1=WARM)
+    bench.switch_off("OUT0")
+    bench.set(rules__0__permanent=True)
+    assert bench.values["OUT0"] == 1
+
+
+def test_an_edit_that_ends_the_condition_deactivates() -> None:
+    heating = rule(compare="<", reference=20.0)
+    bench = bench_with(heating, DS1=19.0)
+    assert bench.values["OUT0"] == 1
+    bench.set(rules__0__reference=18.0)
+    assert bench.values["OUT0"] == 0
+
+
+def test_an_edit_that_leaves_the_condition_met_does_not_act_again() -> None:
+    bench = bench_with(rule(value=2, hysteresis=5.0), DS1=WARM)
+    bench.sense(DS1=17.0)
+    bench.set(rules__0__off_delay=5)
+    assert (bench.values["OUT0"], bench.due_in()) == (1, None)
+
+
+def test_an_edit_starts_a_running_delay_anew() -> None:
+    bench = bench_with(rule(on_delay=10, off_delay=10), DS1=WARM)
+    bench.wait(5)
+    bench.set(rules__0__on_delay=20)
+    assert bench.due_in() == 20
+    bench.wait(20)
+    bench.sense(DS1=COOL)
+    bench.wait(5)
+    bench.set(rules__0__off_delay=30)
+    assert bench.due_in() == 30
+    bench.wait(30)
+    assert bench.values["OUT0"] == 0
+
+
+def test_an_edit_to_another_action_or_value_acts_as_a_new_rule() -> None:
+    bench = bench_with(rule(), DS1=WARM)
+    bench.set(rules__0__action="OUT1")
+    assert (bench.values["OUT0"], bench.values["OUT1"]) == (1, 1)
+    bench.set(rules__0__value=0)
+    assert bench.values["OUT1"] == 0
+
+
+# Explanations
+
+
+def test_an_explanation_can_be_sent_as_json() -> None:
+    bench = bench_with(rule(hysteresis=2.0, on_delay=10), DS1=WARM)
+    bench.wait(4)
+    (explained,) = msgspec.json.decode(msgspec.json.encode(bench.engine.rules.explain()))
+    assert explained == {
+        "number": 1,
+        "met": True,
+        "combined": True,
+        "conditions": [
+            {
+                "label": "DS1",
+                "value": WARM,
+                "compare": ">=",
+                "reference": 20.0,
+                "hysteresis": 2.0,
+                "threshold": 18.0,
+                "result": True,
+                "absent_since": None,
+            }
+        ],
+        "pending": 6.0,
+        "pending_action": "activate",
+        "blocked_by": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("reading", "threshold"), [(19.0, 20.0), (21.0, 18.0), (18.0, 20.0), (None, 20.0)]
+)
+def test_the_threshold_is_the_one_that_applies_now(reading: float | None, threshold: float) -> None:
+    bench = bench_with(rule(hysteresis=2.0), DS1=reading)
+    assert bench.engine.rules.explain()[0].conditions[0].threshold == threshold
+
+
+@pytest.mark.parametrize(
+    ("blocked", "sentence"),
+    [
+        (rule(depends=2), "Rule 2 must not be met."),
+        (rule(depends=23), "Rule 3 must be met, but it is disabled."),
+        (rule(depends=29), "Rule 9 must be met, but there is none."),
+        (rule(mode=2), "It acts only when the condition stops being met."),
+        (rule(operator="OR", source2="T1"), "Source T1 is absent."),
+        (rule(reference=99.0, depends=2), None),
+        (rule(), None),
+    ],
+)
+def test_what_keeps_a_rule_from_acting_is_said_in_a_sentence(
+    blocked: Rule, sentence: str | None
+) -> None:
+    others = (rule(action="EVENT8"), rule(action="EVENT7", enabled=False))
+    bench = bench_with(blocked, *others, DS1=WARM)
+    assert bench.engine.rules.explain()[0].blocked_by == sentence

@@ -1,0 +1,149 @@
+"""The other end of a connection, for the tests of the HTTP server: exact bytes out, replies in.
+
+A client library would hide what is tested: it would not send half a header, nor two requests at
+once. Every wait has an end, so that a server that hangs fails a test instead of stopping it.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from leverframe.servers.http import HttpServer, Limits
+from leverframe.servers.messages import Handler, Reply, Request
+
+PATIENCE_S = 10
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def ask(self, data: bytes) -> Answer:
+        self.send(data)
+        return await self.answer()
+
+    async def answer(self, *, to_head: bool = False) -> Answer:
+        async with asyncio.timeout(PATIENCE_S):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            lines = head.decode("latin-1").split("\r\n")
+            status = int(lines[0].split()[1])
+            headers = {
+                name.lower(): value for name, value in (line.split(": ") for line in lines[1:-2])
+            }
+            if to_head:
+                body = b""
+            elif headers.get("transfer-encoding") == "chunked":
+                body = b"".join([chunk async for chunk in self.chunks()])
+            else:
+                body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return Answer(status, headers, body)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The chunks of a stream after its head, to its orderly end."""
+        async with asyncio.timeout(PATIENCE_S):
+            while size := int(await self.reader.readline(), 16):
+                chunk = await self.reader.readexactly(size + 2)
+                yield chunk[:-2]
+            assert await self.reader.readexactly(2) == b"\r\n"
+
+    async def rest(self) -> bytes:
+        """Everything until the server closes."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.reader.read()
+
+    async def is_dropped(self) -> bool:
+        """Waits for the end of the connection; True if nothing came before it."""
+        try:
+            return await self.rest() == b""
+        except ConnectionResetError:
+            return True
+
+    async def close(self) -> None:
+        self.writer.close()
+        # The server may have been faster, with or without manners.
+        await asyncio.wait([asyncio.ensure_future(self.writer.wait_closed())])
+
+
+class Serving:
+    """A running server and the clients that were opened to it."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self.server = server
+        self.clients: list[Client] = []
+
+    async def connect(
+        self, *, trust: ssl.SSLContext | None = None, source: str = "127.0.0.1"
+    ) -> Client:
+        streams = await asyncio.open_connection(
+            "127.0.0.1", self.server.port, ssl=trust, local_addr=(source, 0), limit=2**24
+        )
+        client = Client(*streams)
+        self.clients.append(client)
+        return client
+
+    async def settle(self) -> None:
+        """Returns when the server has seen all that was sent before: it takes things in order."""
+        for _ in range(2):
+            client = await self.connect()
+            await client.ask(GET)
+            await client.close()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Look at the connections as if so much time had gone by."""
+        await self.settle()
+        self.server.sweep(self.server.tally.now + seconds)
+
+
+@asynccontextmanager
+async def serving(
+    handler: Handler, limits: Limits | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Serving]:
+    server = HttpServer(handler, limits or Limits())
+    await server.start("127.0.0.1", 0, ssl=tls)
+    running = Serving(server)
+    try:
+        yield running
+    finally:
+        for client in running.clients:
+            await client.close()
+        await server.stop(grace_s=PATIENCE_S)
+
+
+GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+def echo(request: Request) -> Reply:
+    """Answers with the request."""
+    seen = {
+        "method": request.method,
+        "path": request.path,
+        "query": request.query,
+        "headers": request.headers,
+        "body": request.body.decode("latin-1"),
+        "peer": request.peer,
+    }
+    return Reply(200, "application/json", msgspec.json.encode(seen))
+
+
+def path_as_text(request: Request) -> Reply:
+    return Reply(200, "text/plain", request.path.encode())

@@ -1,0 +1,229 @@
+"""Clients that say nothing, drip, stay idle or do not read: each is dropped at its time, not before.
+
+The tests do not wait: they let the server look at its connections with a later time.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+
+from leverframe.servers.http import Limits
+from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
+
+from .http_peer import GET, PATIENCE_S, Serving, path_as_text, serving
+
+MIB = 1024 * 1024
+
+
+async def test_a_client_that_says_nothing_is_dropped_after_the_header_time() -> None:
+    async with serving(path_as_text) as running:
+        silent = await running.connect()
+        await running.pass_time(9)
+        silent.send(b"GET /here HTTP/1.1\r\n\r\n")
+        assert (await silent.answer()).body == b"/here"
+        silent = await running.connect()
+        await running.pass_time(11)
+        assert await silent.is_dropped()
+
+
+@pytest.mark.parametrize("first", [b"", GET])
+async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: bytes) -> None:
+    async with serving(path_as_text) as running:
+        client = await running.connect()
+        if first:
+            await client.ask(first)
+        for line in (b"GET / HTTP/1.1\r\n", b"X-A: 1\r\n", b"X-B: 2\r\n"):
+            client.send(line)
+            await running.pass_time(4)
+        assert await client.is_dropped()
+
+
+async def test_half_a_body_is_dropped_after_the_body_time() -> None:
+    async with serving(path_as_text) as running:
+        client = await running.connect()
+        client.send(b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nhalf")
+        await running.pass_time(29)
+        client.send(b"a")
+        await running.pass_time(2)
+        assert await client.is_dropped()
+
+
+async def test_a_large_body_gets_more_time_as_it_comes() -> None:
+    limits = Limits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
+    async with serving(path_as_text, limits) as running:
+        client = await running.connect()
+        client.send(b"POST /big HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2))
+        await running.pass_time(500)
+        client.send(bytes(MIB // 2))
+        assert (await client.answer()).body == b"/big"
+
+
+async def test_an_idle_connection_is_dropped_after_the_idle_time() -> None:
+    async with serving(path_as_text) as running:
+        client = await running.connect()
+        await client.ask(GET)
+        await running.pass_time(59)
+        await client.ask(GET)
+        await running.pass_time(59)
+        await client.ask(GET)
+        await running.pass_time(61)
+        assert await client.is_dropped()
+
+
+async def test_an_answer_may_take_its_time() -> None:
+    entered, opened = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Request) -> Reply:
+        if request.path == "/slow":
+            entered.set()
+            await opened.wait()
+        return path_as_text(request)
+
+    async with serving(slow) as running:
+        client = await running.connect()
+        client.send(b"GET /slow HTTP/1.1\r\n\r\n")
+        await entered.wait()
+        await running.pass_time(1000)
+        opened.set()
+        assert (await client.answer()).body == b"/slow"
+
+
+async def test_a_quiet_stream_stays_open() -> None:
+    numbers: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def stream() -> AsyncIterator[bytes]:
+        while chunk := await numbers.get():
+            yield chunk
+
+    def handler(request: Request) -> AnyReply:
+        is_stream = request.path == "/stream"
+        return StreamReply(200, "", stream()) if is_stream else path_as_text(request)
+
+    async with serving(handler) as running:
+        client = await running.connect()
+        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        await client.answer(to_head=True)
+        await running.pass_time(10_000)
+        numbers.put_nowait(b"still here")
+        numbers.put_nowait(b"")
+        assert [chunk async for chunk in client.chunks()] == [b"still here"]
+
+
+async def test_a_refused_client_that_goes_on_sending_is_dropped_after_a_moment() -> None:
+    async with serving(path_as_text) as running:
+        client = await running.connect()
+        assert (await client.ask(b"PUT / HTTP/1.1\r\n\r\n")).status == 405
+        client.send(b"a" * 100_000)
+        assert await client.rest() == b""
+        await running.pass_time(3)
+        await running.settle()
+        assert running.server.connection_count == 0
+
+
+class NotReading:
+    """A client that asks and does not read, and knows when the server has seen it."""
+
+    def __init__(self, running: Serving) -> None:
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.connect(("127.0.0.1", running.server.port))
+        self.socket.setblocking(False)
+
+    def send(self, data: bytes) -> None:
+        assert self.socket.send(data) == len(data)
+
+    async def read(self) -> int:
+        """How many bytes there are until the end, whatever the end is like."""
+        total = 0
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(PATIENCE_S):
+            try:
+                while data := await loop.sock_recv(self.socket, 65536):
+                    total += len(data)
+            except ConnectionResetError:
+                pass
+        self.socket.close()
+        return total
+
+
+class Large:
+    """A handler with a large answer to `/large`, that counts how often it was asked."""
+
+    def __init__(self, size: int) -> None:
+        self.body = bytes(size)
+        self.asked = 0
+        self.first = asyncio.Event()
+
+    def __call__(self, request: Request) -> Reply:
+        if request.path != "/large":
+            return path_as_text(request)
+        self.asked += 1
+        self.first.set()
+        return Reply(200, "", self.body)
+
+
+LARGE = b"GET /large HTTP/1.1\r\n\r\n"
+LAST = b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [LARGE, LAST])
+async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(sent: bytes) -> None:
+    handler = Large(8 * MIB)
+    async with serving(handler) as running:
+        client = NotReading(running)
+        client.send(sent)
+        await handler.first.wait()
+        await running.pass_time(30)  # and a second for every 8 KiB
+        assert running.server.connection_count == 1
+        await running.pass_time(30 + 8 * 128)
+        assert await client.read() < 8 * MIB
+
+
+async def test_a_client_that_does_not_read_gets_no_further_answers() -> None:
+    handler = Large(8 * MIB)
+    async with serving(handler) as running:
+        client = NotReading(running)
+        client.send(LARGE * 99 + LAST)
+        await handler.first.wait()
+        await running.settle()
+        assert handler.asked == 1
+        assert await client.read() > 100 * 8 * MIB
+    assert handler.asked == 100
+
+
+async def test_a_stream_waits_for_its_client_to_read() -> None:
+    produced = 0
+    first = asyncio.Event()
+
+    async def stream() -> AsyncIterator[bytes]:
+        nonlocal produced
+        for _ in range(1000):
+            produced += 1
+            first.set()
+            yield bytes(64 * 1024)
+
+    def handler(request: Request) -> AnyReply:
+        is_stream = request.path == "/stream"
+        return StreamReply(200, "", stream()) if is_stream else path_as_text(request)
+
+    async with serving(handler) as running:
+        client = NotReading(running)
+        client.send(b"GET /stream HTTP/1.1\r\nConnection: close\r\n\r\n")
+        await first.wait()
+        await running.settle()
+        assert produced < 500
+        assert await client.read() > 1000 * 64 * 1024
+    assert produced == 1000
+
+
+async def test_there_is_no_timer_while_nobody_is_connected() -> None:
+    async with serving(path_as_text) as running:
+        assert not running.server.is_sweeping
+        client = await running.connect()
+        await client.ask(GET)
+        assert running.server.is_sweeping
+        client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        await client.rest()
+        assert not running.server.is_sweeping

@@ -1,0 +1,84 @@
+"""The data folder: one process at a time, and only its owner may look inside."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leverframe.storage import DataFolder, FolderInUse, FolderUnusable
+
+HOLD_UNTIL_TOLD = """
+import sys
+from pathlib import Path
+from leverframe.storage import DataFolder
+folder = DataFolder(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def mode(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o777)
+
+
+def test_a_new_folder_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    with DataFolder(tmp_path / "deep" / "data") as folder:
+        assert mode(folder.path) == "0o700"
+        assert mode(folder.path / "lock") == "0o600"
+        assert folder.store_path.parent == folder.path
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with DataFolder(tmp_path):
+        assert mode(tmp_path) == "0o755"
+
+
+def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path: Path) -> None:
+    with DataFolder(tmp_path), pytest.raises(FolderInUse) as refused:
+        DataFolder(tmp_path)
+    assert str(refused.value) == (
+        f"The data folder {tmp_path} is in use by process {os.getpid()}; "
+        "stop it or choose another folder with --data."
+    )
+
+
+def test_a_holder_without_a_number_is_another_process(tmp_path: Path) -> None:
+    with DataFolder(tmp_path):
+        (tmp_path / "lock").write_text("")
+        with pytest.raises(FolderInUse, match="in use by another process; stop it"):
+            DataFolder(tmp_path)
+
+
+def test_a_refusal_does_not_disturb_the_holder(tmp_path: Path) -> None:
+    with DataFolder(tmp_path):
+        for _ in range(2):
+            with pytest.raises(FolderInUse, match=f"process {os.getpid()}"):
+                DataFolder(tmp_path)
+
+
+def test_a_folder_given_back_can_be_taken_again(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.close()
+    folder.close()
+    DataFolder(tmp_path).close()
+
+
+def test_another_process_is_named_and_its_end_frees_the_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD_UNTIL_TOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(FolderInUse, match=f"in use by process {holder.pid};"):
+            DataFolder(tmp_path)
+        holder.kill()
+    DataFolder(tmp_path).close()
+
+
+def test_a_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "data"):
+        with pytest.raises(FolderUnusable, match=r"cannot be used: .+\. Make it writable"):
+            DataFolder(place)

@@ -1,0 +1,262 @@
+"""What every store promises, asked of each of them with the same questions."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leverframe.storage import DELETED, Changes, MemoryStore, SqliteStore, Store
+
+Opener = Callable[[Path], Store]
+
+#: A memory store is asked in the same words; it just has no use for the folder.
+OPENERS: dict[str, Opener] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SqliteStore(folder / "store.db"),
+}
+each_opener = pytest.mark.parametrize("opener", OPENERS.values(), ids=list(OPENERS))
+
+
+@pytest.fixture(params=OPENERS.values(), ids=list(OPENERS))
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    opened: Store = request.param(tmp_path)
+    yield opened
+    await opened.close()
+
+
+async def test_a_new_store_is_empty(store: Store) -> None:
+    stored = store.load()
+    assert (stored.settings, stored.kept, store.blob("picture")) == ({}, {}, None)
+
+
+async def test_settings_kept_values_and_uploads_come_back(store: Store) -> None:
+    await store.commit(
+        Changes(
+            settings={"outputs.3.name": "Pump", "pid.target": 21.5},
+            kept={"energy.0": 12.345, "output.2": True},
+            blobs={"picture": b"\x89PNG\x00"},
+        )
+    )
+    stored = store.load()
+    assert stored.settings == {"outputs.3.name": "Pump", "pid.target": 21.5}
+    assert stored.kept == {"energy.0": 12.345, "output.2": True}
+    assert store.blob("picture") == b"\x89PNG\x00"
+
+
+@pytest.mark.parametrize(
+    "value", [None, False, 0, -1, 1.0, 2**53, "", 'a"\\\n\0é🚂', [1, [2]], {"a": {}}]
+)
+async def test_a_value_keeps_its_type(store: Store, value: Any) -> None:
+    await store.commit(Changes(settings={"x": value}, kept={"x": value}))
+    for found in (store.load().settings["x"], store.load().kept["x"]):
+        assert found == value
+        assert type(found) is type(value)
+
+
+async def test_a_later_commit_overwrites_and_leaves_the_rest(store: Store) -> None:
+    await store.commit(Changes(settings={"a": 1, "b": 2}))
+    await store.commit(Changes(settings={"a": 3}))
+    assert store.load().settings == {"a": 3, "b": 2}
+
+
+async def test_deleted_rows_are_gone_and_missing_ones_may_be_deleted(store: Store) -> None:
+    await store.commit(Changes(settings={"a": 1, "b": 2}, kept={"c": 3}))
+    await store.commit(Changes(settings={"a": DELETED, "never": DELETED}, kept={"c": DELETED}))
+    stored = store.load()
+    assert (stored.settings, stored.kept) == ({"b": 2}, {})
+
+
+async def test_replacing_settings_leaves_only_the_new_ones_and_touches_nothing_else(
+    store: Store,
+) -> None:
+    await store.commit(Changes(settings={"a": 1, "b": 2}, kept={"c": 3}, blobs={"site": b"x"}))
+    await store.commit(Changes(settings={"b": 4}, replace_settings=True))
+    stored = store.load()
+    assert (stored.settings, stored.kept, store.blob("site")) == ({"b": 4}, {"c": 3}, b"x")
+
+
+async def test_an_upload_is_replaced_and_removed(store: Store) -> None:
+    await store.commit(Changes(blobs={"picture": b"old", "site": b"s"}))
+    await store.commit(Changes(blobs={"picture": b"new"}))
+    assert store.blob("picture") == b"new"
+    await store.commit(Changes(blobs={"picture": None, "never": None}))
+    assert (store.blob("picture"), store.blob("site")) == (None, b"s")
+
+
+async def test_an_empty_upload_is_an_upload(store: Store) -> None:
+    await store.commit(Changes(blobs={"site": b""}))
+    assert store.blob("site") == b""
+
+
+async def test_commits_take_effect_in_the_order_of_the_calls(store: Store) -> None:
+    futures = [store.commit(Changes(settings={"n": n, f"own.{n}": n})) for n in range(50)]
+    futures.append(store.commit(Changes(settings={"last": 1}, replace_settings=True)))
+    futures.append(store.commit(Changes(settings={"n": "after", "last": DELETED})))
+    await asyncio.gather(*futures)
+    assert store.load().settings == {"n": "after"}
+
+
+async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothing(
+    store: Store,
+) -> None:
+    names = ["a"]
+    changes = Changes(settings={"names": names}, blobs={"site": b"1"})
+    future = store.commit(changes)
+    names.append("b")
+    changes.settings["other"] = 1
+    changes.blobs["site"] = b"2"
+    await future
+    store.load().settings["names"].append("c")
+    assert (store.load().settings, store.blob("site")) == ({"names": ["a"]}, b"1")
+
+
+async def test_a_commit_of_nothing_succeeds(store: Store) -> None:
+    await store.commit(Changes())
+
+
+async def test_a_waiter_that_gives_up_does_not_take_its_change_back(store: Store) -> None:
+    given_up = store.commit(Changes(settings={"a": 1}))
+    given_up.cancel()
+    await store.commit(Changes(settings={"b": 2}))
+    assert store.load().settings == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("name", ["nul\0", "line\n", "half\ud800"])
+async def test_a_name_that_is_not_printable_is_refused_at_once(store: Store, name: str) -> None:
+    with pytest.raises(ValueError, match="only printable text"):
+        store.commit(Changes(settings={"good": 1, name: 1}))
+    assert store.load().settings == {}
+
+
+async def test_a_value_json_cannot_say_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(TypeError):
+        store.commit(Changes(settings={"good": 1, "bad": object()}))
+    assert store.load().settings == {}
+
+
+@each_opener
+async def test_closing_writes_what_is_queued(opener: Opener, tmp_path: Path) -> None:
+    store = opener(tmp_path)
+    futures = [store.commit(Changes(settings={str(n): n})) for n in range(20)]
+    await store.close()
+    assert all(future.done() and future.exception() is None for future in futures)
+
+
+@each_opener
+async def test_closing_twice_is_harmless(opener: Opener, tmp_path: Path) -> None:
+    store = opener(tmp_path)
+    await store.close()
+    await store.close()
+
+
+def test_a_memory_store_needs_no_loop() -> None:
+    store = MemoryStore()
+    assert store.commit(Changes(settings={"a": 1})).done()
+    assert store.commit(Changes(settings={"b": 2})).done()
+    assert store.load().settings == {"a": 1, "b": 2}
+
+
+NAMES = st.sampled_from(["a", "outputs.3.name", 'q"\\', "ä.🚂", " "]) | st.text(
+    st.characters(exclude_categories=["C", "Z"])
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab"), inner, max_size=3),
+    max_leaves=5,
+)
+ROWS = st.dictionaries(NAMES, VALUES | st.just(DELETED), max_size=4)
+CHANGES = st.builds(
+    Changes,
+    settings=ROWS,
+    kept=ROWS,
+    blobs=st.dictionaries(st.sampled_from(["picture", "site"]), st.none() | st.binary()),
+    replace_settings=st.booleans(),
+)
+#: Commits of one list are made without waiting in between, so that they share transactions.
+BURSTS = st.lists(st.lists(CHANGES, max_size=4), max_size=4)
+
+
+class Model:
+    """The contract once more, one change after the other on plain dictionaries."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, Any] = {}
+        self.kept: dict[str, Any] = {}
+        self.blobs: dict[str, bytes] = {}
+
+    def apply(self, changes: Changes) -> None:
+        if changes.replace_settings:
+            self.settings = {}
+        self._write(self.settings, changes.settings, DELETED)
+        self._write(self.kept, changes.kept, DELETED)
+        self._write(self.blobs, changes.blobs, None)
+
+    def _write(self, rows: dict[str, Any], changed: dict[str, Any], removed: object) -> None:
+        for name, value in changed.items():
+            if value is removed:
+                rows.pop(name, None)
+            else:
+                rows[name] = value
+
+    def assert_equals(self, store: Store) -> None:
+        stored = store.load()
+        assert same(stored.settings, self.settings)
+        assert same(stored.kept, self.kept)
+        found = {name: store.blob(name) for name in ("picture", "site")}
+        assert {name: data for name, data in found.items() if data is not None} == self.blobs
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, with 0.0 and -0.0, 1 and 1.0 and True told apart."""
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(
+            same(found[k], expected[k]) for k in expected
+        )
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if isinstance(expected, float) and math.copysign(1, found) != math.copysign(1, expected):
+        return False
+    return type(found) is type(expected) and bool(found == expected)
+
+
+async def replay(store: Store, bursts: list[list[Changes]], model: Model) -> None:
+    for burst in bursts:
+        futures = [store.commit(changes) for changes in burst]
+        for changes in burst:
+            model.apply(changes)
+        await asyncio.gather(*futures)
+        model.assert_equals(store)
+
+
+@settings(max_examples=60)
+@given(bursts=BURSTS)
+def test_a_memory_store_holds_what_a_replay_gives(bursts: list[list[Changes]]) -> None:
+    asyncio.run(replay(MemoryStore(), bursts, Model()))
+
+
+@settings(max_examples=60)
+@given(bursts=BURSTS)
+def test_a_sqlite_store_holds_what_a_replay_gives_also_after_reopening(
+    tmp_path_factory: pytest.TempPathFactory, bursts: list[list[Changes]]
+) -> None:
+    path = tmp_path_factory.mktemp("replayed") / "store.db"
+
+    async def replay_and_reopen() -> None:
+        model = Model()
+        store = SqliteStore(path)
+        await replay(store, bursts, model)
+        await store.close()
+        reopened = SqliteStore(path)
+        model.assert_equals(reopened)
+        await reopened.close()
+
+    asyncio.run(replay_and_reopen())

@@ -1,0 +1,209 @@
+"""The layers of the program: who may import whom, and where no input or output may happen.
+
+Nothing is imported here; the syntax tree of every source file is read. A part is a folder or a
+module directly under the package (`engine`, `profile`). A new part has to be placed in MAY_IMPORT,
+on purpose: that is the moment to think about where it belongs.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+PACKAGE = PROJECT / "src" / "leverframe"
+
+CORE = {"profile"}
+ENGINE = CORE | {"engine"}
+INTERFACE = ENGINE | {"commands", "wire"}
+EDGES = {"notify", "hardware", "storage"}
+JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
+EVERYTHING = JOINED | {"servers", "config", "reference", "terminal_reference", "app"}
+
+#: Part -> the other parts it may import. The edges do not know each other: the controller joins
+#: them, and the servers speak to the controller.
+MAY_IMPORT = {
+    "profile": set[str](),
+    "engine": CORE,
+    "commands": ENGINE,
+    "wire": ENGINE,
+    "files": INTERFACE,
+    "clock": ENGINE,
+    "config": ENGINE,
+    "reference": INTERFACE | {"files"},
+    "terminal_reference": INTERFACE,
+    **{edge: INTERFACE | {"clock"} for edge in EDGES},
+    "controller": INTERFACE | EDGES | {"clock"},
+    "servers": JOINED,
+    "app": EVERYTHING,
+    "__main__": EVERYTHING,
+}
+
+#: Parts in which values go in and values come out, and nothing else happens.
+PURE = {"profile", "engine", "commands", "wire", "files"}
+IMPURE_MODULES = {
+    *("asyncio", "socket", "threading", "subprocess"),
+    *("time", "random", "os", "pathlib", "sqlite3"),
+}
+CLOCK_READINGS = {
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+    "datetime.date.today",
+    "time.time",
+}
+
+#: Names that say nothing about what is inside.
+EMPTY_NAMES = {"utils", "helpers", "common", "base", "manager", "misc"}
+
+
+class Import(NamedTuple):
+    """One imported thing: the name it gets, what that name stands for, and what is loaded."""
+
+    name: str
+    meaning: str
+    loaded: str
+
+
+def imports(tree: ast.AST, package: str) -> Iterator[Import]:
+    """Every import in a file of `package`, wherever it stands in the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                # `import a.b` makes a known, `import a.b as c` makes a.b known as c.
+                name = alias.asname or alias.name.partition(".")[0]
+                yield Import(name, alias.name if alias.asname else name, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                source = ".".join([*parents[: len(parents) + 1 - node.level], source]).rstrip(".")
+            for alias in node.names:
+                full = f"{source}.{alias.name}"
+                yield Import(alias.asname or alias.name, full, full)
+
+
+def dotted_name(node: ast.expr) -> str | None:
+    """`a.b.c` for the expression that reads so, None for any other."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (owner := dotted_name(node.value)):
+        return f"{owner}.{node.attr}"
+    return None
+
+
+def clock_readings(tree: ast.AST, package: str) -> Iterator[str]:
+    """Every use of a function that reads the clock, under whatever name it was imported."""
+    meanings = {found.name: found.meaning for found in imports(tree, package)}
+    for node in ast.walk(tree):
+        name = dotted_name(node) if isinstance(node, ast.Attribute | ast.Name) else None
+        if name:
+            first, dot, rest = name.partition(".")
+            full = meanings.get(first, first) + dot + rest
+            if full in CLOCK_READINGS:
+                yield full
+
+
+def complaints(file: str, source: str) -> list[str]:
+    """What is wrong with a source file; `file` is its path below the package folder."""
+    path = Path(file)
+    part = path.parts[0].removesuffix(".py")
+    package = ".".join(["leverframe", *path.parts[:-1]])
+    tree = ast.parse(source)
+    found = []
+    if part not in MAY_IMPORT and part != "__init__":
+        found.append(f"{file}: the part {part} has no place in MAY_IMPORT yet")
+    for imported in imports(tree, package):
+        root, _, inner = imported.loaded.partition(".")
+        target = inner.partition(".")[0]
+        if part in PURE and root in IMPURE_MODULES:
+            found.append(f"{file}: {part} is pure and must not import {root}")
+        is_part = root == "leverframe" and target in MAY_IMPORT
+        if is_part and target != part and target not in MAY_IMPORT.get(part, set()):
+            found.append(f"{file}: {part} must not import {target}")
+    if part in PURE:
+        found += [
+            f"{file}: {part} is pure and must not call {x}" for x in clock_readings(tree, package)
+        ]
+    return found
+
+
+def empty_names(file: str) -> list[str]:
+    """The parts of a path that say nothing about what is inside."""
+    return [name for name in Path(file).with_suffix("").parts if name.strip("_") in EMPTY_NAMES]
+
+
+def source_files(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*.py"))
+
+
+def test_source_files_keep_to_their_layer() -> None:
+    sources = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in source_files(PACKAGE)}
+    assert [fault for file, source in sources.items() for fault in complaints(file, source)] == []
+
+
+def test_module_names_say_what_is_inside() -> None:
+    files = [file for top in ("src", "tests", "tools") for file in source_files(PROJECT / top)]
+    assert {file: empty_names(file) for file in files if empty_names(file)} == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "complaint"),
+    [
+        ("engine/pid.py", "import asyncio", "pure and must not import asyncio"),
+        ("engine/pid.py", "import os.path as p", "pure and must not import os"),
+        ("engine/pid.py", "def f():\n    from time import time", "pure and must not import time"),
+        ("commands/row.py", "from pathlib import Path", "pure and must not import pathlib"),
+        ("wire/tftp.py", "import socket", "pure and must not import socket"),
+        ("profile.py", "import random", "pure and must not import random"),
+        (
+            "engine/schedule.py",
+            "from datetime import datetime\nx = datetime.now()",
+            "must not call datetime.datetime.now",
+        ),
+        (
+            "engine/schedule.py",
+            "import datetime as dt\nx = dt.date.today",
+            "must not call datetime.date.today",
+        ),
+        (
+            "engine/schedule.py",
+            "import datetime\nx = datetime.datetime.utcnow()",
+            "must not call datetime.datetime.utcnow",
+        ),
+        ("engine/rules.py", "import leverframe.commands.row", "engine must not import commands"),
+        ("engine/rules.py", "from leverframe import commands", "engine must not import commands"),
+        ("engine/rules.py", "from ..commands import row", "engine must not import commands"),
+        ("engine/rules.py", "from .. import clock", "engine must not import clock"),
+        ("profile.py", "from .engine import state", "profile must not import engine"),
+        ("commands/row.py", "from leverframe.wire import modbus", "commands must not import wire"),
+        ("servers/web.py", "from leverframe.storage import x", "servers must not import storage"),
+        ("servers/web.py", "from leverframe.app import App", "servers must not import app"),
+        ("gadgets/lamp.py", "", "the part gadgets has no place in MAY_IMPORT yet"),
+    ],
+)
+def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str) -> None:
+    (found,) = complaints(file, source)
+    assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("engine/rules.py", "import msgspec\nfrom leverframe.profile import Profile"),
+        ("engine/rules.py", "from . import outputs\nfrom .outputs import toggle"),
+        ("engine/schedule.py", "from datetime import datetime\ndef f(step): return step.now"),
+        ("commands/rules.py", "from leverframe.engine.rules import evaluate"),
+        ("servers/web.py", "import asyncio\nfrom leverframe import __version__, commands"),
+        ("app.py", "from leverframe.servers import web\nfrom leverframe.hardware import board"),
+    ],
+)
+def test_what_the_layers_allow_is_not_complained_about(file: str, source: str) -> None:
+    assert complaints(file, source) == []
+
+
+@pytest.mark.parametrize("file", ["engine/utils.py", "helpers/time.py", "wire/_base.py"])
+def test_an_empty_module_name_is_found(file: str) -> None:
+    assert len(empty_names(file)) == 1
