@@ -6,10 +6,11 @@ commands and lives in its store.
 """
 
 import tomllib
-from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from leverframe.profile import Profile, UnknownProfile
 
@@ -18,13 +19,12 @@ class BadConfiguration(Exception):
     """One sentence: what is wrong, what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host: str = "127.0.0.1"
     port: int = 8080
-    #: Folder of the store; nothing is kept without one.
+    #: Folder of the store.
     data: str = "data"
-    #: None keeps the profile of the store, or takes the newest for a new one.
+    #: None keeps the version of the store, or takes the newest for a new one.
     hw: str | None = None
     sw: str | None = None
     timezone: str = "UTC"
@@ -43,22 +43,23 @@ class Config:
             return ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError):
             raise BadConfiguration(
-                f"timezone {self.timezone!r} is unknown. Use a name such as Europe/Warsaw or UTC."
+                f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
             ) from None
-
-
-_KINDS = {"str": str, "int": int, "bool": bool, "str | None": str}
-_KEYS = {field.name: _KINDS[str(field.type)] for field in fields(Config)}
-_WORDS = {str: "a text in quotes", int: "a whole number", bool: "true or false"}
 
 
 def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
     """The file's values with the command line's on top."""
     values = _file_values(path) if path is not None else {}
-    values |= {name: value for name, value in overrides.items() if value is not None}
-    config = replace(Config(), **values)
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        config = msgspec.convert({**values, **given}, Config)
+    except msgspec.ValidationError as error:
+        known = ", ".join(Config.__struct_fields__)
+        raise BadConfiguration(
+            f"{path or 'The configuration'}: {error}. Known keys are {known}."
+        ) from error
     if not 0 <= config.port <= 65535:
-        raise BadConfiguration(f"port {config.port} is outside 0 to 65535.")
+        raise BadConfiguration(f"The port {config.port} is outside 0 to 65535.")
     config.zone()
     config.profile(None, None)
     return config
@@ -66,14 +67,8 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
 
 def _file_values(path: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadConfiguration(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfiguration(f"{path} is not valid TOML: {error}.") from error
-    for name, value in values.items():
-        if name not in _KEYS:
-            raise BadConfiguration(f"{path}: {name} is unknown. Known are {', '.join(_KEYS)}.")
-        if type(value) is not _KEYS[name]:
-            raise BadConfiguration(f"{path}: {name} must be {_WORDS[_KEYS[name]]}.")
-    return values

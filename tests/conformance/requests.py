@@ -15,10 +15,10 @@ from typing import Any
 from leverframe.commands.bodies import FormBody, ListBody, Upload
 from leverframe.commands.examples import CHOSEN
 from leverframe.commands.params import Depends, Param, Trailing
-from leverframe.commands.refusals import Refusal
+from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
-from leverframe.commands.table import Call, find
+from leverframe.commands.table import TABLE, Call, find
 from leverframe.profile import Profile, offered
 
 Texts = Mapping[str, str]
@@ -74,17 +74,14 @@ class Sample:
 
 
 def takes(row: Row, items: list[str], profile: Profile) -> bool:
-    """Would this row alone accept the first items of a query?"""
+    """Does this row alone accept the first items of a query? Its refusal is raised."""
     if len(items) < len(row.form.items):
         return False
     seen: dict[str, Any] = {}
-    try:
-        return all(
-            row.parse_item(item, text, profile, seen)
-            for item, text in zip(row.form.items, items, strict=False)
-        )
-    except Refusal:
-        return False
+    return all(
+        row.parse_item(item, text, profile, seen)
+        for item, text in zip(row.form.items, items, strict=False)
+    )
 
 
 # --- fields --------------------------------------------------------------------------------------
@@ -196,7 +193,9 @@ def accepted(row: Row, profile: Profile) -> Iterator[Sample]:
     fields = Fields(row.line, row.params, profile)
     for texts, values in (*fields.good(), *fields.good_and_shorter()):
         target = row.form.write(texts)
-        yield Sample(row, profile, row.form.method, target, True, values=values)
+        sample = Sample(row, profile, row.form.method, target, True, values=values)
+        if not _is_another_row(sample):
+            yield sample
 
 
 def refused(row: Row, profile: Profile) -> Iterator[Sample]:
@@ -204,11 +203,41 @@ def refused(row: Row, profile: Profile) -> Iterator[Sample]:
     if row.body is not None:
         yield from _refused_bodies(row, profile)
         return
+    rivals = _rows_asked_before(row, profile)
     for name, texts in Fields(row.line, row.params, profile).bad():
         if has_room(_item_of(row, name), name, texts[name]):
-            sample = Sample(row, profile, row.form.method, row.form.write(texts), False, name)
+            target = row.form.write(texts)
+            items = target.partition("?")[2].split("&")
+            is_outspoken = any(_refuses_a_value(rival, items, profile) for rival in rivals)
+            field = None if is_outspoken else name
+            sample = Sample(row, profile, row.form.method, target, False, field)
             if not _is_another_row(sample):
                 yield sample
+
+
+def _rows_asked_before(row: Row, profile: Profile) -> list[Row]:
+    """Rows of the same family whose refusal may be told instead of this row's."""
+    family = [
+        other
+        for other in TABLE
+        if other.form.items
+        and other.form.path == row.form.path
+        and other.form.items[0].key == row.form.items[0].key
+        and other.offered(profile)
+    ]
+    position = next(place for place, other in enumerate(family) if other is row)
+    return family[:position]
+
+
+def _refuses_a_value(row: Row, items: list[str], profile: Profile) -> bool:
+    """Does the text have the row's form, with a value that it does not take?"""
+    try:
+        takes(row, items, profile)
+    except Malformed:
+        return False
+    except Refusal:
+        return True
+    return False
 
 
 def _is_another_row(sample: Sample) -> bool:
@@ -240,11 +269,8 @@ def _misshapen_items(item: Item, good: str, row: Row) -> Iterator[str]:
         yield from (f"{good}0", good.partition("=")[0] + "=", good.partition("=")[0])
     elif "*" in item.text:
         yield f"{good}*0"
-        required = [
-            hole for hole in item.value.holes if not isinstance(row.params[hole], Trailing)
-        ]
-        if len(required) > 1:
-            yield "*".join(good.split("*")[: len(required) - 1])
+        may_be_missing = sum(isinstance(row.params[hole], Trailing) for hole in item.value.holes)
+        yield "*".join(good.split("*")[: item.text.count("*") - may_be_missing])
 
 
 # --- bodies --------------------------------------------------------------------------------------

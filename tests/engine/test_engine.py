@@ -107,6 +107,21 @@ def test_differentials_follow_power_in_the_same_instant() -> None:
     assert bench.values["DIFF1"] == 4
 
 
+def test_derived_readings_belong_to_the_same_snapshot() -> None:
+    doubled = {"first": "T1", "operator": "+", "second": "T1"}
+    bench = Bench(
+        {
+            **{f"differentials.0.{name}": value for name, value in doubled.items()},
+            **rules(
+                rule("T1", 20.0, "EVENT1"),
+                rule("DIFF1", 40.0, "OUT0", operator="AND", source2="EVENT1", mode=1),
+            ),
+        }
+    )
+    bench.sense(T1=25.0)
+    assert (bench.values["EVENT1"], bench.values["OUT0"]) == (1, 1)
+
+
 def test_timers_of_an_instant_come_after_its_readings() -> None:
     # The reading switches on again and so restarts the return time before it can elapse.
     bench = Bench({"outputs.0.return_time": 5, **rules(rule("DS1", 20.0, "OUT0", mode=1))})
@@ -156,6 +171,24 @@ def test_a_ping_that_was_never_sent_does_not_time_out() -> None:
     bench.oversleep(3600)
     assert bench.effects() == [PingHost(0, "router", 2.0)]
     assert bench.values["OUT0"] == 0
+
+
+def test_a_deadline_set_in_the_past_is_due_at_once_and_time_does_not_run_backwards() -> None:
+    bench = Bench()
+    bench.engine.machine.timers.set(("outputs", "delay", 1), bench.now - 0.1)
+    bench.oversleep(0.1)
+    (entry,) = bench.engine.machine.journal.entries()
+    assert (entry.text, entry.wall) == ("OUT1 on", START_WALL)
+
+
+def test_what_came_before_the_clock_was_set_is_told_by_the_old_clock() -> None:
+    bench = Bench({"outputs.0.return_time": 5})
+    bench.switch_on("OUT0")
+    bench.now += 5.25
+    bench.set_clock(START_WALL + 1_000_000)
+    bench.switch_on("OUT1")
+    journal = bench.engine.machine.journal.entries()
+    assert [entry.wall - START_WALL for entry in journal] == [0, 5, 1_000_000]
 
 
 # Rules that set each other off

@@ -133,6 +133,8 @@ def test_a_return_time_that_has_passed_already_switches_off_at_once() -> None:
 
 def test_a_return_time_set_while_the_output_is_off_switches_nothing() -> None:
     bench = Bench()
+    bench.switch_on("OUT0")
+    bench.switch_off("OUT0")
     bench.set(outputs__0__return_time=5)
     assert bench.due_in() is None
 

@@ -102,6 +102,23 @@ def test_i_does_not_wind_up_at_the_lower_limit_or_with_negative_coefficients() -
     assert duty(bench) == pytest.approx(20)
 
 
+def test_a_passing_disturbance_that_fills_the_output_does_not_empty_i() -> None:
+    bench = heater(kp=2000, ki=100)
+    bench.sense(DS1=-20.0)
+    bench.wait(1)
+    bench.sense(DS1=21.0)
+    bench.wait(1)
+    assert duty(bench) == pytest.approx(30)  # the I that joined the duty of 50 %: 50 - 20
+
+
+def test_what_was_read_before_enabling_is_nothing_to_d() -> None:
+    bench = heater(kp=1000, kd=10000)
+    bench.engine.pid.enable(False, BY_TEST)
+    bench.sense(DS1=19.0)
+    bench.engine.pid.enable(True, BY_TEST)
+    assert duty(bench) == pytest.approx(20)
+
+
 def test_enabling_leaves_the_duty_where_it_is() -> None:
     bench = heater(kp=3000, ki=100, **{"pwm.2.duty": 37})
     assert duty(bench) == pytest.approx(37)

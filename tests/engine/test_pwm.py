@@ -254,6 +254,7 @@ def test_a_duty_set_while_regulated_waits_for_the_release() -> None:
     bench = Bench({"pwm.0.change_time": 10})
     bench.engine.pwm.set_target(0, 10)
     bench.set(pwm__0__duty=90)
+    bench.wait(20)
     assert bench.values["PWM0.duty"] == 10
     bench.engine.pwm.release(0)
     bench.wait(5)

@@ -232,6 +232,12 @@ def test_of_two_rules_on_one_output_the_later_wins() -> None:
     assert bench_with(rule(value=0), rule(value=1), DS1=WARM).values["OUT0"] == 1
 
 
+def test_a_rule_that_turns_by_its_dependence_acts_in_entry_order_too() -> None:
+    bench = bench_with(rule(source="T1", depends=22, value=1), rule(value=0), T1=WARM)
+    bench.sense(DS1=WARM)
+    assert bench.values["OUT0"] == 0
+
+
 def test_all_rules_are_judged_before_the_first_one_acts() -> None:
     sets_variable = rule(action="EVENT2", mode=1)
     wants_it_unset = rule(operator="AND", source2="EVENT2", reference2=0, action="OUT1", mode=1)

@@ -246,7 +246,7 @@ def change_rule(bench: Bench, model: Model, kind: str, index: int) -> None:
         bench.set(**{f"rules__{index}__permanent": rule.permanent})
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(st.lists(rules(), min_size=2, max_size=5), st.lists(STEPS, min_size=5, max_size=30))
 def test_rules_do_what_a_naive_model_does(
     rules: list[Rule], steps: list[tuple[str, object]]

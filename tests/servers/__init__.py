@@ -1,1 +1,1 @@
-"""Tests of the engine: one file per engine file, all without a clock, a pin or a wait."""
+"""Tests of the servers, over loopback sockets or in process."""

@@ -105,7 +105,8 @@ class Serving:
         """Returns when the server has seen all that was sent before: it takes things in order."""
         for _ in range(2):
             client = await self.connect()
-            await client.ask(GET)
+            client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+            await client.rest()
             await client.close()
 
     async def pass_time(self, seconds: float) -> None:

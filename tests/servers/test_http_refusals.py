@@ -5,8 +5,11 @@ cannot be understood there is no telling where the next request would begin.
 """
 
 import asyncio
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from leverframe.servers.http import Limits
 from leverframe.servers.messages import Reply
@@ -203,3 +206,30 @@ async def test_clients_do_not_disturb_each_other() -> None:
             client.send(b"GET / HTTP/1.1\r\nbroken\r\n\r\n")
         answers = await asyncio.gather(*(client.ask(GET) for client in good))
     assert [answer.status for answer in answers] == [200] * 10
+
+
+async def exchange(pieces: list[bytes]) -> list[dict[str, Any]]:
+    """Send the pieces, finish, read all that comes; what went wrong inside the server."""
+    faults: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, fault: faults.append(fault))
+    async with serving(echo) as running:
+        client = await running.connect()
+        for piece in pieces:
+            client.send(piece)
+            await running.settle()
+        client.writer.write_eof()
+        await client.rest()
+        await running.settle()
+        assert running.server.connection_count == 0
+    return faults
+
+
+garbage = st.binary(max_size=100) | st.sampled_from(
+    [*(sent for _, sent in REFUSED.values() if len(sent) < 200), GET, CHUNKED, b"\r\n", b"0\r\n"]
+)
+
+
+@given(st.lists(garbage, max_size=4))
+@settings(max_examples=60)
+def test_no_bytes_whatever_break_or_hang_the_server(pieces: list[bytes]) -> None:
+    assert asyncio.run(exchange(pieces)) == []

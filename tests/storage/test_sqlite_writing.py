@@ -6,6 +6,7 @@ import resource
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,8 +88,13 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"a": "before"}))
-    with no_room_for_more_than(size_of_log(tmp_path / "store.db") + 100_000):
+    full = size_of_log(tmp_path / "store.db") + 100_000
+    with no_room_for_more_than(full):
         too_large = store.commit(Changes(settings={"a": "lost"}, blobs={"site": bytes(200_000)}))
+        # Queue the others only when the first is on its way, so that they do not share its fate
+        # by sharing its transaction.
+        while size_of_log(tmp_path / "store.db") < full - 5000:
+            pass
         behind = [store.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
         assert await outcomes(too_large, *behind) == [StoreUnavailable] * 11
         assert store.load().settings == {"a": "before"}
@@ -108,6 +114,16 @@ async def test_a_failure_leaves_no_trace_of_a_change_in_several_tables(
         )
         assert await outcomes(failed) == [StoreUnavailable]
     assert (store.load().settings, store.load().kept) == ({"a": 1}, {"k": 1})
+
+
+async def test_a_change_sqlite_cannot_take_fails_whole_and_stops_nothing(
+    store: SqliteStore,
+) -> None:
+    not_bytes: Any = object()
+    failed = store.commit(Changes(settings={"a": 1}, blobs={"site": not_bytes}))
+    assert await outcomes(failed) == [StoreUnavailable]
+    await store.commit(Changes(settings={"b": 2}, kept={"k": 3}))
+    assert store.load().settings == {"b": 2}
 
 
 async def test_a_store_without_room_works_again_when_there_is_room(
@@ -139,7 +155,7 @@ async def test_closing_while_a_failure_is_reported_ends_and_fails_the_waiters(
     store = SqliteStore(tmp_path / "store.db")
     await store.commit(Changes(settings={"n": 0}))
     with no_room_for_more_than(size_of_log(tmp_path / "store.db")):
-        futures = [store.commit(Changes(settings={"n": n})) for n in range(5)]
+        futures = [store.commit(Changes(settings={"n": n})) for n in range(1, 6)]
         await store.close()
     assert await outcomes(*futures) == [StoreUnavailable] * 5
 

@@ -128,8 +128,9 @@ async def test_a_waiter_that_gives_up_does_not_take_its_change_back(store: Store
 
 @pytest.mark.parametrize("name", ["nul\0", "line\n", "half\ud800"])
 async def test_a_name_that_is_not_printable_is_refused_at_once(store: Store, name: str) -> None:
-    with pytest.raises(ValueError, match="only printable text"):
-        store.commit(Changes(settings={"good": 1, name: 1}))
+    for changes in (Changes({"good": 1, name: 1}), Changes({"good": 1}, {}, {name: b""})):
+        with pytest.raises(ValueError, match="only printable text"):
+            store.commit(changes)
     assert store.load().settings == {}
 
 

@@ -17,7 +17,17 @@ from leverframe.commands.params import Changed, Depends, ListOf, Param, Record, 
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import TABLE
-from leverframe.profile import HW30, HW35, HW35_TO_38, HW39, Profile, Span, offered, version
+from leverframe.profile import (
+    HARDWARE,
+    HW30,
+    HW35,
+    HW35_TO_38,
+    HW39,
+    Profile,
+    Span,
+    offered,
+    version,
+)
 
 NEWEST = Profile()
 FIRST_SOFTWARE = "1.00"
@@ -131,13 +141,13 @@ def tables_in(param: Param) -> list[CodeTable]:
     return list({id(table): table for table in found}.values())
 
 
-def variants(row: Row, ask: Callable[[Profile], str | None]) -> list[Variant]:
-    """What versions that have the row answer, newest first; None is no answer.
+def variants(ask: Callable[[Profile], str | None]) -> list[Variant]:
+    """What the versions answer, newest first; None is no answer.
 
-    Each version is in the spans of exactly one variant.
+    Each version that answers is in the spans of exactly one variant.
     """
     spans: dict[str, list[Span]] = {}
-    for hw, runs in _runs_by_hardware(row, ask):
+    for hw, runs in _runs_by_hardware(ask):
         for since, until, text in runs:
             spans.setdefault(text, []).append(Span(hw, since, until))
     return [Variant(tuple(found), text) for text, found in spans.items()]
@@ -147,23 +157,20 @@ _Run = tuple[str | None, str | None, str]
 
 
 def _runs_by_hardware(
-    row: Row, ask: Callable[[Profile], str | None]
+    ask: Callable[[Profile], str | None],
 ) -> list[tuple[tuple[str, ...], list[_Run]]]:
     """Hardware families that answer alike in all versions are one."""
-    new, middle, old = ([*_runs(row, ask, hw[0])] for hw in FAMILIES)
+    new, middle, old = ([*_runs(ask, hw[0])] for hw in FAMILIES)
     if new == middle == old:
-        return [(HW30 + HW35, new)]
+        return [(HARDWARE, new)]
     if new == middle:
         return [(HW35, new), (HW30, old)]
     return [(HW39, new), (HW35_TO_38, middle), (HW30, old)]
 
 
-def _runs(row: Row, ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
+def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
     """(since, until, answer) of one hardware, newest first."""
-    answers: list[tuple[str, str | None]] = []
-    for sw in software_versions():
-        profile = Profile(hw, sw)
-        answers.append((sw, ask(profile) if row.offered(profile) else None))
+    answers = [(sw, ask(Profile(hw, sw))) for sw in software_versions()]
     until: str | None = None
     for text, group in groupby(reversed(answers), key=lambda answer: answer[1]):
         since = [*group][-1][0]

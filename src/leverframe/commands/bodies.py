@@ -118,7 +118,9 @@ class FormBody:
                     allowed=", ".join(self.fields),
                 )
             if name in values:
-                raise BadValue(f"The field {name} comes twice.", field=name)
+                raise BadValue(
+                    f"The field {name} comes twice.", field=name, allowed="each field once"
+                )
             try:
                 values[name] = param.parse(raw, profile, values)
             except Refusal as refusal:

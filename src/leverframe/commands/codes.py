@@ -7,6 +7,7 @@ both ways. A code that some version does not have carries its spans.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -38,17 +39,17 @@ class CodeTable:
         self.codes = tuple(code for group in groups for code in group)
 
     def of(self, profile: Profile) -> tuple[Code, ...]:
-        return tuple(code for code in self.codes if offered(code.when, profile))
+        return _codes_of(self, profile)
 
     def word(self, number: int, profile: Profile) -> str | None:
-        for code in self.codes:
-            if code.number == number and offered(code.when, profile):
+        for code in self.of(profile):
+            if code.number == number:
                 return code.word
         return None
 
     def number(self, word: str, profile: Profile) -> int | None:
-        for code in self.codes:
-            if code.word == word and offered(code.when, profile):
+        for code in self.of(profile):
+            if code.word == word:
                 return code.number
         return None
 
@@ -56,6 +57,12 @@ class CodeTable:
         """The part of the table with these numbers."""
         wanted = set(numbers)
         return CodeTable(name, (code for code in self.codes if code.number in wanted))
+
+
+@lru_cache(maxsize=1024)
+def _codes_of(table: CodeTable, profile: Profile) -> tuple[Code, ...]:
+    """Kept, because every command with a code asks for it."""
+    return tuple(code for code in table.codes if offered(code.when, profile))
 
 
 def span(

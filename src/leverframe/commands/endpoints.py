@@ -84,7 +84,7 @@ API = (
         "The command table of this version: everything a form needs.",
         "Commands",
     ),
-    Endpoint("/api/openapi.json", JSON, ADMIN, "This document.", "AnyObject"),
+    Endpoint("/api/openapi.json", JSON, ADMIN, "This interface as OpenAPI.", "AnyObject"),
     Endpoint("/api/log", JSON, ADMIN, "What happened and who caused it, oldest first.", "Log"),
     Endpoint("/health", JSON, ANYBODY, "Whether the controller runs, for supervisors.", "Health"),
 )

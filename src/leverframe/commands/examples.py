@@ -6,7 +6,7 @@ that take it. A chosen text needs no care when a row changes: the tests send eve
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from leverframe.commands.bodies import FormBody, ListBody
 from leverframe.commands.params import (
@@ -26,8 +26,6 @@ from leverframe.commands.params import (
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.row import Row
 from leverframe.profile import Profile, offered
-
-Texts = dict[str, str]
 
 _MAIL = {
     "A": "mail.example",
@@ -126,9 +124,16 @@ CHOSEN: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def example_texts(row: Row, profile: Profile) -> Texts:
+class Filled(NamedTuple):
+    """Fields with an example each: the texts that are sent, and the values they stand for."""
+
+    texts: dict[str, str]
+    values: dict[str, Any]
+
+
+def example_texts(row: Row, profile: Profile) -> dict[str, str]:
     """The wire text of every field that this version of the row has."""
-    return _texts(row.params, CHOSEN.get(row.line, {}), profile)
+    return fill(row.params, CHOSEN.get(row.line, {}), profile).texts
 
 
 def example_request(row: Row, profile: Profile) -> str:
@@ -140,25 +145,30 @@ def example_body(row: Row, profile: Profile) -> str | None:
     """The body of a row that takes one, unless it is a file."""
     chosen = CHOSEN.get(row.line, {})
     if isinstance(row.body, ListBody):
-        return row.body.write([_texts(row.body.params, chosen, profile)]).decode()
+        return row.body.write([fill(row.body.params, chosen, profile).texts]).decode()
     if isinstance(row.body, FormBody):
-        texts = _texts(row.body.fields, chosen, profile)
+        texts = fill(row.body.fields, chosen, profile).texts
         return "&".join(f"{name}={text}" for name, text in texts.items())
     return None
 
 
-def _texts(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Texts:
-    texts: Texts = {}
-    seen: dict[str, Any] = {}
+def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
+    """Every field with its chosen text where this version takes it, with a typical one elsewhere.
+
+    A trailing field that this version does not have gets no text, but its default value.
+    """
+    texts: dict[str, str] = {}
+    values: dict[str, Any] = {}
     for name, param in params.items():
         if isinstance(param, Trailing) and not offered(param.when, profile):
+            values[name] = param.default
             continue
         text = chosen.get(name)
-        if text is None or not _takes(param, text, profile, seen):
-            text = typical(param, profile, seen)
+        if text is None or not _takes(param, text, profile, values):
+            text = typical(param, profile, values)
         texts[name] = text
-        seen[name] = param.parse(text, profile, seen)
-    return texts
+        values[name] = param.parse(text, profile, values)
+    return Filled(texts, values)
 
 
 def _takes(param: Param, text: str, profile: Profile, seen: Mapping[str, Any]) -> bool:

@@ -165,7 +165,7 @@ def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
 def _alternatives(forms: list[tuple[Row, Item]], schemas: list[Json]) -> Json:
     """The server takes the first form that fits, so more than one may."""
     docs = [{"description": row.doc} for row, _ in forms]
-    return {"anyOf": [doc | schema for doc, schema in zip(docs, schemas, strict=True)]}
+    return {"anyOf": [schema | doc for doc, schema in zip(docs, schemas, strict=True)]}
 
 
 def _example_value(row: Row, item: Item, schema: Json, profile: Profile) -> str | int:

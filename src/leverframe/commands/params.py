@@ -10,6 +10,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
@@ -266,8 +267,7 @@ class Word:
         return str(self.table.number(str(value), profile))
 
     def allowed(self, profile: Profile) -> str:
-        numbers = sorted(code.number for code in self.table.of(profile))
-        return f"{self.table.name} codes {_ranges(numbers)}"
+        return _codes_in_words(self.table, profile)
 
     def schema(self, profile: Profile) -> dict[str, Any]:
         codes = sorted(self.table.of(profile), key=lambda code: code.number)
@@ -282,8 +282,13 @@ class Word:
 
     def refused(self, profile: Profile, seen: Seen) -> list[str]:
         known = {code.number for code in self.table.of(profile)}
-        outside = [number for number in range(-1, max(known, default=0) + 2) if number not in known]
-        return [str(number) for number in outside] + ["", "x"]
+        beside = {number + step for number in known for step in (-1, 1)}
+        return [str(number) for number in sorted(beside - known)] + ["", "x"]
+
+
+@lru_cache(maxsize=1024)
+def _codes_in_words(table: CodeTable, profile: Profile) -> str:
+    return f"{table.name} codes {_ranges(sorted(code.number for code in table.of(profile)))}"
 
 
 def _ranges(numbers: list[int]) -> str:

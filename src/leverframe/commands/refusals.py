@@ -31,13 +31,19 @@ class Refusal(Exception):
         self.field = self.field or field
         return self
 
+    def _sentence(self) -> str:
+        """What was wrong, with the field and what is allowed, for a person."""
+        about = f"Field {self.field}: " if self.field else ""
+        hint = f" Allowed: {self.allowed}." if self.allowed else ""
+        return f"{about}{self.detail}{hint}"
+
     def as_problem(self) -> dict[str, str | int]:
         """The members of an RFC 9457 problem document."""
         problem: dict[str, str | int] = {
             "type": "about:blank",
             "title": self.title,
             "status": self.status,
-            "detail": self.detail,
+            "detail": self._sentence(),
         }
         for name in ("command", "field", "value", "allowed"):
             member = getattr(self, name)

@@ -95,7 +95,7 @@ class Display:
         machine = self._machine
         seconds = machine.settings.oled.display_time
         if seconds:
-            machine.timers.set(_DARK, max(self._lit_at + seconds, machine.at.now))
+            machine.timers.set(_DARK, self._lit_at + seconds)
         else:
             machine.timers.cancel(_DARK)
 

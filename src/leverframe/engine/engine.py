@@ -7,7 +7,7 @@ a restart the app makes a new engine from the same settings and the values that 
 What happens in one instant, in this order:
 
 1. readings: what the board measured, or what a request asks for;
-2. derived readings: bistable inputs and dew point, then power and energy, then differentials;
+2. derived readings: dew point, power and energy, then differentials, which may use them all;
 3. rules, all against this one snapshot of the values;
 4. actions of those rules, in the order of the rules;
 5. steps 2-4 again while actions changed something, at most `MOST_STEPS` times. Rules that keep
@@ -19,7 +19,7 @@ Deadlines before the moment of a call are served first, each at its own moment, 
 drifts because calls come a little late. After a longer absence (`MOST_LATE_S`) they are served
 late: what should have happened in between is not made up for in a burst, or relays would rattle
 and pings would time out that were never sent. Time that jumps on purpose jumps from
-`next_deadline` to `next_deadline`.
+`next_deadline` to `next_deadline`. A deadline that a feature sets in the past is due at once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +49,6 @@ from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.journal import Cause
-from leverframe.engine.labels import LABELS
 from leverframe.engine.machine import Feature, Machine, Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.outputs import Outputs
@@ -158,8 +157,6 @@ class Engine:
         self.inputs.sense(readings)
         for feature in self._features.values():
             feature.start()
-        # Rules look at everything once, also at what has the value it always had.
-        machine.changed.update(LABELS)
         return self._settled()
 
     def apply(
@@ -248,7 +245,6 @@ class Engine:
             changed = machine.changed
             machine.changed = set()
             self.inputs.derive(changed)
-            self._gather(changed)
             self.energy.derive(changed)
             self._gather(changed)
             self.differentials.derive(changed)

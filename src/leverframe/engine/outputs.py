@@ -154,16 +154,14 @@ class Outputs:
         machine = self._machine
         seconds = machine.settings.outputs[index].return_time
         if seconds:
-            when = self._switched_on_at[index] + seconds
-            machine.timers.set(_RETURN[index], max(when, machine.at.now))
+            machine.timers.set(_RETURN[index], self._switched_on_at[index] + seconds)
         else:
             machine.timers.cancel(_RETURN[index])
 
     def _time_start_delay(self, index: int, output: Output) -> None:
         machine = self._machine
         if output.on_after_start:
-            when = machine.started.now + output.start_delay
-            machine.timers.set(_DELAY[index], max(when, machine.at.now))
+            machine.timers.set(_DELAY[index], machine.started.now + output.start_delay)
         else:
             machine.timers.cancel(_DELAY[index])
 

@@ -35,8 +35,7 @@ def ramp(start: float, end: float, lasts_s: float, elapsed_s: float) -> float:
     """Where a straight move from `start` to `end` is; at the end, exactly the end."""
     if elapsed_s >= lasts_s:
         return end
-    value = start + (end - start) * (elapsed_s / lasts_s)
-    return min(value, end) if end > start else max(value, end)
+    return start + (end - start) * (elapsed_s / lasts_s)
 
 
 class _Channel:

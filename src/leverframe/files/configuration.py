@@ -296,9 +296,7 @@ I2C = (
         "1 NONE, 2 BME280, 4 AM2320, 8 HTS221; plus 16 with SPS30",
         WHOLE,
     ),
-    setting(
-        "i2csfreq", lambda tree: tree.i2c.frequency, "frequency of the I2C sensors", KILOHERTZ
-    ),
+    setting("i2csfreq", lambda tree: tree.i2c.frequency, "frequency of the I2C sensors", KILOHERTZ),
     setting("pmeter", lambda tree: tree.weather.altitude, "altitude above the sea", "m"),
 )
 

@@ -60,7 +60,7 @@ def rule_fields(rule: Rule, profile: Profile) -> list[int]:
 
 def _rules(view: View) -> list[str]:
     machine = view.engine.machine
-    rules, profile = machine.settings.rules, machine.profile
+    rules, profile = machine.settings.rules[:MOST_RULES], machine.profile
     empty = [0] * (_FIELDS_OF_ALL + len(_late_fields(Rule(), profile)))
     entries = [rule_fields(rule, profile) for rule in rules] + [empty] * (MOST_RULES - len(rules))
     return ["*".join(map(str, fields)) for fields in entries]
@@ -68,7 +68,7 @@ def _rules(view: View) -> list[str]:
 
 def _results(view: View) -> list[str]:
     results = ["00"] * MOST_RULES
-    for index, rule in enumerate(view.engine.rules.explain()):
+    for index, rule in enumerate(view.engine.rules.explain()[:MOST_RULES]):
         met = ["1" if condition.result else "0" for condition in rule.conditions]
         results[index] = "".join(met).ljust(2, "0")
     return results
@@ -84,8 +84,16 @@ def _schedule(view: View) -> list[str]:
 
 def schedule_text(entry: ScheduleEntry, profile: Profile) -> str:
     action = code(codes.SCHEDULE_ACTIONS, entry.action, profile)
-    numbers = (action, entry.value, entry.time, day_number(entry), days_mask(entry))
+    numbers = (action, entry.value, entry.time, _day(entry), days_mask(entry))
     return joined(("1", str(int(entry.active)), entry.name, *map(str, numbers)))
+
+
+def _day(entry: ScheduleEntry) -> int:
+    try:
+        return day_number(entry)
+    except ValueError:
+        # Settings come from files, too; a date that does not exist hides no other entry.
+        return 0
 
 
 RULE_RESULTS = Keys(

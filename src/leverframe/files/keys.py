@@ -17,7 +17,7 @@ from leverframe.commands.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
 from leverframe.files.view import View
-from leverframe.profile import ALWAYS, Profile, Spans
+from leverframe.profile import ALWAYS, Profile, Span, Spans
 
 Shown = str | list[str] | list[list[str]]
 
@@ -49,8 +49,6 @@ class Keys:
     meaning: str
     scale: str
     when: Spans = ALWAYS
-    #: Does the value change while nothing happens?
-    ticks: bool = False
 
 
 def key(
@@ -59,10 +57,8 @@ def key(
     meaning: str,
     scale: str,
     when: Spans = ALWAYS,
-    *,
-    ticks: bool = False,
 ) -> Keys:
-    return Keys((name,), lambda view: (show(view),), meaning, scale, when, ticks)
+    return Keys((name,), lambda view: (show(view),), meaning, scale, when)
 
 
 def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
@@ -73,14 +69,13 @@ def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
 def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
     """The same keys, shown by these hardware revisions alone."""
     return tuple(
-        replace(
-            keys,
-            when=tuple(
-                replace(span, hw=tuple(one for one in span.hw if one in hw)) for span in keys.when
-            ),
-        )
+        replace(keys, when=tuple(_narrowed(span, hw) for span in keys.when if {*span.hw} & {*hw}))
         for keys in groups
     )
+
+
+def _narrowed(span: Span, hw: tuple[str, ...]) -> Span:
+    return replace(span, hw=tuple(one for one in span.hw if one in hw))
 
 
 # --- values ---------------------------------------------------------------------------------------
@@ -158,9 +153,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
 def setting(
     name: str, read: Callable[[Settings], Any], meaning: str, scale: str, when: Spans = ALWAYS
 ) -> Keys:
-    return key(
-        name, lambda view: text_of(read(view.engine.machine.settings)), meaning, scale, when
-    )
+    return key(name, lambda view: text_of(read(view.engine.machine.settings)), meaning, scale, when)
 
 
 def settings(

@@ -71,9 +71,7 @@ def _mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
 
 
 def _mapping_text(view: View) -> str:
-    return "*".join(
-        f"{one.slot}{one.reading}" for one in _mapping(view.engine.machine.settings)
-    )
+    return "*".join(f"{one.slot}{one.reading}" for one in _mapping(view.engine.machine.settings))
 
 
 def _readings_by_slot(view: View) -> list[list[str]]:

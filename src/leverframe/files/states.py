@@ -3,6 +3,8 @@
 Output states are never inverted here: `outnn` tells a client whether its page should show them so.
 """
 
+from dataclasses import replace
+
 from leverframe.commands.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.pwm import DUTIES
@@ -33,7 +35,7 @@ MILLISECONDS = "milliseconds, 0 if there was none"
 # --- identity -------------------------------------------------------------------------------------
 
 MAC = key("mac", lambda view: view.mac, "MAC address", TEXT)
-MAC_AS_IP4 = key("ip4", lambda view: view.mac, "MAC address", TEXT)
+MAC_AS_IP4 = replace(MAC, names=("ip4",))
 NAME = key("sname", lambda view: view.name, "name in the network", TEXT)
 HARDWARE = key("hw", lambda view: view.engine.machine.profile.hw, "hardware version", TEXT)
 SOFTWARE = key("sw", lambda view: view.engine.machine.profile.sw, "software version", TEXT)
@@ -59,11 +61,11 @@ def _time(view: View) -> str:
 
 def _uptime_keys(*names: str) -> Keys:
     meaning = "time since the start: seconds, minutes, hours, days"
-    return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number", ticks=True)
+    return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number")
 
 
 def _time_key(name: str) -> Keys:
-    return key(name, _time, "clock", "seconds since 1970 UTC", ticks=True)
+    return key(name, _time, "clock", "seconds since 1970 UTC")
 
 
 UPTIME = _uptime_keys("uptimeSeconds", "uptimeMinutes", "uptimeHours", "uptimeDays")

@@ -38,7 +38,8 @@ class HttpServer:
         self.tally = Tally()
         self._listener: asyncio.Server | None = None
         self._stopping = False
-        self._next_sweep: asyncio.TimerHandle | None = None
+        #: None while nobody is connected.
+        self.next_sweep: asyncio.TimerHandle | None = None
         self._connections: set[Connection] = set()
         self._per_address: Counter[str] = Counter()
         self._empty = asyncio.Event()
@@ -63,6 +64,10 @@ class HttpServer:
             raise RuntimeError("The server has no port before its start and after its stop.")
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Take no more; close idle connections, and the others when they have their answer.
@@ -101,7 +106,7 @@ class HttpServer:
     def _sweep_every_second(self) -> None:
         loop = asyncio.get_running_loop()
         self.sweep(loop.time())
-        self._next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
+        self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
 
     # What connections tell
 
@@ -125,8 +130,9 @@ class HttpServer:
             del self._per_address[connection.peer]
         if not self._connections:
             self._empty.set()
-            if self._next_sweep:
-                self._next_sweep.cancel()
+            if self.next_sweep:
+                self.next_sweep.cancel()
+                self.next_sweep = None
 
     def watch(
         self, answer: Awaitable[AnyReply], finished: Callable[[asyncio.Future[AnyReply]], None]

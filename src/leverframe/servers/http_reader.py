@@ -238,6 +238,7 @@ class RequestReader:
         if self._turn:
             request.body = bytes(self._body)
             self._turn = None
+            self._raw_headers = []  # what follows a body is not kept
             self.wants_continue = False
             self.drop_body()
         else:

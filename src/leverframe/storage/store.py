@@ -92,7 +92,7 @@ def rows_from_changes(changes: Changes) -> Rows:
     return Rows(
         settings=_texts(changes.settings),
         kept=_texts(changes.kept),
-        blobs=dict(changes.blobs),
+        blobs={_checked(name): data for name, data in changes.blobs.items()},
         replace_settings=changes.replace_settings,
     )
 
@@ -103,13 +103,17 @@ def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str | None]:
-    texts: dict[str, str | None] = {}
-    for name, value in values.items():
-        # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
-        if not name.isprintable():
-            raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")
-        texts[name] = None if value is DELETED else msgspec.json.encode(value).decode()
-    return texts
+    return {
+        _checked(name): None if value is DELETED else msgspec.json.encode(value).decode()
+        for name, value in values.items()
+    }
+
+
+def _checked(name: str) -> str:
+    # SQLite reads names out of one JSON text per batch and would cut them at a NUL.
+    if not name.isprintable():
+        raise ValueError(f"{name!r} cannot name a stored value: only printable text can.")
+    return name
 
 
 class MemoryStore:

@@ -1,0 +1,26 @@
+"""The status files: the controller's state in the words, order and scales that clients know.
+
+`build` gives the bytes of a file, `describe` the reference of all of them. Files are made of keys
+(`keys.py`), which stand in the file of their feature; `catalogue.py` says which file has which.
+A file changes with its engine's `machine.version` and, if it shows the clock, with the second.
+"""
+
+from leverframe.files.catalogue import (
+    PATHS,
+    KeyDescription,
+    build,
+    content_type,
+    describe,
+)
+from leverframe.files.reply import command_reply
+from leverframe.files.view import View
+
+__all__ = [
+    "PATHS",
+    "KeyDescription",
+    "View",
+    "build",
+    "command_reply",
+    "content_type",
+    "describe",
+]

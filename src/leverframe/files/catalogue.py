@@ -1,0 +1,303 @@
+"""All status files: which keys they have, in which order.
+
+The order is fixed, because some clients know readings by their position alone. What later versions
+added stands at the end of a file, or directly behind its older siblings (`diff4` behind `diff3`) in
+JSON, where nobody counts.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from leverframe.commands.codes import span
+from leverframe.files import configuration as settings
+from leverframe.files import entries, readings, states
+from leverframe.files.keys import ZERO, Keys, Shown, first_to_last, numbered, only_on
+from leverframe.files.module_readings import MODULE_READINGS
+from leverframe.files.view import View
+from leverframe.files.writing import json_bytes, xml_bytes
+from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
+
+JSON, XML = "application/json", "text/xml"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    path: str
+    keys: tuple[Keys, ...]
+    when: Spans = ALWAYS
+
+    @property
+    def content_type(self) -> str:
+        return JSON if self.path.endswith(".json") else XML
+
+
+class KeyDescription(NamedTuple):
+    """One line of the reference: a key, or several alike (`ds1-ds8`), of a file."""
+
+    path: str
+    key: str
+    meaning: str
+    scale: str
+    #: The versions that have it, in words.
+    when: str
+
+
+_DIFFERENTIALS = (readings.differentials(1, 3), readings.differentials(4, 6, readings.SIX))
+_POWER_AND_ENERGY = (
+    readings.POWER,
+    readings.POWER_5_6,
+    readings.ENERGY,
+    readings.ENERGY_5_6,
+)
+_WEATHER = (readings.weather("dthTemp", "dthHum"), readings.P1)
+_PARTICULATES = readings.particulates("pm1", "pm2", "pm4", "pm10")
+_LIGHTING = Keys(
+    numbered("d", 0, 9),
+    lambda view: (ZERO,) * 9,
+    "readings of the lighting module, of which nothing is known",
+    f"always {ZERO}",
+)
+#: What versions after the first added to the readings.
+_LATER_READINGS = (
+    readings.DEW_POINT,
+    readings.OZONE,
+    readings.DISTANCE,
+    states.BARCODE,
+    states.IMPULSES,
+)
+
+_STATUS_PER = (
+    states.UPTIME,
+    states.TIME,
+    readings.VCC,
+    readings.TEMP,
+    *_DIFFERENTIALS,
+    *_WEATHER,
+    readings.AIR_QUALITY,
+    readings.DS,
+    states.OUT,
+    readings.ANALOG,
+    states.PWM,
+    states.DIGITAL,
+    *_POWER_AND_ENERGY,
+    _PARTICULATES,
+    readings.CO2,
+    states.PWM_DUTY,
+    *_LATER_READINGS,
+    *MODULE_READINGS,
+)
+
+_ALL = (
+    states.MAC,
+    states.HARDWARE,
+    states.SOFTWARE,
+    readings.VCC,
+    readings.TEMP,
+    *_DIFFERENTIALS,
+    *_WEATHER,
+    readings.DS,
+    states.OUT,
+    readings.ANALOG,
+    states.PWM,
+    states.PWM_DUTY,
+    states.DIGITAL,
+    *_POWER_AND_ENERGY,
+    _PARTICULATES,
+    readings.CO2,
+    _LIGHTING,
+    *MODULE_READINGS,
+    readings.SELECTION,
+    # On HW 3.0 clients take the flags from other files.
+    *only_on(
+        HW35,
+        settings.INVERTED,
+        settings.NEGATED,
+        readings.AIR_QUALITY,
+        *_LATER_READINGS,
+        states.VARIABLES,
+        states.NAME,
+        states.TIME,
+    ),
+)
+
+_STATUS = (
+    states.RESTART,
+    states.NAME,
+    states.MAC,
+    states.HARDWARE,
+    states.SOFTWARE,
+    settings.SENSOR_NAMES,
+    settings.PRESSURE_NAME,
+    settings.OUTPUT_NAMES,
+    settings.PWM_NAMES,
+    settings.ANALOG_NAMES,
+    settings.DIGITAL_NAMES,
+    settings.DIFFERENTIAL_NAMES,
+    settings.POWER_NAMES,
+    settings.POWER_NAMES_5_6,
+    *settings.FIXED_NAMES,
+    settings.VARIABLE_NAMES,
+    settings.INVERTED,
+    settings.LOCKED,
+    *settings.DIGITAL_FLAGS,
+    settings.ENERGY_REMEMBERED,
+    settings.LANGUAGE,
+    *settings.VARIABLES,
+    *settings.LAYOUT,
+    *_STATUS_PER,
+    states.VARIABLES,
+    states.MQTT,
+    readings.SELECTION,
+    states.PWM_FREQUENCY,
+)
+
+_IX = (
+    *states.SEC,
+    states.OUT_CHARACTERS,
+    states.OUT,
+    states.PWM,
+    readings.RAW_ANALOG,
+    readings.ANALOG,
+    readings.VCC,
+    readings.TEMP,
+    states.DIGITAL,
+    readings.weather("dth0", "dth1"),
+    readings.DS,
+    readings.POWER,
+    readings.ENERGY,
+    readings.particulates("pm25", "pm10", labels=("PM2.5", "PM10.0")),
+    readings.differentials(1, 2),
+    readings.SELECTION,
+    readings.CO2,
+    readings.P1,
+    # Behind everything that clients count.
+    readings.differentials(3, 3),
+    readings.differentials(4, 6, readings.SIX),
+    readings.POWER_5_6,
+    readings.ENERGY_5_6,
+    readings.particulates("pm1", "pm4", labels=("PM1.0", "PM4.0")),
+    *only_on(HW35, readings.DEW_POINT, readings.DISTANCE, states.VARIABLES),
+)
+
+#: For clients of the generation before. The states are those of the `out` commands, 1 for on.
+_ST0 = (
+    states.OUT,
+    replace(settings.INVERTED, names=("out6",)),
+    states.LEVELS,
+    *readings.OLDER,
+    states.FREQUENCY,
+    states.DUTY,
+    states.STATE_OF_PWM0,
+    *states.SEC,
+)
+
+FILES = {
+    file.path: file
+    for file in (
+        File("/json/status.json", _STATUS),
+        File("/json/status_per.json", (*_STATUS_PER, *only_on(HW35, states.VARIABLES))),
+        File("/json/all.json", _ALL),
+        File(
+            "/json/pwmpid.json",
+            (
+                settings.PWM_NAMES,
+                states.PWM,
+                states.PWM_DUTY,
+                states.PWM_FREQUENCY,
+                *settings.PWM,
+                settings.PID,
+            ),
+        ),
+        File(
+            "/json/outputs.json",
+            (settings.INVERTED, settings.LOCKED, settings.OUTPUT_NAMES, *settings.OUTPUTS),
+        ),
+        File(
+            "/json/inputs.json",
+            (
+                settings.ANALOG_NAMES,
+                *settings.ANALOG,
+                settings.DIGITAL_NAMES,
+                *settings.DIGITAL_FLAGS,
+                settings.BISTABLE_TIMES,
+                settings.DIFFERENTIAL_NAMES,
+                readings.SELECTION,
+            ),
+        ),
+        File("/json/events_per.json", (states.VARIABLES,), span("1.22b")),
+        File(
+            "/json/dsi2c.json",
+            (
+                settings.LAST_ID,
+                *settings.ONEWIRE,
+                settings.SENSOR_NAMES,
+                settings.PRESSURE_NAME,
+                *settings.I2C,
+            ),
+        ),
+        File(
+            "/json/network.json",
+            (states.NAME, states.MAC, states.HARDWARE, states.SOFTWARE, settings.MODBUS_TCP),
+        ),
+        File("/xml/ix.xml", _IX),
+        File(
+            "/xml/stat.xml",
+            (
+                states.HARDWARE,
+                states.SOFTWARE,
+                states.NAME,
+                states.MAC_AS_IP4,
+                states.PWM_DUTY,
+                states.PWM_FREQUENCY,
+            ),
+        ),
+        File("/xml/st.xml", settings.ACCOUNTS),
+        File("/xml/eve.xml", (entries.RULE_RESULTS,)),
+        File("/xml/eve2.xml", (entries.RULES,)),
+        File("/xml/sched.xml", (entries.SCHEDULE,)),
+        File("/xml/co.xml", (states.TIME,)),
+        File("/st0.xml", _ST0),
+    )
+}
+PATHS = tuple(FILES)
+
+
+@lru_cache(maxsize=256)
+def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
+    """The keys that a file has on a profile; None if the profile has no such file."""
+    file = FILES.get(path)
+    if file is None or not offered(file.when, profile):
+        return None
+    return tuple(keys for keys in file.keys if offered(keys.when, profile))
+
+
+def build(path: str, view: View) -> bytes | None:
+    """A file as it is sent; None if this profile has no such file."""
+    groups = keys_of(path, view.engine.machine.profile)
+    if groups is None:
+        return None
+    shown: dict[str, Shown] = {}
+    for keys in groups:
+        shown.update(zip(keys.names, keys.show(view), strict=True))
+    return json_bytes(shown) if content_type(path) == JSON else xml_bytes(shown)
+
+
+def content_type(path: str) -> str:
+    """Exactly this; clients compare the whole header."""
+    return FILES[path].content_type
+
+
+def describe() -> list[KeyDescription]:
+    """The reference of all files."""
+    return [
+        KeyDescription(
+            file.path,
+            first_to_last(keys.names),
+            keys.meaning,
+            keys.scale,
+            spans_in_words(keys.when if file.when == ALWAYS else file.when),
+        )
+        for file in FILES.values()
+        for keys in file.keys
+    ]

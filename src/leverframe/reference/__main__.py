@@ -1,0 +1,45 @@
+"""`python -m leverframe.reference`: write the reference, or check that it is up to date."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from leverframe.reference.pages import pages
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m leverframe.reference",
+        description="Write the reference from the tables that the program runs on.",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, fail if a page is out of date"
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path("docs"), help="where to (default docs)"
+    )
+    options = parser.parse_args(arguments)
+    texts = pages()
+    stale = [place for place, text in texts.items() if _read(options.folder / place) != text]
+    if options.check:
+        return _complain(options.folder, stale)
+    for place in stale:
+        path = options.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(texts[place], encoding="utf-8")
+    return 0
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def _complain(folder: Path, stale: list[str]) -> int:
+    for place in stale:
+        print(f"{folder / place} is out of date; write it with: make docs", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""The page of the command line. Written by hand; a test compares it with the real options."""
+
+from leverframe.config import Config
+from leverframe.profile import Profile
+from leverframe.reference.markdown import code, prose, table
+
+_OPENING = """\
+# Command line
+
+## `leverframe run`
+
+Runs one controller until it is stopped. Options win over the file that `--config` names, which has
+the same names with `_` for `-`, for example `virtual_time = true`.
+"""
+_COMMANDS = """\
+
+## `leverframe commands [WORD]`
+
+Lists the commands of a version in the terminal, with a word only those that contain it. `--hw` and
+`--sw` choose the version.
+
+## `python -m leverframe.reference`
+
+Writes this reference; `--check` only tells whether it is up to date. `make docs` does the same.
+"""
+
+
+def command_line_page() -> str:
+    default, newest = Config(), Profile()
+    options = [
+        ("--host ADDRESS", default.host, "address to listen on"),
+        ("--port PORT", str(default.port), "port to listen on; 0 takes any that is free"),
+        ("--data DIR", default.data, "folder in which settings, counters and history are kept"),
+        ("--config FILE", "", "TOML file with these options"),
+        (
+            "--hw VERSION",
+            newest.hw,
+            "hardware version of a new data folder; later it keeps its own",
+        ),
+        (
+            "--sw VERSION",
+            newest.sw,
+            "software version of a new data folder; later it keeps its own",
+        ),
+        ("--timezone ZONE", default.timezone, "time zone of the schedule, like Europe/Warsaw"),
+        ("--virtual-time", "", "time stands still until `/sim.cgi?advance=SECONDS` moves it"),
+        ("--lenient", "", "skip bad commands and answer 200, as real units do"),
+        ("--verbose", "", "log more"),
+    ]
+    lines = [
+        (code(option), code(usual) if usual else "", prose(words))
+        for option, usual, words in options
+    ]
+    return f"{_OPENING}\n{table(('option', 'default', ''), lines)}\n{_COMMANDS}"

@@ -1,0 +1,173 @@
+"""The page of all commands of all versions, in the order and under the headings of the table."""
+
+from collections.abc import Iterator, Mapping
+
+from leverframe.commands.availability import (
+    NEWEST,
+    has_field,
+    newest_with,
+    params_of,
+    tables_in,
+    variants,
+)
+from leverframe.commands.bodies import FormBody, ListBody, Upload
+from leverframe.commands.codes import CodeTable
+from leverframe.commands.examples import example_body, example_request
+from leverframe.commands.params import NOTHING_SEEN, Param, Trailing
+from leverframe.commands.row import ADMIN, ANYBODY, CONTROL, Row
+from leverframe.commands.table import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
+from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
+from leverframe.reference.markdown import code, link_within, prose, table
+from leverframe.reference.trials import any_index, settings_changed, settings_of_fields
+
+_ROLES = {
+    ADMIN: "the administrator",
+    CONTROL: "the administrator, the user and control users",
+    ANYBODY: "everybody",
+}
+#: A field that sets more than this is told about in a line of its own.
+_MOST_PATHS = 2
+_OPENING = f"""\
+# Commands
+
+Every command of every version. Letters in angle brackets are fields: `<A><B>` is written without
+anything in between, and A is one character wide; other separators are sent as they are shown.
+Texts are percent-encoded. What is allowed is told for {NEWEST} unless a line says otherwise;
+"SW 1.49+" means that version and later ones, "HW 3.5+" the hardware 3.5 to 3.9.
+
+Names of settings such as `outputs.{{A}}.name` are explained in [settings](settings.md), answers and
+refusals in [HTTP](http.md).
+"""
+
+
+def commands_page() -> str:
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    titles = table_titles()
+    yield _OPENING
+    yield "Of the interface document:\n"
+    yield from (f"- {link_within(title)}" for title, _ in DOCUMENT_SECTIONS)
+    yield "\nBeyond it, of real units or our own:\n"
+    yield from (f"- {link_within(title)}" for title, _ in FURTHER_SECTIONS)
+    shown: set[int] = set()
+    for title, rows in SECTIONS:
+        yield f"\n## {title}"
+        for row in rows:
+            yield from _command(row, titles)
+        for used in tables_of(rows):
+            if id(used) not in shown:
+                shown.add(id(used))
+                yield from _codes(used, titles[id(used)])
+
+
+def tables_of(rows: tuple[Row, ...]) -> list[CodeTable]:
+    """The code tables that some rows use, in the order of their first use."""
+    found = [used for row in rows for param in params_of(row).values() for used in tables_in(param)]
+    return list({id(used): used for used in found}.values())
+
+
+def table_titles() -> dict[int, str]:
+    """Headings of all code tables by identity; tables of the same name are counted."""
+    titles: dict[int, str] = {}
+    for used in tables_of(tuple(row for _, rows in SECTIONS for row in rows)):
+        name, number = f"Codes: {used.name}", 1
+        title = name
+        while title in titles.values():
+            number += 1
+            title = f"{name} {number}"
+        titles[id(used)] = title
+    return titles
+
+
+def _command(row: Row, titles: Mapping[int, str]) -> Iterator[str]:
+    profile = newest_with(row)
+    yield f"\n### {code(row.line)}\n"
+    yield prose(row.doc)
+    if fields := _fields(row, profile, titles):
+        yield f"\n{fields}"
+    yield ""
+    yield from (f"- {line}" for line in _facts(row, profile))
+
+
+def _facts(row: Row, profile: Profile) -> Iterator[str]:
+    yield f"Example: {code(example_request(row, profile))}"
+    body = example_body(row, profile)
+    if body is not None:
+        yield f"Example of the body: {code(body)}"
+    if isinstance(row.body, Upload):
+        yield f"The body is {row.body.what}, up to {row.body.most_bytes >> 20} MiB."
+    if isinstance(row.body, ListBody):
+        yield f"The body is a list of {code('&' + row.body.item.text)} that ends with `&&`."
+    if isinstance(row.body, FormBody):
+        yield "The body is a form (`application/x-www-form-urlencoded`) of these fields."
+    changed = settings_changed(row)
+    told = {any_index(path) for paths in _goes_to(row).values() for path in paths}
+    if not row.sets and not told >= set(changed):
+        yield f"Sets {_paths(changed)}"
+    yield f"For {_ROLES[row.role]}"
+    if row.when != ALWAYS:
+        yield f"Only in {spans_in_words(row.when)}"
+    if not row.offered(NEWEST):
+        yield f"What is allowed is told for {profile}"
+
+
+def _paths(paths: list[str]) -> str:
+    return ", ".join(path if "`" in path else code(path) for path in paths)
+
+
+def _fields(row: Row, profile: Profile, titles: Mapping[int, str]) -> str:
+    params = params_of(row)
+    lines = [
+        [code(name), "; ".join(_allowed(row, param, profile, titles))]
+        for name, param in params.items()
+    ]
+    goes_to = _goes_to(row)
+    if not goes_to:
+        return table(("field", "allowed"), lines) if lines else ""
+    for line, name in zip(lines, params, strict=True):
+        line.append(_paths(goes_to.get(name, [])))
+    return table(("field", "allowed", "sets"), lines)
+
+
+def _goes_to(row: Row) -> dict[str, list[str]]:
+    """What the row says its fields set, or what was found out."""
+    if row.sets:
+        return {name: list(paths) for name, paths in row.sets.items()}
+    found = settings_of_fields(row)
+    return {name: paths for name, paths in found.items() if len(paths) <= _MOST_PATHS}
+
+
+def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:
+    """What may be sent now, where its codes stand, and what else other versions take."""
+    yield prose(param.allowed(profile))
+    tables = tables_in(param)
+    if tables:
+        links = (link_within(titles[id(used)]) for used in tables)
+        yield "see " + ", ".join(links)
+    else:
+        yield from _other_versions(row, param, profile)
+    if isinstance(param, Trailing):
+        default = param.format(param.default, profile, NOTHING_SEEN)
+        yield f"may be left out, which means {code(default)}"
+        if param.when != ALWAYS:
+            yield f"only in {spans_in_words(param.when)}"
+
+
+def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
+    def ask(asked: Profile) -> str | None:
+        is_there = row.offered(asked) and has_field(param, asked)
+        return param.allowed(asked) if is_there else None
+
+    for variant in variants(ask):
+        if not offered(variant.spans, profile):
+            yield f"{spans_in_words(variant.spans)}: {prose(variant.text)}"
+
+
+def _codes(used: CodeTable, title: str) -> Iterator[str]:
+    """The codes of the newest version by number, then those that only others have."""
+    yield f"\n### {title}\n"
+    codes = sorted(used.codes, key=lambda known: (not offered(known.when, NEWEST), known.number))
+    lines = [(str(known.number), code(known.word), spans_in_words(known.when)) for known in codes]
+    yield table(("code", "meaning", "in"), lines)

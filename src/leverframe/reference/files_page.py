@@ -1,0 +1,31 @@
+"""The page of the status files: every key of every file."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from leverframe import files
+from leverframe.commands.endpoints import STATUS_FILES
+from leverframe.reference.markdown import code, prose, table
+
+_OPENING = """\
+# Status files
+
+Every value is a text, also where it is a number; clients of such controllers compare texts. The
+scale tells how to get the real value: "/10" means that the text is ten times the value. Keys come
+in the order shown.
+"""
+
+
+def files_page() -> str:
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield _OPENING.rstrip()
+    for path, keys in groupby(files.describe(), key=lambda described: described.path):
+        yield f"\n## {code(path)}\n"
+        yield f"{prose(STATUS_FILES[path][1])}\n"
+        yield table(
+            ("key", "meaning", "scale", "in"),
+            [(code(x.key), prose(x.meaning), prose(x.scale), x.when) for x in keys],
+        )

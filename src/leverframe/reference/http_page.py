@@ -1,0 +1,107 @@
+"""The page of what goes over HTTP besides the commands themselves."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from leverframe.commands.endpoints import API, REFUSALS, SENSED, SIM_PATH, STATUS_FILES
+from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
+from leverframe.reference.markdown import code, prose, table
+
+_READERS = {ADMIN: "administrator", CONTROL: "every account", ANYBODY: "everybody"}
+
+_REQUESTS = """\
+# HTTP
+
+## Requests
+
+A command is a request with GET to a path such as `/stm.cgi`, with the command as its query. POST
+does the same, with the same query and an empty body. The paths without a query answer the present
+states.
+
+- Commands of one path may be joined with `&`, up to 100 of them, and a name may come again. They
+  are carried out in order, each seeing what the ones before it set.
+- All or nothing: every command is checked first. If one is bad, none is carried out and the answer
+  says which one and why. With `--lenient` a bad command is skipped instead and the answer is 200.
+- The query is split before it is percent-decoded, so an encoded `*`, `&` or `=` inside a text is
+  safe. `+` and `%20` are spaces and `%2B` is a plus; in telephone numbers a bare `+` stays a plus.
+- List bodies are read from the first `&` to `&&`, whatever stands around them.
+- A changed setting is on disk before the answer comes.
+
+## Answers
+
+A command that was carried out answers 200 with `text/xml`: `out` holds the states of OUT0 to OUT5
+after it, one character each; `pwm` and `ev` are numbers whose bits are PWM0 to PWM3 and EVENT1 to
+EVENT8.
+
+```xml
+<response>
+<out>010000</out>
+<pwm>0</pwm>
+<ev>0</ev>
+</response>
+```
+
+A refusal is `application/problem+json` (RFC 9457) with `type`, `title`, `status` and `detail`, and
+with `command`, `field`, `value` and `allowed` where they apply. Nothing has changed after it.
+
+```json
+{
+  "type": "about:blank",
+  "title": "A value is not allowed",
+  "status": 400,
+  "detail": "7 is outside 0 to 5.",
+  "command": "oname=7Pump",
+  "field": "A",
+  "value": "7",
+  "allowed": "0 to 5"
+}
+```
+"""
+
+
+def http_page() -> str:
+    return "\n".join(
+        [
+            _REQUESTS,
+            table(
+                ("status", "when"),
+                [(str(status), prose(words)) for status, words in REFUSALS.items()],
+            ),
+            "\n## Values in real units\n",
+            "Typed JSON, to read. The whole interface as OpenAPI is among it.\n",
+            table(
+                ("path", "for", ""),
+                [(code(x.path), _READERS[x.role], prose(x.doc)) for x in API],
+            ),
+            "\n## Status files\n",
+            "What clients of such controllers read. [Files](files.md) tells every key.\n",
+            table(
+                ("path", "holds"),
+                [(code(path), prose(doc)) for path, (_, doc) in STATUS_FILES.items()],
+            ),
+            "\n## The simulated board\n",
+            _bench(),
+        ]
+    )
+
+
+def _bench() -> str:
+    """Only a controller on a simulated board has it."""
+    return f"""\
+`{SIM_PATH}` plays the world around a simulated board; elsewhere it is 404. Items are joined with
+`&`; all are checked before the first is carried out.
+
+- `DS1=21.5` makes the board sense something in real units (volts at the pin for INPA1 to INPA6,
+  0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(_sensed())}.
+- `onewire=28:FF:64:1E:8C:16:03:5A` attaches a sensor to the 1-Wire bus, `onewire=none` clears the
+  bus.
+- `i2c=BME280` says which sensor answers on the I2C bus, `barcode=...` what was scanned.
+- `advance=3600` moves virtual time by seconds, `advance=next` to the next moment at which something
+  is due; only with `--virtual-time`. All that is due in between happens before the answer."""
+
+
+def _sensed() -> Iterator[str]:
+    """`DS1 to DS8` for what is only counted."""
+    for _, group in groupby(SENSED, key=lambda label: label.rstrip("0123456789")):
+        labels = list(group)
+        yield labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"

@@ -1,0 +1,34 @@
+"""All pages of the reference by their place below `docs/`."""
+
+from leverframe.reference.command_line_page import command_line_page
+from leverframe.reference.commands_page import commands_page
+from leverframe.reference.files_page import files_page
+from leverframe.reference.http_page import http_page
+from leverframe.reference.settings_page import settings_page
+
+_NOTICE = "<!-- Written by `make docs` from the program itself: changes here are lost. -->"
+_OVERVIEW = """\
+# Reference
+
+- [Commands](reference/commands.md): every command of every version, with its fields, codes and
+  limits, an example, and what it sets
+- [Settings](reference/settings.md): everything a controller remembers, with its defaults
+- [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
+- [Status files](reference/files.md): every key of the JSON and XML files
+- [Command line](reference/command-line.md): the program's options
+
+A running controller tells the same about its own version: `/api/commands` is the command table,
+`/api/openapi.json` the whole interface, and `leverframe commands` lists it in the terminal.
+"""
+
+
+def pages() -> dict[str, str]:
+    texts = {
+        "reference.md": _OVERVIEW,
+        "reference/commands.md": commands_page(),
+        "reference/settings.md": settings_page(),
+        "reference/http.md": http_page(),
+        "reference/files.md": files_page(),
+        "reference/command-line.md": command_line_page(),
+    }
+    return {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}

@@ -1,0 +1,177 @@
+"""The page of the settings tree, read from its classes and from the comments beside them."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from types import NoneType
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import msgspec
+
+from leverframe.commands.availability import NEWEST, variants
+from leverframe.commands.row import Row
+from leverframe.commands.table import TABLE
+from leverframe.engine import settings as classes
+from leverframe.engine.settings import MOST_RULES, SECRETS, Node, Settings, defaults
+from leverframe.profile import Profile, spans_in_words
+from leverframe.reference.markdown import code, prose, table
+from leverframe.reference.trials import ALL_SETTINGS, settings_changed
+
+_OPENING = """\
+# Settings
+
+Everything a controller remembers by command, as one tree: `GET /api/settings` shows it, the store
+and the backup keep it. The path of a setting is its name; `*` stands for a position, counted from
+0. Values are in real units and in words, never in the codes of the commands. A setting that is a
+secret never leaves the controller: it reads `***` where it is set and null where it is not.
+"""
+_CLASS = re.compile(r"class (\w+)\(Node")
+_COMMENT = re.compile(r"    #: (.*)")
+_FIELD = re.compile(r"    (\w+): ")
+
+Comments = dict[tuple[str, str], str]
+
+
+class Place(NamedTuple):
+    """A leaf, or a list of branches."""
+
+    path: str
+    is_leaf: bool
+    #: Of a leaf in an entry that is not there by default.
+    default: Any
+    comment: str
+
+
+def settings_page() -> str:
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield _OPENING.rstrip()
+    setters = _setters()
+    places = list(places_in_tree())
+    for name in Settings.__struct_fields__:
+        yield f"\n## {code(name)}\n"
+        here = [place for place in places if place.path.partition(".")[0] == name]
+        lengths = [line for place in here if (line := _length(place))]
+        if lengths:
+            yield "\n".join([*lengths, ""])
+        lines = [
+            (
+                code(place.path),
+                _shown(_default(place)),
+                ", ".join(code(setter) for setter in setters.get(place.path, ())),
+                _remark(place),
+            )
+            for place in here
+            if place.is_leaf
+        ]
+        yield table(("path", "default", "set by", ""), lines)
+
+
+def places_in_tree() -> Iterator[Place]:
+    """Every leaf of the tree, also of entries that are not there by default, and every list."""
+    return _below(Settings, field_comments(inspect.getsource(classes)), "")
+
+
+def field_comments(source: str) -> Comments:
+    """(class, field) -> the `#:` comment above the field."""
+    comments: Comments = {}
+    name, words = "", list[str]()
+    for line in source.splitlines():
+        if found := _CLASS.match(line):
+            name = found[1]
+        elif found := _COMMENT.match(line):
+            words.append(found[1])
+        elif found := _FIELD.match(line):
+            comments[name, found[1]] = " ".join(words)
+            words = []
+    return comments
+
+
+def _below(node: type[Node], comments: Comments, path: str) -> Iterator[Place]:
+    hints = get_type_hints(node)
+    for field in msgspec.structs.fields(node):
+        here = f"{path}.{field.name}" if path else field.name
+        comment = comments.get((node.__name__, field.name), "")
+        branch, is_list = _branch(hints[field.name])
+        if branch is None:
+            yield Place(here, True, field.default, comment)
+            continue
+        if is_list:
+            yield Place(here, False, field.default, comment)
+        yield from _below(branch, comments, f"{here}.*" if is_list else here)
+
+
+def _branch(hint: Any) -> tuple[type[Node] | None, bool]:
+    """The node that a field holds, or holds a list of."""
+    is_list = getattr(hint, "__origin__", None) is tuple
+    items = [kind for kind in get_args(hint) if kind is not Ellipsis] if is_list else [hint]
+    kinds = [kind for item in items for kind in (get_args(item) or (item,)) if kind is not NoneType]
+    nodes = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Node)]
+    return (nodes[0] if nodes else None), is_list
+
+
+def _values(path: str, profile: Profile) -> list[Any]:
+    """What stands at a path by default, at each position."""
+    found: list[Any] = [defaults(profile)]
+    for step in path.split("."):
+        if step == "*":
+            found = [item for branch in found for item in branch if item is not None]
+        else:
+            found = [getattr(branch, step) for branch in found]
+    return found
+
+
+def _default(place: Place) -> Any:
+    """One value, or a list of them where the positions differ."""
+    values = _values(place.path, NEWEST)
+    if not values:
+        return place.default
+    return values[0] if all(value == values[0] for value in values) else tuple(values)
+
+
+def _length(place: Place) -> str | None:
+    """How many places a list has: of entries always, of values where versions differ."""
+
+    def ask(profile: Profile) -> str | None:
+        values = _values(place.path, profile)
+        return str(len(values[0])) if values and isinstance(values[0], tuple) else None
+
+    if place.path == "rules":
+        return f"{code('rules')} has up to {MOST_RULES} entries, and none by default."
+    counts = variants(ask)
+    if not counts or (place.is_leaf and len(counts) == 1):
+        return None
+    if len(counts) == 1:
+        return f"{code(place.path)} has {counts[0].text} places."
+    lines = (f"{found.text} in {spans_in_words(found.spans)}" for found in counts)
+    return f"{code(place.path)} has places: {'; '.join(lines)}."
+
+
+def _remark(place: Place) -> str:
+    secret = "A secret." if place.path in SECRETS else ""
+    return f"{prose(place.comment)} {secret}".strip()
+
+
+def _setters() -> dict[str, list[str]]:
+    """Path -> names of the commands that change it."""
+    found: dict[str, list[str]] = {}
+    for row in TABLE:
+        for path in settings_changed(row):
+            names = found.setdefault(path, [])
+            if path != ALL_SETTINGS and _name(row) not in names:
+                names.append(_name(row))
+    return found
+
+
+def _name(row: Row) -> str:
+    names = [item.text.partition("=")[0] for item in row.form.items]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple) and len(value) > 4 and len(set(value)) == 1:
+        return f"{len(value)} times {code(json.dumps(value[0]))}"
+    return code(json.dumps(value))

@@ -1,0 +1,130 @@
+"""Which settings a row changes, found out by performing it.
+
+Many rows only name a setting; what the others change is in their code. So every row is performed
+on a stage, with each of its fields in turn at each of its examples, and the settings before and
+after are compared.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from msgspec.structs import replace
+
+from leverframe.commands.availability import newest_with, params_of
+from leverframe.commands.bodies import FormBody, ListBody
+from leverframe.commands.examples import CHOSEN, fill
+from leverframe.commands.params import Int, Param
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.row import Row
+from leverframe.commands.stage import Stage
+from leverframe.engine.settings import (
+    MOST_RULES,
+    SCHEDULE_ENTRIES,
+    Rule,
+    ScheduleEntry,
+    Settings,
+    defaults,
+)
+from leverframe.engine.tree import difference, with_value
+from leverframe.profile import Profile
+
+#: The only sensor that some commands work with.
+_SENSOR_WITH_GAIN = "vin=3.3V/5V"
+ALL_SETTINGS = "all settings but `access`"
+
+
+def settings_changed(row: Row) -> list[str]:
+    """Paths of the leaves that the row can change, `*` for any index, in the order found."""
+    profile = newest_with(row)
+    found: dict[str, None] = {}
+    for _, after in _outcomes(row, profile):
+        if after == defaults(profile):
+            return [ALL_SETTINGS]
+        found |= dict.fromkeys(_changed(_prepared(profile), after))
+    return list(found)
+
+
+def settings_of_fields(row: Row) -> dict[str, list[str]]:
+    """The leaves that each field goes to; nothing where an index selects between leaves."""
+    profile = newest_with(row)
+    outcomes = list(_outcomes(row, profile))
+    if not outcomes or outcomes[0][0] is not None:
+        return {}
+    _, base = outcomes[0]
+    usual = set(_changed(_prepared(profile), base))
+    goes_to: dict[str, list[str]] = {}
+    indices: set[str] = set()
+    for name, after in outcomes:
+        changed = _changed(base, after)
+        if name is None or not changed:
+            continue
+        if len(changed) > len(set(changed)):
+            # The same leaf at two positions.
+            indices.add(name)
+        if name in indices and set(_changed(_prepared(profile), after)) != usual:
+            return {}
+        goes_to[name] = [path for path in goes_to.get(name, changed) if path in changed]
+    return {name: paths for name, paths in goes_to.items() if name not in indices}
+
+
+def _changed(before: Settings, after: Settings) -> list[str]:
+    return [any_index(path) for path, _, _ in difference(before, after)]
+
+
+def _outcomes(row: Row, profile: Profile) -> Iterator[tuple[str | None, Settings]]:
+    """The settings after every trial that was not refused, with the field that was varied."""
+    for name, values in _variations(row, profile):
+        stage = Stage(profile, _prepared(profile), i2c_found="BME280")
+        fields, body = _as_sent(row, values)
+        try:
+            row.perform(stage, fields, body)
+        except Refusal:
+            continue
+        yield name, stage.settings
+
+
+def any_index(path: str) -> str:
+    return ".".join("*" if step.isdigit() else step for step in path.split("."))
+
+
+@lru_cache(maxsize=16)
+def _prepared(profile: Profile) -> Settings:
+    """Settings in which every entry exists, so that it can be changed."""
+    settings = replace(
+        defaults(profile),
+        rules=(Rule(),) * MOST_RULES,
+        schedule=(ScheduleEntry(),) * SCHEDULE_ENTRIES,
+    )
+    return with_value(settings, "analog_inputs.0.sensor", _SENSOR_WITH_GAIN)
+
+
+def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
+    """Fields of the query, and the body."""
+    match row.body:
+        case ListBody():
+            return {}, [values]
+        case FormBody():
+            return {}, values
+        case None:
+            return values, None
+        case _:
+            return {}, b"any file"
+
+
+def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """All fields at their example, then each of them at each of its own examples."""
+    params = params_of(row)
+    chosen = CHOSEN.get(row.line, {})
+    base = fill(params, chosen, profile).values
+    yield None, base
+    for name, param in params.items():
+        for text in _samples(param, profile, base):
+            yield name, fill(params, {**chosen, name: text}, profile).values
+
+
+def _samples(param: Param, profile: Profile, seen: Mapping[str, Any]) -> list[str]:
+    """An index may select what is set, so all of them are tried."""
+    if isinstance(param, Int) and param.hi - param.lo < MOST_RULES:
+        return [str(number) for number in range(param.lo, param.hi + 1)]
+    return param.examples(profile, seen)

@@ -1,0 +1,86 @@
+"""`leverframe commands`: the commands of one version in the terminal.
+
+A table per section: the form, what it does, its fields. A word keeps the commands in which it
+occurs: in the form, in the sentence, among the words of its codes or the settings it names. Where
+the output is no terminal, it is plain text with one command after the other, for grep and the like.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leverframe.commands.describe import command_table
+from leverframe.profile import Profile
+
+Description = dict[str, Any]
+
+
+def print_commands(profile: Profile, word: str | None, console: Console) -> None:
+    found = [row for row in command_table(profile) if _is_about(row, word or "")]
+    if not found:
+        console.print(f"{profile} has no command with {word!r}.", markup=False)
+        return
+    for section, rows in groupby(found, key=lambda row: row["section"]):
+        if console.is_terminal:
+            console.print(_section_table(section, list(rows)))
+        else:
+            _print_plainly(section, list(rows), console)
+
+
+def _is_about(row: Description, word: str) -> bool:
+    parts = [row["section"], row["line"], row["doc"]]
+    parts += [path for paths in row["sets"].values() for path in paths]
+    parts += [codes for field in _fields(row) for codes in _codes(field["schema"])]
+    return any(word.lower() in part.lower() for part in parts)
+
+
+def _fields(row: Description) -> list[Description]:
+    """The fields of the query, or of the body."""
+    body_fields: list[Description] = (row["body"] or {}).get("fields", [])
+    return [*row["fields"], *body_fields]
+
+
+def _section_table(title: str, rows: list[Description]) -> Table:
+    table = Table(title=title, title_justify="left", expand=True, show_lines=True)
+    table.add_column("command", ratio=4, overflow="fold")
+    table.add_column("what it does", ratio=4)
+    table.add_column("fields", ratio=5, overflow="fold")
+    for row in rows:
+        # As Text, because brackets in it are no markup.
+        table.add_row(
+            Text(row["line"]), Text(_sentence(row)), Text("\n".join(map(_field_line, _fields(row))))
+        )
+    return table
+
+
+def _sentence(row: Description) -> str:
+    return f"{row['doc']} (Deprecated.)" if row["deprecated"] else row["doc"]
+
+
+def _field_line(field: Description) -> str:
+    line = f"{field['letter']}: {field['allowed']}"
+    if codes := "; or ".join(_codes(field["schema"])):
+        line += f" ({codes})"
+    return f"{line}, may be left out" if field["optional"] else line
+
+
+def _codes(schema: Description) -> Iterator[str]:
+    """`0 OFF, 1 SDM120` for every code table in a schema."""
+    if words := schema.get("x-words"):
+        yield ", ".join(f"{number} {word}" for number, word in words.items())
+    inner = [*schema.get("oneOf", ()), *schema.get("properties", {}).values()]
+    for part in [*inner, schema["items"]] if "items" in schema else inner:
+        yield from _codes(part)
+
+
+def _print_plainly(title: str, rows: list[Description], console: Console) -> None:
+    lines = [title, ""]
+    for row in rows:
+        lines += [row["line"], f"    {_sentence(row)}"]
+        lines += [f"    {_field_line(field)}" for field in _fields(row)]
+        lines.append("")
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,239 @@
+"""The stage: commands see what the ones before them set, and nothing outside it changes."""
+
+import pytest
+
+from leverframe.commands.refusals import BadValue, Conflict, Locked, Refusal
+from leverframe.commands.stage import Stage
+from leverframe.commands.table import Call, find
+from leverframe.engine.actions import REVERSE, SetEnergy, Switch
+from leverframe.engine.settings import ControlUser, Rule, defaults
+from leverframe.engine.tree import with_value
+from leverframe.profile import Profile
+
+NEWEST = Profile()
+
+
+def stage(profile: Profile = NEWEST, **changes: object) -> Stage:
+    """A stage on default settings; paths of changes with two underscores."""
+    settings = defaults(profile)
+    for path, value in changes.items():
+        settings = with_value(settings, path.replace("__", "."), value)
+    return Stage(profile, settings)
+
+
+def perform(on: Stage, target: str, body: bytes = b"") -> None:
+    path, _, query = target.partition("?")
+    for call in find("POST" if body else "GET", path, query.split("&"), on.profile):
+        if isinstance(call, Refusal):
+            raise call
+        assert isinstance(call, Call)
+        reader = call.row.body
+        call.row.perform(on, call.values, reader and reader.read(body, "", on.profile))
+
+
+def test_nothing_outside_the_stage_changes() -> None:
+    before = defaults(NEWEST)
+    on = stage()
+    perform(on, "/stm.cgi?oname=0Pump")
+    assert on.settings.outputs[0].name == "Pump"
+    assert before.outputs[0].name == ""
+    assert defaults(NEWEST) is before
+
+
+def test_a_command_sees_what_the_one_before_it_set() -> None:
+    on = stage()
+    perform(on, "/inpa.cgi?sensor=01&igain=03")
+    assert (on.settings.analog_inputs[0].sensor, on.settings.analog_inputs[0].gain) == (
+        "vin=3.3V/5V",
+        50,
+    )
+
+
+def test_gain_without_its_sensor_contradicts_the_state() -> None:
+    on = stage()
+    with pytest.raises(Conflict, match=r"INPA3 has the sensor off.*sensor=21"):
+        perform(on, "/inpa.cgi?igain=23")
+    assert on.settings is defaults(NEWEST)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/outs.cgi?out=out1",
+        "/outs.cgi?out1=1",
+        "/outs.cgi?out=013",
+        "/outs.cgi?pwm=pwm1",
+        "/outs.cgi?pwm1=0",
+        "/stm.cgi?pwm1=0",
+    ],
+)
+def test_locked_outputs_refuse_to_be_switched(target: str) -> None:
+    on = stage(output_flags__lock=True)
+    with pytest.raises(Locked, match="outblock=0"):
+        perform(on, target)
+    assert on.actions == []
+
+
+def test_the_lock_leaves_event_variables_and_duties_alone() -> None:
+    on = stage(output_flags__lock=True)
+    perform(on, "/outs.cgi?vout3=1")
+    perform(on, "/stm.cgi?pwmd=020")
+    assert on.actions == [Switch("EVENT4", 1)]
+    assert on.settings.pwm[0].duty == 20
+
+
+def test_the_lock_counts_from_the_command_on_that_sets_it() -> None:
+    on = stage()
+    perform(on, "/stm.cgi?pwm0=1&outblock=1")
+    assert on.actions == [Switch("PWM0", 1)]
+    with pytest.raises(Locked):
+        perform(stage(), "/stm.cgi?outblock=1&pwm0=1")
+
+
+def test_actions_keep_their_order() -> None:
+    on = stage()
+    perform(on, "/outs.cgi?out0=1&out=out1&out0=0&out=20")
+    assert on.actions == [
+        Switch("OUT0", 1),
+        Switch("OUT1", REVERSE),
+        Switch("OUT0", 0),
+        Switch("OUT2", REVERSE),
+        Switch("OUT0", REVERSE),
+    ]
+
+
+def test_energy_is_set_in_real_units() -> None:
+    on = stage()
+    perform(on, "/inpa.cgi?powset=51234&eclear=2")
+    assert on.actions == [SetEnergy(5, 1.234), SetEnergy(2, 0.0)]
+
+
+def test_a_new_rule_goes_behind_the_last_and_is_disabled() -> None:
+    on = stage()
+    perform(on, "/inpa.cgi?event=7*10*1*2150*50*0*0*0*0*0*0*0")
+    (rule,) = on.settings.rules
+    assert (rule.source, rule.compare, rule.reference, rule.hysteresis) == ("DS1", "<", 21.5, 0.5)
+    assert (rule.action, rule.value, rule.enabled) == ("OUT0", 1, False)
+
+
+def test_a_rule_that_is_set_again_stays_enabled_and_permanent() -> None:
+    on = stage(rules=(Rule(), Rule(enabled=True, permanent=True)))
+    perform(on, "/inpa.cgi?event=1*0*0*100*0*0*5*0*0*0*0*3*2*4*21*1")
+    assert on.settings.rules[0] == Rule()
+    changed = on.settings.rules[1]
+    assert (changed.enabled, changed.permanent) == (True, True)
+    assert (changed.action, changed.off_delay, changed.value) == ("OUT5", 3, 2)
+    assert (changed.on_delay, changed.depends, changed.mode) == (4, 21, 1)
+
+
+def test_an_action_with_its_value_is_taken_apart() -> None:
+    on = stage(Profile("3.0", "1.40"))
+    perform(on, "/inpa.cgi?event=0*50*0*1*0*0*2*0*0*0*0*0")
+    assert (on.settings.rules[0].action, on.settings.rules[0].value) == ("OUT1", 0)
+    assert (on.settings.rules[0].source, on.settings.rules[0].reference) == ("INPD1", 1.0)
+
+
+@pytest.mark.parametrize("command", ["eventon=1*1", "eventper=1*1", "eventdel=1"])
+def test_a_rule_that_is_not_there_contradicts_the_state(command: str) -> None:
+    with pytest.raises(Conflict, match="no event entry 1; entries 0 to 0 exist") as refusal:
+        perform(stage(rules=(Rule(),)), f"/inpa.cgi?{command}")
+    assert (refusal.value.field, refusal.value.value) == ("A", "1")
+    with pytest.raises(Conflict, match="no entry exists yet"):
+        perform(stage(), f"/inpa.cgi?{command}")
+
+
+def test_deleting_a_rule_moves_the_later_ones_down() -> None:
+    on = stage(rules=tuple(Rule(source=f"DS{n}") for n in (1, 2, 3)))
+    perform(on, "/inpa.cgi?eventdel=1")
+    assert [rule.source for rule in on.settings.rules] == ["DS1", "DS3"]
+
+
+def test_switching_a_schedule_entry_that_is_not_there_contradicts_the_state() -> None:
+    with pytest.raises(Conflict, match="no schedule entry 3"):
+        perform(stage(), "/inpa.cgi?schedon=3*1")
+
+
+def test_the_schedule_sent_is_the_whole_schedule() -> None:
+    on = stage()
+    perform(on, "/post.cgi?sched_save", b"&s3=Dawn*5*1*21600*0*31*1&&")
+    perform(on, "/post.cgi?sched_save", b"&s0=Dusk*6*0*60*20454*256*0&&")
+    assert [index for index, entry in enumerate(on.settings.schedule) if entry] == [0]
+    entry = on.settings.schedule[0]
+    assert entry is not None
+    assert (entry.action, entry.periodic, entry.days, entry.date) == (
+        "PWM0",
+        True,
+        (),
+        "2026-01-01",
+    )
+
+
+def test_a_time_beyond_the_day_needs_the_periodic_bit() -> None:
+    with pytest.raises(BadValue, match="86400 is not a second of the day") as refusal:
+        perform(stage(), "/post.cgi?sched_save", b"&s0=x*0*1*86400*0*31*1&&")
+    assert refusal.value.field == "E"
+
+
+def test_a_password_is_stored_as_its_hash_only() -> None:
+    # Base64 of admin, secret, user, and no password for the user.
+    query = "/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
+    first = stage()
+    perform(first, query)
+    assert first.unhashed == {"secret"}
+    again = Stage(NEWEST, defaults(NEWEST), hashes={"secret": "hashed"})
+    perform(again, query)
+    assert again.unhashed == set()
+    assert again.settings.access.admin.password == "hashed"
+    assert again.settings.access.user.password == ""
+    assert again.settings.access.required
+
+
+def test_sign_in_cannot_be_required_without_a_password_of_the_administrator() -> None:
+    with pytest.raises(BadValue, match="has no password yet") as refusal:
+        perform(stage(), "/stm.cgi?auth=11YWRtaW4=**dXNlcg==*")
+    assert refusal.value.field == "D"
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "reason"),
+    [
+        ("/stm.cgi?auth=01YWRtaW4=**YWRtaW4=*", b"", "same name"),
+        ("/stm.cgi?auth=01YTpi**dXNlcg==*", b"", "contains a colon"),
+        ("/post.cgi?users_save", b"&u0=admin**1&&", "same name"),
+        ("/post.cgi?users_save", b"&u0=x**1&u1=x**1&&", "same name"),
+        ("/post.cgi?users_save", b"&u0=a%3Ab**1&&", "contains a colon"),
+    ],
+)
+def test_account_names_are_told_apart(target: str, body: bytes, reason: str) -> None:
+    with pytest.raises(BadValue, match=reason):
+        perform(stage(), target, body)
+
+
+def test_a_control_user_sent_without_a_password_keeps_his() -> None:
+    on = stage(access__users__4=ControlUser("gate", "hash of old", True))
+    perform(on, "/post.cgi?users_save", b"&u0=gate**0&&")
+    assert on.settings.access.users[0] == ControlUser("gate", "hash of old", False)
+    assert on.settings.access.users[4] is None
+
+
+@pytest.mark.parametrize(
+    ("found", "primary"), [("BME280", "BME280"), (None, "NONE"), ("X", "NONE")]
+)
+def test_detection_takes_the_sensor_that_answers(found: str | None, primary: str) -> None:
+    on = Stage(NEWEST, with_value(defaults(NEWEST), "i2c.primary", "AM2320"), found)
+    perform(on, "/stm.cgi?bme280detect=1")
+    assert on.settings.i2c.primary == primary
+
+
+def test_a_reset_keeps_the_accounts_and_nothing_else() -> None:
+    on = stage(access__required=True, outputs__0__name="Pump")
+    perform(on, "/stm.cgi?eeprom_reset=1")
+    assert on.settings == with_value(defaults(NEWEST), "access.required", True)
+
+
+def test_uploads_are_laid_aside_by_name() -> None:
+    on = stage()
+    perform(on, "/post.cgi?pictureupload", b"\x89PNG")
+    assert on.blobs == {"picture": b"\x89PNG"}
+    perform(on, "/stm.cgi?delpicture=0")
+    assert on.blobs == {"picture": None}

@@ -1,0 +1,144 @@
+"""Kill the server at random moments under load, start it again, and look for what is missing.
+
+Writers change settings as fast as they are answered: each owns a number that it counts up, and one
+pair of names that must always be equal because both are set in one request. After a `kill -9` the
+store must open, hold at least what was acknowledged, and never half a request.
+
+The suite runs a few rounds. For many:
+
+    python -m tests.crash.kill_rounds --rounds 500
+"""
+
+import argparse
+import http.client
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WRITERS = 4
+START_TIMEOUT_S = 20
+
+
+@dataclass
+class Acknowledged:
+    """What the server has confirmed so far; a later value may be on disk as well."""
+
+    numbers: list[int] = field(default_factory=lambda: [0] * WRITERS)
+    name: int = 0
+    requests: int = 0
+
+
+class Server:
+    def __init__(self, data: Path) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._program.stdout is not None
+        line = self._program.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
+        if found is None:
+            raise AssertionError(f"the server did not start: {line!r}")
+        self.port = int(found[1])
+
+    def kill(self) -> None:
+        self._program.kill()
+        self._program.wait(START_TIMEOUT_S)
+        assert self._program.stdout is not None
+        self._program.stdout.close()
+
+    def settings(self) -> dict[str, object]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_TIMEOUT_S)
+        connection.request("GET", "/api/settings")
+        document: dict[str, object] = json.loads(connection.getresponse().read())
+        connection.close()
+        return document
+
+
+def _write(server: Server, writer: int, acknowledged: Acknowledged) -> None:
+    """Count up until the server is gone."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=START_TIMEOUT_S)
+    number = acknowledged.numbers[writer] if writer < WRITERS else acknowledged.name
+    try:
+        while True:
+            number += 1
+            target = f"/eeprom.cgi?dword{writer}={number}"
+            if writer == WRITERS:
+                target = f"/stm.cgi?oname=0n{number}&oname=5n{number}"
+            connection.request("GET", target)
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status != 200:
+                raise AssertionError(f"{target} was answered with {answer.status}")
+            if writer == WRITERS:
+                acknowledged.name = number
+            else:
+                acknowledged.numbers[writer] = number
+            acknowledged.requests += 1
+    except (OSError, http.client.HTTPException):
+        return
+    finally:
+        connection.close()
+
+
+def check(server: Server, acknowledged: Acknowledged) -> None:
+    """Nothing acknowledged is missing and nothing is half applied."""
+    settings = server.settings()
+    dwords = settings["variables"]["dwords"]  # type: ignore[index]
+    for stored, confirmed in zip(dwords, acknowledged.numbers, strict=True):
+        assert confirmed <= stored <= confirmed + 1, f"stored {stored}, acknowledged {confirmed}"
+    names = [settings["outputs"][index]["name"] for index in (0, 5)]  # type: ignore[index]
+    assert names[0] == names[1], f"half a request was stored: {names}"
+    stored_name = int(names[0].removeprefix("n") or 0)
+    assert acknowledged.name <= stored_name <= acknowledged.name + 1
+    acknowledged.numbers = list(dwords)
+    acknowledged.name = stored_name
+
+
+def kill_rounds(data: Path, rounds: int, seed: int) -> Acknowledged:
+    chance = random.Random(seed)
+    acknowledged = Acknowledged()
+    for number in range(rounds):
+        server = Server(data)
+        try:
+            check(server, acknowledged)
+            writers = [
+                threading.Thread(target=_write, args=(server, writer, acknowledged))
+                for writer in range(WRITERS + 1)
+            ]
+            for writer in writers:
+                writer.start()
+            threading.Event().wait(chance.uniform(0.0, 0.3))
+        finally:
+            server.kill()
+        for writer in writers:
+            writer.join()
+        if rounds > 20 and number % 10 == 9:
+            print(f"{number + 1} kills, {acknowledged.requests} changes acknowledged", flush=True)
+    server = Server(data)
+    try:
+        check(server, acknowledged)
+    finally:
+        server.kill()
+    return acknowledged
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--rounds", type=int, default=500)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        done = kill_rounds(Path(folder, "data"), chosen.rounds, chosen.seed)
+    print(f"{chosen.rounds} kills, {done.requests} changes acknowledged, none lost")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,509 @@
+"""The schedule: when entries run, on clocks that change their offset, are set, or run wrong."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leverframe.engine.effects import RestartController
+from leverframe.engine.journal import Cause
+from leverframe.engine.machine import Machine
+from leverframe.engine.moment import Moment
+from leverframe.engine.schedule import Schedule
+from leverframe.engine.schedule_times import WEEKDAYS, next_run
+from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry, defaults
+from leverframe.engine.tree import with_value
+from leverframe.profile import Profile
+
+from .bench import START_WALL, Bench
+
+WARSAW = ZoneInfo("Europe/Warsaw")
+MINUTE, HOUR, DAY = 60, 3600, 86400
+PROFILE = Profile()
+
+
+def entry(time: int = 6 * HOUR, **fields: object) -> ScheduleEntry:
+    """Active, on every day, switching OUT0 on at six unless told otherwise."""
+    chosen: dict[str, object] = {"value": 1, "days": WEEKDAYS, "active": True, **fields}
+    return ScheduleEntry(time=time, **chosen)  # type: ignore[arg-type]
+
+
+def places(*entries: ScheduleEntry | None) -> tuple[ScheduleEntry | None, ...]:
+    return (*entries, *(None,) * (SCHEDULE_ENTRIES - len(entries)))
+
+
+class RecordingActuator:
+    """Writes down which entry ran when."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.runs: list[tuple[float, str]] = []
+
+    def perform(
+        self,
+        action: str,
+        value: int,
+        active: bool,
+        cause: Cause,
+        label: str | None = None,
+        measured: float | None = None,
+    ) -> None:
+        assert active
+        self.runs.append((self._machine.at.wall, cause.detail))
+
+
+class Clockwork:
+    """A schedule alone, with a clock that can be set without the time passing."""
+
+    def __init__(self, wall: float, *entries: ScheduleEntry | None, zone: tzinfo = WARSAW) -> None:
+        self.now = 5000.0
+        tree = with_value(defaults(PROFILE), "schedule", places(*entries))
+        self.machine = Machine(PROFILE, tree, zone, {})
+        self.machine.at = self.machine.started = Moment(self.now, wall)
+        self.actuator = RecordingActuator(self.machine)
+        self.schedule = Schedule(self.machine, self.actuator)  # type: ignore[arg-type]
+        self.schedule.start()
+        self.wakes = 0
+
+    def pass_time(self, seconds: float) -> None:
+        end = self.machine.at.now + seconds
+        while (when := self.machine.timers.next()) is not None and when <= end:
+            key = self.machine.timers.pop_due(when)
+            assert key is not None
+            self._move_to(when)
+            self.wakes += 1
+            self.schedule.on_timer(key)
+        self._move_to(end)
+
+    def _move_to(self, now: float) -> None:
+        at = self.machine.at
+        self.machine.at = Moment(now, at.wall + (now - at.now))
+
+    def set_clock(self, wall: float) -> None:
+        self.machine.at = Moment(self.machine.at.now, wall)
+        self.schedule.clock_changed()
+
+    def edit(self, *entries: ScheduleEntry | None) -> None:
+        old = self.machine.settings
+        self.machine.settings = with_value(old, "schedule", places(*entries))
+        self.schedule.adopt(old)
+
+    def runs(self, zone: tzinfo = WARSAW) -> list[str]:
+        """The local times of all runs so far."""
+        local = [datetime.fromtimestamp(round(wall, 3), zone) for wall, _ in self.actuator.runs]
+        return [f"{time:%a %d.%m. %H:%M:%S}" for time in local]
+
+
+def at(text: str, zone: tzinfo = WARSAW) -> float:
+    """Seconds since 1970 UTC of a local time."""
+    return datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()
+
+
+# When entries run
+
+
+def test_a_weekday_entry_runs_at_its_time_on_its_days() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(days=("Mon", "Thu")))
+    clock.pass_time(8 * DAY)
+    assert clock.runs() == ["Thu 05.06. 06:00:00", "Mon 09.06. 06:00:00"]
+
+
+def test_a_one_time_entry_runs_once_on_its_date() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-11", days=()))
+    clock.pass_time(30 * DAY)
+    assert clock.runs() == ["Wed 11.06. 06:00:00"]
+    assert clock.machine.timers.next() is None, "nothing is planned, nothing wakes"
+
+
+def test_a_date_wins_over_days() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-11", days=WEEKDAYS))
+    clock.pass_time(30 * DAY)
+    assert clock.runs() == ["Wed 11.06. 06:00:00"]
+
+
+def test_a_one_time_entry_whose_date_is_past_never_runs() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(date="2025-06-02"))
+    assert clock.machine.timers.next() is None
+
+
+def test_a_periodic_entry_runs_from_midnight_on_its_days_every_so_many_seconds() -> None:
+    periodic = entry(7 * HOUR, days=("Tue",), periodic=True)
+    clock = Clockwork(at("2025-06-02 12:00"), periodic)
+    clock.pass_time(3 * DAY)
+    assert clock.runs() == [
+        "Tue 03.06. 00:00:00",
+        "Tue 03.06. 07:00:00",
+        "Tue 03.06. 14:00:00",
+        "Tue 03.06. 21:00:00",
+    ]
+
+
+def test_a_periodic_entry_with_a_date_repeats_on_that_date() -> None:
+    periodic = entry(10 * HOUR, date="2025-06-04", periodic=True)
+    clock = Clockwork(at("2025-06-02 12:00"), periodic)
+    clock.pass_time(9 * DAY)
+    assert clock.runs() == ["Wed 04.06. 00:00:00", "Wed 04.06. 10:00:00", "Wed 04.06. 20:00:00"]
+
+
+def test_a_periodic_entry_without_days_runs_every_day() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(12 * HOUR, days=(), periodic=True))
+    clock.pass_time(1.5 * DAY)
+    assert clock.runs() == ["Tue 03.06. 00:00:00", "Tue 03.06. 12:00:00", "Wed 04.06. 00:00:00"]
+
+
+def test_a_period_longer_than_a_day_begins_anew_at_midnight() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(40 * HOUR, periodic=True))
+    clock.pass_time(2 * DAY)
+    assert clock.runs() == ["Tue 03.06. 00:00:00", "Wed 04.06. 00:00:00"]
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        entry(days=()),
+        entry(0, periodic=True),
+        entry(active=False),
+        entry(date="2025-06-01"),
+        entry(date="2025-02-30"),
+        entry(date="9999-12-31", periodic=True),
+    ],
+)
+def test_an_entry_that_never_runs_wakes_nobody(idle: ScheduleEntry) -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), idle)
+    assert clock.machine.timers.next() is None
+
+
+def test_an_idle_schedule_wakes_once_for_a_run_years_away() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(date="2041-03-01"))
+    clock.pass_time(20 * 366 * DAY)
+    assert (clock.runs(), clock.wakes) == (["Fri 01.03. 06:00:00"], 1)
+
+
+def test_entries_of_one_instant_run_in_their_order() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), *(entry(name=name) for name in "abc"))
+    clock.pass_time(DAY)
+    assert [name for _, name in clock.actuator.runs] == ["a", "b", "c"]
+
+
+# The offset of local time changes
+
+
+def test_a_time_in_the_skipped_hour_comes_at_its_end_and_once() -> None:
+    clock = Clockwork(at("2025-03-29 12:00"), entry(2 * HOUR + 30 * MINUTE))
+    clock.pass_time(2 * DAY)
+    assert clock.runs() == ["Sun 30.03. 03:00:00", "Mon 31.03. 02:30:00"]
+
+
+def test_a_time_in_the_repeated_hour_comes_the_first_time_and_once() -> None:
+    clock = Clockwork(at("2025-10-25 12:00"), entry(2 * HOUR + 30 * MINUTE))
+    clock.pass_time(2 * DAY)
+    assert [wall for wall, _ in clock.actuator.runs] == [
+        datetime(2025, 10, 26, 0, 30, tzinfo=UTC).timestamp(),
+        datetime(2025, 10, 27, 1, 30, tzinfo=UTC).timestamp(),
+    ]
+
+
+@pytest.mark.parametrize(("start", "hours"), [("2025-03-30 00:00", 23), ("2025-10-26 00:00", 25)])
+def test_a_periodic_entry_counts_real_seconds_of_a_short_and_a_long_day(
+    start: str, hours: int
+) -> None:
+    clock = Clockwork(at(start) - 1, entry(HOUR, days=("Sun",), periodic=True))
+    clock.pass_time(2 * DAY)
+    times = [wall for wall, _ in clock.actuator.runs]
+    assert times == [at(start) + HOUR * n for n in range(hours)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "second", "utc"),
+    [
+        # Half an hour is skipped, midnight is skipped, a whole day is skipped.
+        ("Australia/Lord_Howe", "2025-10-05", 2 * HOUR + 600, "2025-10-04 15:30"),
+        ("Africa/Cairo", "2025-04-25", 600, "2025-04-24 22:00"),
+        ("Pacific/Apia", "2011-12-30", 12 * HOUR, "2011-12-30 10:00"),
+    ],
+)
+def test_the_end_of_a_gap_is_found_wherever_it_is(
+    zone: str, day: str, second: int, utc: str
+) -> None:
+    run = next_run(entry(second, date=day), 0.0, ZoneInfo(zone))
+    assert run == at(utc, UTC)
+
+
+# The clock is set
+
+
+def test_an_entry_stepped_over_by_up_to_a_minute_runs_late() -> None:
+    clock = Clockwork(at("2025-06-02 05:59:50"), entry())
+    clock.set_clock(at("2025-06-02 06:01:00"))
+    assert clock.runs() == ["Mon 02.06. 06:01:00"]
+    clock.pass_time(DAY)
+    assert clock.runs()[1:] == ["Tue 03.06. 06:00:00"]
+
+
+def test_an_entry_stepped_over_by_more_than_a_minute_does_not_run() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry())
+    clock.set_clock(at("2025-06-02 06:01:01"))
+    clock.pass_time(HOUR)
+    assert clock.runs() == []
+    (log,) = clock.machine.journal.entries()
+    assert log.text == "not run: its time is past by more than a minute"
+
+
+def test_a_step_over_many_runs_makes_up_for_one_at_most() -> None:
+    clock = Clockwork(at("2025-06-02 12:00:00"), entry(10, periodic=True))
+    clock.set_clock(at("2025-06-02 13:00:05"))
+    assert clock.runs() == ["Mon 02.06. 13:00:05"]
+    clock.pass_time(5)
+    assert clock.runs()[1:] == ["Mon 02.06. 13:00:10"]
+
+
+def test_what_ran_does_not_run_again_when_the_clock_is_set_back() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry())
+    clock.pass_time(2 * HOUR)
+    clock.set_clock(at("2025-06-02 05:30"))
+    clock.pass_time(DAY + HOUR)
+    assert clock.runs() == ["Mon 02.06. 06:00:00", "Tue 03.06. 06:00:00"]
+
+
+def test_what_was_stepped_over_runs_when_the_clock_is_set_back() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry())
+    clock.set_clock(at("2025-06-02 08:00"))
+    clock.set_clock(at("2025-06-02 05:30"))
+    clock.pass_time(HOUR)
+    assert clock.runs() == ["Mon 02.06. 06:00:00"]
+
+
+def test_a_clock_that_was_wrong_by_years_does_not_silence_an_entry() -> None:
+    clock = Clockwork(at("2030-06-03 05:00"), entry())
+    clock.pass_time(2 * HOUR)
+    clock.set_clock(at("2025-06-02 05:00"))
+    clock.pass_time(2 * HOUR)
+    assert clock.runs() == ["Mon 03.06. 06:00:00", "Mon 02.06. 06:00:00"]
+
+
+def test_a_periodic_entry_goes_on_when_the_clock_is_set_back_by_hours() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(10 * MINUTE, periodic=True))
+    clock.pass_time(10 * MINUTE)
+    clock.set_clock(at("2025-06-02 05:00"))
+    clock.pass_time(10 * MINUTE)
+    assert clock.runs() == ["Mon 02.06. 12:10:00", "Mon 02.06. 05:10:00"]
+
+
+def test_a_periodic_entry_does_not_repeat_a_run_when_the_clock_is_set_back_a_little() -> None:
+    clock = Clockwork(at("2025-06-02 12:00"), entry(10 * MINUTE, periodic=True))
+    clock.pass_time(10 * MINUTE)
+    clock.set_clock(at("2025-06-02 12:09:58"))
+    clock.pass_time(5 * MINUTE)
+    assert clock.runs() == ["Mon 02.06. 12:10:00"]
+
+
+def test_a_deadline_that_comes_early_by_the_wall_clock_waits_on() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry())
+    # The wall clock lost ten seconds and nobody said so.
+    clock.machine.at = Moment(clock.machine.at.now, clock.machine.at.wall - 10)
+    clock.pass_time(HOUR)
+    assert clock.runs() == []
+    clock.pass_time(10)
+    assert clock.runs() == ["Mon 02.06. 06:00:00"]
+
+
+def test_another_time_zone_counts_from_the_moment_it_is_set() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry())
+    clock.machine.timezone = UTC
+    clock.set_clock(clock.machine.at.wall)
+    clock.pass_time(4 * HOUR)
+    assert clock.runs(UTC) == ["Mon 02.06. 06:00:00"]
+
+
+# Saving, starting, explaining
+
+
+def test_an_entry_saved_at_its_very_time_waits_for_the_next_one() -> None:
+    clock = Clockwork(at("2025-06-02 06:00"))
+    clock.edit(entry())
+    clock.pass_time(HOUR)
+    assert clock.runs() == []
+
+
+def test_an_edited_entry_is_planned_anew_and_others_keep_their_plan() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry(), entry(7 * HOUR))
+    clock.edit(entry(8 * HOUR), entry(7 * HOUR))
+    clock.pass_time(5 * HOUR)
+    assert clock.runs() == ["Mon 02.06. 07:00:00", "Mon 02.06. 08:00:00"]
+    assert [e.last_run for e in clock.schedule.explain()] == [
+        at("2025-06-02 08:00"),
+        at("2025-06-02 07:00"),
+    ]
+
+
+def test_a_disabled_or_removed_entry_does_not_run() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry(), entry())
+    clock.edit(entry(active=False), None)
+    assert clock.machine.timers.next() is None
+
+
+def test_explanations_tell_the_last_and_the_next_run_of_every_entry() -> None:
+    clock = Clockwork(at("2025-06-02 05:00"), entry(), None, entry(active=False))
+    clock.pass_time(2 * HOUR)
+    first, third = clock.schedule.explain()
+    assert (first.index, first.last_run, first.next_run) == (
+        0,
+        at("2025-06-02 06:00"),
+        at("2025-06-03 06:00"),
+    )
+    assert (third.index, third.last_run, third.next_run) == (2, None, None)
+
+
+@pytest.mark.parametrize("target", ["OUT5", "PWM3", "EVENT8"])
+@pytest.mark.parametrize(("value", "results"), [(0, [0, 0]), (1, [1, 1]), (2, [1, 0])])
+def test_the_value_sets_or_reverses(target: str, value: int, results: list[int]) -> None:
+    bench = Bench({"schedule.0": entry(HOUR, action=target, value=value, name="lamp")})
+    bench.set(output_flags__lock=True)
+    seen = []
+    for _ in range(2):
+        bench.wait(DAY)
+        seen.append(bench.values[target])
+    assert seen == results
+    if value == 1:
+        assert f"schedule lamp: {target} on" in bench.history()
+
+
+def test_an_unnamed_entry_is_named_by_its_number() -> None:
+    bench = Bench({"schedule.7": entry(HOUR)})
+    bench.wait(DAY)
+    assert bench.history()[-1] == "schedule 8: OUT0 on"
+
+
+def test_an_entry_that_restarts_the_controller_does_so_once() -> None:
+    bench = Bench({"schedule.0": entry(HOUR, action="RESTART")})
+    bench.wait(HOUR)
+    assert bench.effects(RestartController) == [RestartController()]
+    bench.restart()
+    bench.wait(0)
+    assert bench.effects(RestartController) == []
+    assert bench.engine.schedule.explain()[0].next_run == START_WALL + DAY + HOUR
+
+
+# Against a model that looks at the clock every minute
+
+
+@cache
+def local_minutes(wall: int) -> list[datetime]:
+    """The local minutes that are reached at this one: several where the clock jumps forward,
+    none where it shows a minute for the second time."""
+    now = datetime.fromtimestamp(wall, WARSAW).replace(tzinfo=None)
+    before = datetime.fromtimestamp(wall - MINUTE, WARSAW).replace(tzinfo=None)
+    if datetime.fromtimestamp(wall, WARSAW).fold:
+        return []
+    # After the repeated hour the clock goes on from where it was the first time.
+    reached = int((now - before) / timedelta(minutes=1))
+    return [now - timedelta(minutes=n) for n in range(max(reached, 1))]
+
+
+@cache
+def minutes_since_midnight(wall: int) -> int:
+    day = datetime.fromtimestamp(wall, WARSAW).date()
+    minutes = 0
+    while datetime.fromtimestamp(wall - (minutes + 1) * MINUTE, WARSAW).date() == day:
+        minutes += 1
+    return minutes
+
+
+def is_time(planned: ScheduleEntry, wall: int) -> bool:
+    if planned.periodic:
+        days = [datetime.fromtimestamp(wall, WARSAW)]
+        on_time = minutes_since_midnight(wall) * MINUTE % planned.time == 0
+    else:
+        on_minute = (planned.time // HOUR, planned.time % HOUR // MINUTE)
+        days = [t for t in local_minutes(wall) if (t.hour, t.minute) == on_minute]
+        on_time = bool(days)
+    wanted = [planned.date] if planned.date else planned.days
+    form = "%Y-%m-%d" if planned.date else "%a"
+    return on_time and any(day.strftime(form) in wanted for day in days)
+
+
+class MinuteModel:
+    def __init__(self, wall: int, entries: list[ScheduleEntry]) -> None:
+        self.wall = wall
+        self.entries = entries
+        self.last: list[int | None] = [None] * len(entries)
+        self.silent_until = [0] * len(entries)
+        self.runs: list[tuple[float, str]] = []
+
+    def pass_minute(self) -> None:
+        self.wall += MINUTE
+        for index, planned in enumerate(self.entries):
+            if is_time(planned, self.wall) and self.wall > self.silent_until[index]:
+                self.run(index)
+
+    def run(self, index: int) -> None:
+        self.last[index] = self.wall
+        self.runs.append((float(self.wall), str(index + 1)))
+
+    def set_clock(self, wall: int) -> None:
+        missed = [t for t in (wall - MINUTE, wall) if t > self.wall]
+        self.wall = wall
+        overdue = []
+        for index, planned in enumerate(self.entries):
+            late = [t for t in missed if is_time(planned, t) and t > self.silent_until[index]]
+            overdue += [(late[0], index)] if late else []
+        for _, index in sorted(overdue):
+            self.run(index)
+        for index, planned in enumerate(self.entries):
+            last = self.last[index]
+            repeated = planned.time if planned.periodic else DAY
+            silent = last is not None and last - wall < repeated
+            self.silent_until[index] = (last or 0) if silent else 0
+
+
+DAYS_IN_MARCH = [f"2025-03-{day}" for day in (29, 30, 31)]
+DAYS_IN_OCTOBER = [f"2025-10-{day}" for day in (25, 26, 27)]
+TIMES = st.one_of(
+    # Most of them near the hour that is skipped or repeated, and at both ends of the day.
+    st.integers(0, 5 * 12).map(lambda n: n * 5 * MINUTE),
+    st.sampled_from([0, MINUTE, DAY - MINUTE]),
+    st.integers(0, 24 * 60 - 1).map(lambda n: n * MINUTE),
+)
+
+
+def entries_near(days: list[str]) -> st.SearchStrategy[ScheduleEntry]:
+    weekdays = st.sampled_from([WEEKDAYS, ("Sun",), ("Sat", "Mon"), ("Mon", "Wed")])
+    periods = st.sampled_from([1, 7, 30, 60, 90, 1000, 1425, 1470]).map(lambda n: n * MINUTE)
+    return st.one_of(
+        st.builds(entry, TIMES, days=weekdays),
+        st.builds(entry, TIMES, date=st.sampled_from(days)),
+        st.builds(entry, periods, days=weekdays, periodic=st.just(True)),
+    )
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("wait"), st.sampled_from([1, 4, 60, 200, 700, 1500])),
+        st.tuples(st.just("set"), st.sampled_from([-1500, -600, -90, -40, -7, -2, -1])),
+        st.tuples(st.just("set"), st.sampled_from([1, 2, 3, 7, 61, 600, 1500])),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from([DAYS_IN_MARCH, DAYS_IN_OCTOBER]), st.data())
+def test_the_schedule_runs_what_a_look_at_the_clock_every_minute_runs(
+    days: list[str], data: st.DataObject
+) -> None:
+    entries = data.draw(st.lists(entries_near(days), min_size=1, max_size=4))
+    wall = int(at(f"{days[0]} 00:00")) + data.draw(st.sampled_from([0, 700, 1430, 1550])) * MINUTE
+    clock, model = Clockwork(wall, *entries), MinuteModel(wall, entries)
+    for kind, minutes in [*data.draw(STEPS), ("wait", 2 * 24 * 60)]:
+        if kind == "wait":
+            clock.pass_time(minutes * MINUTE)
+            for _ in range(minutes):
+                model.pass_minute()
+        else:
+            clock.set_clock(model.wall + minutes * MINUTE)
+            model.set_clock(model.wall + minutes * MINUTE)
+        assert clock.actuator.runs == model.runs

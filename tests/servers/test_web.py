@@ -1,0 +1,222 @@
+"""The HTTP contract, through the one request function."""
+
+import msgspec
+import pytest
+
+from leverframe.profile import Profile
+from leverframe.storage.store import MemoryStore
+from tests.twin import Twin
+
+
+@pytest.fixture
+async def twin() -> Twin:
+    return await Twin.start()
+
+
+async def test_a_command_answers_xml_with_the_states_after_it(twin: Twin) -> None:
+    reply = await twin.ok("/outs.cgi?out2=1&pwm1=1&vout3=1")
+    assert reply.content_type == "text/xml"
+    assert reply.body == (b"<response>\n<out>001000</out>\n<pwm>2</pwm>\n<ev>8</ev>\n</response>\n")
+
+
+@pytest.mark.parametrize(
+    "path", ["/outs.cgi", "/stm.cgi", "/inpa.cgi", "/eeprom.cgi", "/outs.cgi?"]
+)
+async def test_an_endpoint_without_a_query_answers_the_status_reply(twin: Twin, path: str) -> None:
+    assert (await twin.ok(path)).body.startswith(b"<response>\n<out>000000</out>\n")
+
+
+async def test_joined_commands_run_in_order(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out=out1&out=out1&out=out2")
+    assert await twin.outputs() == "001000"
+
+
+async def test_a_later_command_sees_what_an_earlier_one_set(twin: Twin) -> None:
+    await twin.refused("/inpa.cgi?igain=03", 409)
+    await twin.ok("/inpa.cgi?sensor=01&igain=03")
+    assert (await twin.settings())["analog_inputs"][0]["gain"] == 50
+
+
+async def test_one_bad_command_voids_the_whole_request(twin: Twin) -> None:
+    before = await twin.settings()
+    problem = await twin.refused("/stm.cgi?oname=0Lamp&oname=9Pump&outblock=1", 400)
+    assert problem["command"] == "oname=9Pump"
+    assert problem["field"] == "A"
+    assert problem["allowed"] == "0 to 5"
+    assert "Field A" in problem["detail"]
+    assert "0 to 5" in problem["detail"]
+    assert await twin.settings() == before
+
+
+async def test_a_lenient_controller_skips_bad_commands() -> None:
+    twin = await Twin.start(lenient=True)
+    await twin.ok("/stm.cgi?oname=0Lamp&oname=9Pump&zzz=1&oname=1Pump")
+    await twin.ok("/inpa.cgi?igain=03&sensor=01")
+    settings = await twin.settings()
+    assert [output["name"] for output in settings["outputs"][:2]] == ["Lamp", "Pump"]
+    assert settings["analog_inputs"][0] == settings["analog_inputs"][1] | {"sensor": "vin=3.3V/5V"}
+
+
+async def test_a_locked_output_refuses_the_whole_request_from_outside(twin: Twin) -> None:
+    await twin.refused("/stm.cgi?outblock=1&pwm0=1", 423)
+    await twin.ok("/stm.cgi?outblock=1")
+    for command in ("out0=1", "out=out0", "out=01", "pwm0=1", "pwm=pwm0", "out0=0"):
+        await twin.refused(f"/outs.cgi?{command}", 423)
+    await twin.ok("/outs.cgi?vout0=1")
+    assert await twin.outputs() == "000000"
+
+
+async def test_commands_may_be_sent_with_post(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out0=1", "POST")
+    assert await twin.outputs() == "100000"
+
+
+async def test_a_head_request_switches_nothing(twin: Twin) -> None:
+    assert (await twin.ask("/outs.cgi?out0=1", "HEAD")).status == 405
+    assert await twin.outputs() == "000000"
+
+
+async def test_a_command_with_a_body_takes_only_post(twin: Twin) -> None:
+    problem = await twin.refused("/post.cgi?oled_save", 405)
+    assert problem["allowed"] == "POST"
+
+
+@pytest.mark.parametrize(
+    "target", ["/nothing", "/st2.xml", "/stm.cgi?nothing=1", "/api/nothing", "/outs.cgi?oname=0x"]
+)
+async def test_what_does_not_exist_is_404(twin: Twin, target: str) -> None:
+    await twin.refused(target, 404)
+
+
+async def test_an_unknown_command_says_where_it_exists(twin: Twin) -> None:
+    assert "/stm.cgi" in (await twin.refused("/outs.cgi?oname=0x", 404))["detail"]
+
+
+async def test_a_command_of_another_version_names_the_version() -> None:
+    old = await Twin.start(Profile("3.5", "1.29"))
+    assert "1.30" in (await old.refused("/stm.cgi?pwmt=01", 404))["detail"]
+    new = await Twin.start()
+    assert "1.49" in (await new.refused("/inpa.cgi?diffzsel=01", 410))["detail"]
+
+
+async def test_more_than_a_hundred_commands_are_refused(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?" + "&".join(["out0=1"] * 100))
+    await twin.refused("/outs.cgi?" + "&".join(["out0=1"] * 101), 400)
+
+
+async def test_files_take_only_get(twin: Twin) -> None:
+    await twin.refused("/json/status.json", 405, "POST")
+
+
+async def test_a_file_is_built_again_only_when_something_changed(twin: Twin) -> None:
+    first = await twin.ok("/json/status.json")
+    assert await twin.ok("/json/status.json") is first
+    await twin.ok("/outs.cgi?out0=1")
+    assert (await twin.ok("/json/status.json")).body != first.body
+
+
+async def test_secrets_are_masked(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?em4=canary1&gsmcode=canary2&mqtt=0**1883**canary3*x*0")
+    await twin.ok("/stm.cgi?snmp=0*canary4*canary5")
+    for path in ("/api/settings", "/json/status.json", "/xml/st.xml", "/dev_settings.bin"):
+        assert b"canary" not in (await twin.ok(path)).body
+    settings = await twin.settings()
+    assert settings["email"]["password"] == "***"
+    assert settings["snmp"]["authentication_key"] is None
+
+
+async def test_restart_keeps_settings_and_clears_the_flag(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?roafs=01&out0=1&out1=1")
+    await twin.ok("/stm.cgi?restart_power_on=1")
+    assert (await twin.json("/json/status.json"))["restart"] == "1"
+    await twin.ok("/stm.cgi?devrestart=1")
+    assert (await twin.json("/json/status.json"))["restart"] == "0"
+    assert await twin.outputs() == "100000"
+
+
+async def test_a_factory_reset_leaves_the_defaults() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    before = await twin.settings()
+    await twin.ok("/stm.cgi?oname=0Lamp&gsmcode=1&pmeter=5")
+    await twin.ok("/inpa.cgi?event=0*0*0*0*0*0*0*0*0*0*0*0&powset=05000")
+    await twin.ok("/stm.cgi?eeprom_reset=1")
+    assert await twin.settings() == before
+    assert (await twin.state())["ENERGY1"] == 0
+    again = await Twin.start(store=store)
+    assert await again.settings() == before
+
+
+async def test_settings_survive_in_the_store() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/stm.cgi?oname=3Pump&tname=8Attic")
+    await twin.ok("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5&eventon=0*1")
+    settings = await twin.settings()
+    assert await (await Twin.start(store=store)).settings() == settings
+
+
+async def test_the_bootloader_answers_503_for_a_minute_with_all_outputs_off(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out0=1&pwm0=1")
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    reply = await twin.ask("/json/status.json")
+    assert reply.status == 503
+    assert dict(reply.headers) == {"Retry-After": "60"}
+    assert not any(twin.controller.board.outputs)  # type: ignore[attr-defined]
+    await twin.controller.advance(59.9)
+    assert (await twin.ask("/outs.cgi")).status == 503
+    await twin.controller.advance(0.1)
+    assert await twin.outputs() == "000000"
+
+
+async def test_one_wire_ids_are_read_one_after_another(twin: Twin) -> None:
+    ids = ["28:FF:64:1E:8C:16:03:5A", "28:AA:BB:CC:DD:EE:FF:01"]
+    await twin.ok("/sim.cgi?" + "&".join(f"onewire={sensor}" for sensor in ids))
+    for sensor in ids:
+        await twin.ok("/stm.cgi?dswrite=0")
+        assert (await twin.json("/json/dsi2c.json"))["dsid"] == sensor
+    await twin.ok(f"/stm.cgi?dswrite=3:{ids[1]}")
+    assert (await twin.settings())["onewire"][2]["id"] == ids[1]
+    assert (await twin.state())["DS3"] == 20.0
+
+
+async def test_the_i2c_sensor_is_detected(twin: Twin) -> None:
+    await twin.ok("/sim.cgi?i2c=HTS221")
+    await twin.ok("/stm.cgi?bme280detect=1")
+    assert (await twin.settings())["i2c"]["primary"] == "HTS221"
+    await twin.ok("/sim.cgi?i2c=none")
+    await twin.ok("/stm.cgi?bme280detect=1")
+    assert (await twin.settings())["i2c"]["primary"] == "NONE"
+
+
+async def test_uploads_are_kept(twin: Twin) -> None:
+    for command, name in (
+        ("wwwfileupload", "site"),
+        ("settingsupload", "settings"),
+        ("pictureupload", "picture"),
+    ):
+        await twin.ok(f"/post.cgi?{command}", "POST", b"\x00\x01binary")
+        assert twin.controller.store.blob(name) == b"\x00\x01binary"
+        await twin.refused(f"/post.cgi?{command}", 400, "POST")
+    await twin.ok("/stm.cgi?delpicture=0")
+    assert twin.controller.store.blob("picture") is None
+
+
+async def test_the_clock_can_be_set(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?t_man=1893456000")
+    assert (await twin.state())["time"] == 1893456000
+    assert b"<time>1893456000</time>" in (await twin.ok("/xml/co.xml")).body
+
+
+async def test_health_and_front_page_answer(twin: Twin) -> None:
+    assert await twin.json("/health") == {"status": "ok", "board": "simulated"}
+    assert (await twin.ok("/")).content_type == "text/html"
+
+
+async def test_the_backup_holds_the_settings(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    for path in ("/dev_settings.bin", "/lk3_settings.bin"):
+        reply = await twin.ok(path)
+        assert reply.content_type == "application/octet-stream"
+        content = msgspec.json.decode(reply.body[reply.body.index(b"{") :])
+        assert content["settings"]["outputs.0.name"] == "Lamp"

@@ -1,0 +1,134 @@
+"""The controller between requests, store and engine."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable
+from tests.twin import Twin
+
+
+class SlowStore(MemoryStore):
+    """A store whose commits finish, or fail, when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[tuple[Changes, asyncio.Future[None]]] = []
+        self.holds = False
+
+    def commit(self, changes: Changes) -> asyncio.Future[None]:
+        if not self.holds:
+            return super().commit(changes)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append((changes, future))
+        return future
+
+    def finish(self) -> None:
+        for changes, future in self.waiting:
+            super().commit(changes)
+            future.set_result(None)
+        self.waiting.clear()
+
+    def fail(self) -> None:
+        for _, future in self.waiting:
+            future.set_exception(StoreUnavailable("The disk is full; make room and try again."))
+        self.waiting.clear()
+
+
+@pytest.fixture
+async def store() -> SlowStore:
+    return SlowStore()
+
+
+@pytest.fixture
+async def twin(store: SlowStore) -> AsyncIterator[Twin]:
+    twin = await Twin.start(store=store)
+    store.holds = True
+    yield twin
+    store.finish()
+
+
+async def turns() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_setting_is_answered_only_when_it_is_on_disk(twin: Twin, store: SlowStore) -> None:
+    asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
+    await turns()
+    assert not asked.done()
+    store.finish()
+    assert (await asked).status == 200
+
+
+async def test_switching_does_not_wait_for_the_disk(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out0=1")
+    assert await twin.outputs() == "100000"
+
+
+async def test_a_remembered_state_is_answered_when_it_is_on_disk(
+    twin: Twin, store: SlowStore
+) -> None:
+    store.holds = False
+    await twin.ok("/outs.cgi?roafs=01")
+    store.holds = True
+    asked = asyncio.ensure_future(twin.ask("/outs.cgi?out0=1"))
+    await turns()
+    assert not asked.done()
+    assert await twin.outputs() == "100000"
+    store.finish()
+    assert (await asked).status == 200
+
+
+async def test_requests_build_on_each_other_while_the_disk_is_busy(
+    twin: Twin, store: SlowStore
+) -> None:
+    rule = "/inpa.cgi?event=19*0*0*0*0*0*0*0*0*0*0*0"
+    asked = [asyncio.ensure_future(twin.ask(rule)) for _ in range(3)]
+    await turns()
+    assert twin.controller.engine.settings.rules == ()
+    store.finish()
+    assert [(await reply).status for reply in asked] == [200] * 3
+    assert len(twin.controller.engine.settings.rules) == 3
+
+
+async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
+    twin: Twin, store: SlowStore
+) -> None:
+    before = twin.controller.engine.settings
+    asked = [
+        asyncio.ensure_future(twin.ask(target))
+        for target in ("/stm.cgi?oname=0Lamp", "/stm.cgi?oname=1Pump")
+    ]
+    await turns()
+    store.fail()
+    replies = [await reply for reply in asked]
+    assert [reply.status for reply in replies] == [507, 507]
+    assert b"disk is full" in replies[0].body
+    assert twin.controller.engine.settings is before
+    store.holds = False
+    await twin.ok("/stm.cgi?oname=2Gate")
+    names = [output["name"] for output in (await twin.settings())["outputs"]]
+    assert names == ["", "", "Gate", "", "", ""]
+
+
+async def test_a_change_goes_on_when_the_client_leaves(twin: Twin, store: SlowStore) -> None:
+    asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
+    await turns()
+    asked.cancel()
+    store.finish()
+    await turns()
+    assert twin.controller.engine.settings.outputs[0].name == "Lamp"
+
+
+async def test_energy_is_on_disk_after_a_clean_stop() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/inpa.cgi?powsave=1&powset=01500")
+    await twin.ok("/inpa.cgi?powsel=0*10")
+    await twin.ok("/sim.cgi?m1=2&advance=1800")
+    await twin.controller.stop()
+    again = await Twin.start(store=store)
+    assert (await again.state())["ENERGY1"] == pytest.approx(2.5)
