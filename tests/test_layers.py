@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "files": INTERFACE,
     "clock": ENGINE,
     "config": ENGINE,
-    "reference": INTERFACE | {"files"},
+    "reference": INTERFACE | {"files", "config"},
     "terminal_reference": INTERFACE,
     **{edge: INTERFACE | {"clock"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},

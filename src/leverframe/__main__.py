@@ -7,8 +7,9 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 from leverframe import __version__
 from leverframe.config import BadConfiguration, Config, read_config
@@ -121,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_loop(main_task: "asyncio._CoroutineLike[None]") -> None:
+def _run_loop(main_task: Coroutine[Any, Any, None]) -> None:
     try:
         import uvloop
     except ImportError:

@@ -74,6 +74,9 @@ class Controller:
         self.on_modem: Callable[[do.SendModem], None] = _drop
         self.on_ping: Callable[[do.PingHost], None] = _drop
         self.on_screen: Callable[[do.ShowScreen], None] = _drop
+        #: Called when something changed that a reader of the state could see.
+        self.watchers: set[Callable[[], None]] = set()
+        self._watched_version = 0
         self._carry_out: dict[type, Callable[[Any], None]] = {
             do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
             do.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
@@ -194,6 +197,10 @@ class Controller:
                 self._carry_out[type(effect)](effect)
         if wake:
             self._plan_to_wake()
+        if self.watchers and self._watched_version != self.engine.machine.version:
+            self._watched_version = self.engine.machine.version
+            for watcher in self.watchers:
+                watcher()
         if not kept:
             return None
         future = self.store.commit(Changes(kept=kept))

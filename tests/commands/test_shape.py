@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from leverframe.commands.refusals import Malformed
@@ -160,19 +161,18 @@ def test_a_template_is_literals_around_holes() -> None:
     assert template.write({"A": "x", "B": "y"}) == "0*x:y"
 
 
+@pytest.mark.parametrize("digit", ["0", "7"])
 @pytest.mark.parametrize("form", ITEMS)
-@given(data=st.data())
-def test_what_a_form_writes_it_splits_again(form: str, data: st.DataObject) -> None:
+def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
     item = Item(form)
-    digits = st.text("0123456789", min_size=1, max_size=1)
-    texts = {hole: data.draw(digits) for hole in item.holes()}
+    texts = dict.fromkeys(item.holes(), digit)
     written = item.write(texts)
     name, _, value = written.partition("=")
     assert (item.match_name(name) or {}) | item.split_value(value, 0, NO_LISTS) == texts
 
 
-@pytest.mark.parametrize("form", ITEMS)
-@given(value=st.text("0123456789*:ax%+=-", max_size=12))
+@effort(max_examples=300)
+@given(form=st.sampled_from(ITEMS), value=st.text("0123456789*:ax%+=-", max_size=12))
 def test_any_value_is_split_or_malformed(form: str, value: str) -> None:
     item = Item(form)
     try:

@@ -6,7 +6,7 @@ settings, actions, readings and seconds, and look at values, effects and the jou
 
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from leverframe.engine.actions import OFF, ON, REVERSE, Action, Switch
 from leverframe.engine.effects import DriveOutput, DrivePwm, Effect, Keep
@@ -17,6 +17,8 @@ from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings, defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
+
+_Kind = TypeVar("_Kind")
 
 NEWEST = Profile()
 NOTHING: Mapping[str, Any] = {}
@@ -124,10 +126,16 @@ class Bench:
         """Off and on again: the same settings, and what was kept."""
         self._start(self.settings)
 
-    def effects(self, kind: type[Effect] | None = None) -> list[Effect]:
-        """The effects since the last look, or those of one kind."""
+    @overload
+    def effects(self) -> list[Effect]: ...
+
+    @overload
+    def effects(self, kind: type[_Kind]) -> list[_Kind]: ...
+
+    def effects(self, kind: type[Any] = object) -> list[Any]:
+        """The effects since the last look, or those of one kind; the others are looked at, too."""
         taken, self._effects = self._effects, []
-        return [effect for effect in taken if kind is None or isinstance(effect, kind)]
+        return [effect for effect in taken if isinstance(effect, kind)]
 
     def history(self) -> list[str]:
         """The journal's texts with their causes."""

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from typing import Any
 
-import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -311,13 +310,16 @@ print(engine.values)
 """
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "2", "3"])
-def test_the_same_story_has_the_same_end_in_every_process(hash_seed: str) -> None:
-    def told(seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        command = [sys.executable, "-c", STORY]
-        return subprocess.run(
-            command, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+def told(hash_seed: str) -> str:
+    """The story as a process of its own tells it; sets of texts have another order in each."""
+    return subprocess.run(
+        [sys.executable, "-c", STORY],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
-    assert told(hash_seed) == told("0")
+
+def test_the_same_story_has_the_same_end_in_every_process() -> None:
+    assert len({told(hash_seed) for hash_seed in ("0", "1", "2", "3")}) == 1

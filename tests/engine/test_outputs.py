@@ -170,7 +170,7 @@ def test_on_after_start_switches_on_after_the_start_delay() -> None:
 def test_on_after_start_without_a_delay_drives_the_pin_once_and_on() -> None:
     bench = Bench({"outputs.1.on_after_start": True})
     drives = bench.effects(DriveOutput)
-    assert [drive for drive in drives if drive.index == 1] == [DriveOutput(1, True)]  # type: ignore[union-attr]
+    assert [drive for drive in drives if drive.index == 1] == [DriveOutput(1, True)]
     assert bench.history() == ["start: OUT1 on"]
 
 
@@ -389,7 +389,7 @@ def test_periodic_switching_wins_over_the_start_delay_and_the_remembered_state()
         "outputs.0.start_delay": 3,
     }
     bench = Bench(changes, kept={"output.0": False})
-    drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]  # type: ignore[union-attr]
+    drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
     assert drives == [DriveOutput(0, True)]
     assert states_by_second(bench, 4) == "11001"
 

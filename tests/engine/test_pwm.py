@@ -18,7 +18,7 @@ percents = st.floats(0, 100)
 
 def levels(bench: Bench, index: int = 0) -> list[float]:
     """What the pin was driven to since the last look."""
-    return [drive.level for drive in bench.effects(DrivePwm) if drive.index == index]  # type: ignore[union-attr]
+    return [drive.level for drive in bench.effects(DrivePwm) if drive.index == index]
 
 
 # State and pin

@@ -14,7 +14,7 @@ from tinytoolslib.models import get_device
 from leverframe.engine.actions import SetEnergy
 from leverframe.engine.labels import ANALOG_INPUTS, DIFFERENTIALS, DIGITAL_INPUTS, MAPPED
 from leverframe.engine.readings import FLOAT32, LIMITS
-from leverframe.engine.settings import ModbusMapping
+from leverframe.engine.settings import Differential, ModbusMapping
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 
@@ -136,19 +136,18 @@ def test_the_makers_library_reads_real_units(
 
 
 def test_a_reading_too_great_for_its_scale_is_shown_as_absent() -> None:
-    """Only products of modules' readings can become so great."""
-    bench = FilesBench(
-        {
-            **{f"power.{index}.current": "m1" for index in range(6)},
-            **{f"differentials.{index}.first": f"DIFF{index}" for index in range(1, 6)},
-            "differentials.0.first": "POWER1",
-            **{f"differentials.{index}.second": "POWER2" for index in range(6)},
-            **{f"differentials.{index}.operator": "*" for index in range(6)},
-        }
-    )
-    bench.sense(m1=1e44**0.5 * 1e22)
-    assert bench.values["DIFF6"] is None or bench.values["DIFF6"] > 1e300
-    assert bench.json("/json/all.json")["diff6"] == "0"
+    """Only products of modules' readings become so great."""
+    bench = FilesBench({"power.0.current": "m1"})
+    settings = bench.settings
+    for index, factor in enumerate(("POWER1", "DIFF1", "DIFF2")):
+        squared = Differential(first=factor, second=factor, operator="*")
+        settings = with_value(settings, f"differentials.{index}", squared)
+    bench.apply(settings)
+    bench.sense(m1=2.3e38)
+    greatest = bench.values["DIFF3"]
+    assert greatest is not None
+    assert greatest > 1e306
+    assert bench.json("/json/all.json")["diff3"] == "0"
 
 
 # --- states ---------------------------------------------------------------------------------------

@@ -211,10 +211,14 @@ async def test_a_fault_in_the_handler_is_logged_and_not_shown(
 @pytest.mark.parametrize(
     "nonsense", [None, Reply(200, "text/xml\r\nX-Evil: 1", b""), Reply(204, "", b"body")]
 )
+@pytest.mark.parametrize("later", [False, True])
 async def test_an_answer_that_cannot_be_sent_is_a_fault(
-    nonsense: Reply, caplog: pytest.LogCaptureFixture
+    nonsense: Reply, later: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(lambda _request: nonsense) as running:
+    async def answer_later() -> Reply:
+        return nonsense
+
+    async with serving(lambda _request: answer_later() if later else nonsense) as running:
         client = await running.connect()
         answer = await client.ask(GET)
     assert answer.status == 500

@@ -167,6 +167,20 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
         assert "10 bytes" in refused.json["detail"]
 
 
+async def test_a_fault_while_reading_is_logged_and_not_shown(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(_method: str, _path: str, _query: str | None) -> int:
+        raise RuntimeError("secret detail")
+
+    async with serving(echo, Limits(body_limit=broken)) as running:
+        client = await running.connect()
+        answer = await client.ask(POST + b"Content-Length: 1\r\n\r\na")
+    assert answer.status == 500
+    assert b"secret" not in answer.body
+    assert "secret detail" in caplog.text
+
+
 async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None:
     limits = Limits(needs_length=lambda path, _query: path == "/restore")
     async with serving(echo, limits) as running:

@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from leverframe.commands.bodies import FormBody, ListBody
 from leverframe.commands.codes import CodeTable
-from leverframe.commands.params import Changed, Depends, ListOf, Param, Record, Trailing, Word
+from leverframe.commands.params import (
+    Changed,
+    Depends,
+    ListOf,
+    Param,
+    Position,
+    Record,
+    Trailing,
+    Word,
+)
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import TABLE
@@ -100,6 +109,8 @@ def _all_spans() -> Iterator[Span]:
                         yield from (span for spans, _ in versions for span in spans)
                     case Trailing(when=spans):
                         yield from spans
+                    case Position(taken=taken):
+                        yield from (span for _, spans in taken for span in spans)
                     case Word(table):
                         yield from (span for code in table.codes for span in code.when)
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.params import Param, Trailing
+from leverframe.commands.params import Param, Trailing, parse_field
 from leverframe.commands.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.shape import Item
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile
 
 LIST_BODY_LIMIT = 1 << 20
 UPLOAD_LIMIT = 16 << 20
@@ -60,28 +60,10 @@ class ListBody:
         try:
             texts |= self.item.split_value(value, optional, frozenset())
             for letter, param in self.params.items():
-                seen[letter] = self._field(letter, param, texts, profile, seen)
+                seen[letter] = parse_field(letter, param, texts, profile, seen)
         except Refusal as refusal:
             raise refusal.of(text[:120]) from None
         return seen
-
-    def _field(
-        self,
-        letter: str,
-        param: Param,
-        texts: Mapping[str, str],
-        profile: Profile,
-        seen: Mapping[str, Any],
-    ) -> Any:
-        if isinstance(param, Trailing):
-            if letter not in texts:
-                return param.default
-            if not offered(param.when, profile):
-                raise BadValue(f"This version does not have the field {letter}.", field=letter)
-        try:
-            return param.parse(texts[letter], profile, seen)
-        except Refusal as refusal:
-            raise refusal.of("", letter) from None
 
     def write(self, items: list[Mapping[str, str]]) -> bytes:
         return "".join(f"&{self.item.write(texts)}" for texts in items).encode() + b"&&"

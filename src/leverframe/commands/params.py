@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
 from leverframe.commands.codes import I2C_SENSORS, CodeTable
-from leverframe.commands.refusals import BadValue
-from leverframe.profile import ALWAYS, Profile, Spans, offered
+from leverframe.commands.refusals import BadValue, Refusal
+from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
 Seen = Mapping[str, Any]
 NOTHING_SEEN: Seen = {}
@@ -528,6 +528,27 @@ class Trailing:
 
     def refused(self, profile: Profile, seen: Seen) -> list[str]:
         return self.param.refused(profile, seen)
+
+
+def parse_field(
+    letter: str, param: Param, texts: Mapping[str, str], profile: Profile, seen: Seen
+) -> Any:
+    """The value of one field of a form; a trailing field that was not sent has its default."""
+    if isinstance(param, Trailing):
+        if letter not in texts:
+            return param.default
+        if not offered(param.when, profile):
+            raise BadValue(
+                f"{profile} does not have the field {letter}; "
+                f"it exists in {spans_in_words(param.when)}.",
+                field=letter,
+                value=texts[letter],
+                allowed="the fields before it",
+            )
+    try:
+        return param.parse(texts[letter], profile, seen)
+    except Refusal as refusal:
+        raise refusal.of("", letter) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from leverframe.commands.params import ListOf, Param, Record, Trailing
+from leverframe.commands.params import ListOf, Param, Record, Trailing, parse_field
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.shape import Form, Item
 from leverframe.commands.stage import Stage
@@ -73,32 +73,13 @@ class Row:
             holes = item.value.holes if item.value else ()
             texts |= item.split_value(value, self._may_be_missing(holes, profile), self._lists)
             for letter in item.holes():
-                seen[letter] = self._parse_field(letter, texts, profile, seen)
+                seen[letter] = parse_field(letter, self.params[letter], texts, profile, seen)
         except Refusal as refusal:
             raise refusal.of(command) from None
         return True
 
     def _may_be_missing(self, holes: tuple[str, ...], profile: Profile) -> int:
         return sum(isinstance(self.params[letter], Trailing) for letter in holes)
-
-    def _parse_field(
-        self, letter: str, texts: Mapping[str, str], profile: Profile, seen: Values
-    ) -> Any:
-        param = self.params[letter]
-        if isinstance(param, Trailing):
-            if letter not in texts:
-                return param.default
-            if not offered(param.when, profile):
-                raise Refusal(
-                    f"This version does not have the field {letter}.",
-                    field=letter,
-                    value=texts[letter],
-                    allowed=self.line,
-                )
-        try:
-            return param.parse(texts[letter], profile, seen)
-        except Refusal as refusal:
-            raise refusal.of("", letter) from None
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
         """Carry the command out on the stage."""

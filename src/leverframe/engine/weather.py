@@ -23,7 +23,8 @@ STANDARD_C = 15.0
 def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None:
     if celsius is None or humidity_pct is None or humidity_pct <= 0.0:
         return None
-    gamma = log(humidity_pct / 100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
+    # Not the logarithm of a quotient: that would be 0 for the very least numbers.
+    gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
     return computed(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
 
 

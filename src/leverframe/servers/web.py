@@ -6,6 +6,7 @@ controller, nothing is awaited and no task is made.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -16,6 +17,7 @@ from leverframe.commands.refusals import Refusal
 from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
 from leverframe.commands.table import COMMAND_PATHS
 from leverframe.controller import Controller
+from leverframe.engine.engine import Engine
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.servers import api
 from leverframe.servers.access import (
@@ -28,10 +30,11 @@ from leverframe.servers.access import (
 )
 from leverframe.servers.cgi import CommandEndpoint
 from leverframe.servers.front_page import FRONT_PAGE
-from leverframe.servers.messages import Reply, Request
+from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.passwords import Passwords
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.sim import Bench
+from leverframe.servers.stream import state_stream
 from leverframe.storage.backup import encode_backup
 
 JSON = "application/json"
@@ -50,7 +53,17 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
 #: Files that only the administrator reads; the others are values and names.
 ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
 
-AnyReply = Reply | Awaitable[Reply]
+NOT_KEPT = (("Cache-Control", "no-store"),)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A status file and what it was made from."""
+
+    engine: Engine
+    version: int
+    second: int
+    reply: Reply
 
 
 class Web:
@@ -68,10 +81,9 @@ class Web:
             if isinstance(controller.board, SimulatedBoard)
             else None
         )
-        #: Path -> (what it was made from, the reply).
-        self._kept_files: dict[str, tuple[object, Reply]] = {}
+        self._kept_files: dict[str, KeptFile] = {}
 
-    def handle(self, request: Request) -> AnyReply:
+    def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
         try:
             if self._controller.bootloader_until is not None:
                 return self._in_bootloader()
@@ -81,13 +93,13 @@ class Web:
         except Refusal as refusal:
             return reply_to_refusal(refusal)
 
-    async def _identified(self, request: Request) -> Reply:
+    async def _identified(self, request: Request) -> AnyReply:
         try:
             account = await self._access.who(
                 request.headers.get("authorization"), self._controller.pending
             )
             answer = self._answer(request, account)
-            return answer if isinstance(answer, Reply) else await answer
+            return answer if isinstance(answer, Reply | StreamReply) else await answer
         except SignInRequired as refusal:
             reply = reply_to_refusal(refusal)
             challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
@@ -95,7 +107,9 @@ class Web:
         except Refusal as refusal:
             return reply_to_refusal(refusal)
 
-    def _answer(self, request: Request, account: Account) -> AnyReply:
+    def _answer(
+        self, request: Request, account: Account
+    ) -> AnyReply | Awaitable[AnyReply]:
         path = request.path
         if path in COMMAND_PATHS:
             return self._command(request, account)
@@ -111,6 +125,9 @@ class Web:
             role, make = API[path]
             require(account, role)
             return Reply(200, JSON, msgspec.json.encode(make(self._controller)))
+        if path == "/api/stream":
+            require(account, CONTROL)
+            return StreamReply(200, "text/event-stream", state_stream(self._controller), NOT_KEPT)
         if path in BACKUP_PATHS:
             require(account, ADMIN)
             backup = encode_backup(self._controller.profile, self._controller.engine.settings)
@@ -119,7 +136,7 @@ class Web:
             return FRONT_PAGE
         raise self._no_such(request)
 
-    def _command(self, request: Request, account: Account) -> AnyReply:
+    def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
         calls = self._commands.calls(request)
         require_for_calls(account, calls, self._controller.pending)
         if not calls:
@@ -147,17 +164,21 @@ class Web:
 
     def _file(self, path: str) -> Reply:
         """A status file, built again only when something it could show has changed."""
-        controller = self._controller
-        at = controller.clock.read()
-        made_from = (controller.engine, controller.engine.machine.version, int(at.wall))
+        engine = self._controller.engine
+        at = self._controller.clock.read()
         kept = self._kept_files.get(path)
-        if kept is not None and kept[0] == made_from:
-            return kept[1]
-        body = files.build(path, files.View(controller.engine, self._name, self._mac, at))
+        if (
+            kept is not None
+            and kept.engine is engine
+            and kept.version == engine.machine.version
+            and kept.second == int(at.wall)
+        ):
+            return kept.reply
+        body = files.build(path, files.View(engine, self._name, self._mac, at))
         if body is None:
-            raise NoSuchPath(f"{controller.profile} has no {path}.")
+            raise NoSuchPath(f"{self._controller.profile} has no {path}.")
         reply = Reply(200, files.content_type(path), body)
-        self._kept_files[path] = (made_from, reply)
+        self._kept_files[path] = KeptFile(engine, engine.machine.version, int(at.wall), reply)
         return reply
 
     def _in_bootloader(self) -> Reply:
@@ -169,7 +190,7 @@ class Web:
 
     def _no_such(self, request: Request) -> Refusal:
         known = request.path in files.PATHS or request.path in API
-        if known or request.path in (*BACKUP_PATHS, "/"):
+        if known or request.path in (*BACKUP_PATHS, "/api/stream", "/"):
             return WrongMethodForPath(f"{request.path} takes GET.", allowed="GET, HEAD")
         return NoSuchPath(f"There is nothing at {request.path[:80]}.")
 

@@ -1,0 +1,48 @@
+"""Durations as people write them: `90s`, `1h30m`, `2d 3h`, `1.5h`, or a bare number of seconds.
+
+Days, hours, minutes and seconds, the greater unit first, each at most once; spaces do not matter.
+"""
+
+import re
+
+DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+#: A hundred years: enough for anybody, and short enough that no number overflows.
+MOST_S = 3.2e9
+
+_UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+_WITH_UNITS = re.compile("".join(rf"(?:{_NUMBER}{unit})?" for unit in _UNITS))
+_SECONDS = re.compile(_NUMBER)
+
+
+class BadDuration(ValueError):
+    """One sentence: what is wrong, what is allowed."""
+
+
+def seconds_from_text(text: str) -> float:
+    """How many seconds `1h30m` is."""
+    packed = text.replace(" ", "")
+    bare = _SECONDS.fullmatch(packed)
+    found = _WITH_UNITS.fullmatch(packed) if packed else None
+    if bare:
+        seconds = float(bare[1])
+    elif found:
+        parts = zip(found.groups(), _UNITS.values(), strict=True)
+        seconds = sum(float(number) * unit_s for number, unit_s in parts if number)
+    else:
+        raise BadDuration(f"{text[:40]!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
+    if seconds > MOST_S:
+        raise BadDuration(f"{text[:40]!r} is more than a hundred years.")
+    return seconds
+
+
+def text_from_seconds(seconds: float) -> str:
+    """`1h30m` for 5400 seconds; whole seconds, except below one minute."""
+    if seconds < MINUTE_S:
+        return f"{round(seconds, 3):.12g}s"
+    remaining = round(seconds)
+    text = ""
+    for unit, unit_s in _UNITS.items():
+        count, remaining = divmod(remaining, int(unit_s))
+        text += f"{count}{unit}" if count else ""
+    return text

@@ -1,0 +1,260 @@
+"""Which plants there are, what each of them is told, and plants from what somebody wrote.
+
+`room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` on the wire and the keys of a
+`[[plants]]` table in a scenario mean the same; both end in `plant_from_fields`. A mistake names
+the field and what is allowed.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.durations import DAY_S, BadDuration, seconds_from_text, text_from_seconds
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIGITAL_INPUTS,
+    MAPPED,
+    ONEWIRE,
+    OUTPUTS,
+    PWMS,
+)
+from leverframe.hardware.plants import JOULES_PER_KWH, Load, Meter, Plant, Room, Tank
+
+MOST_PULSES_PER_S = 20.0
+
+
+class BadPlant(ValueError):
+    """What was wrong with which field, and what is allowed."""
+
+    def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
+        super().__init__(f"{detail} Allowed: {allowed}.")
+        self.detail = detail
+        self.allowed = allowed
+        self.field = field
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    low: float
+    high: float
+    unit: str
+
+    def take(self, value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        # What is not a number fails the comparison, too.
+        if not self.low <= number <= self.high:
+            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
+        return number
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.low:g} to {self.high:g} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    low: float
+    high: float
+
+    def take(self, value: Any) -> float:
+        try:
+            seconds = seconds_from_text(str(value))
+        except BadDuration as error:
+            raise BadPlant(str(error), self.allowed) from None
+        if not self.low <= seconds <= self.high:
+            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
+        return seconds
+
+    @property
+    def allowed(self) -> str:
+        return f"{text_from_seconds(self.low)} to {text_from_seconds(self.high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    labels: tuple[str, ...]
+
+    def take(self, value: Any) -> str:
+        if value not in self.labels:
+            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
+        return str(value)
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOrLabel:
+    number: Number
+    label: OneOf
+
+    def take(self, value: Any) -> float | str:
+        if value in self.label.labels:
+            return self.label.take(value)
+        try:
+            return self.number.take(value)
+        except BadPlant as error:
+            raise BadPlant(error.detail, self.allowed) from None
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.number.allowed}, or one of {self.label.allowed}"
+
+
+FieldType = Number | Duration | OneOf | NumberOrLabel
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    type: FieldType
+    doc: str
+    #: What it is if nobody says; `REQUIRED` has to be said.
+    default: Any = None
+
+
+REQUIRED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    make: Callable[..., Plant]
+    fields: Mapping[str, Field]
+    doc: str
+
+
+_PIN = OneOf((*OUTPUTS, *PWMS))
+_THERMOMETER = OneOf((*ONEWIRE, "T1"))
+_DEGREES = Number(-50.0, 120.0, "°C")
+_MILLIMETRES = Number(0.0, 20_000.0, "mm")
+_RATE = Number(-10_000.0, 10_000.0, "mm/s")
+_SAMPLE = Field(Duration(0.1, DAY_S), "time between two samples", 1.0)
+
+KINDS: dict[str, Kind] = {
+    "room": Kind(
+        Room,
+        {
+            "heater": Field(_PIN, "output that heats", REQUIRED),
+            "reading": Field(_THERMOMETER, "thermometer in the room", REQUIRED),
+            "outside": Field(
+                NumberOrLabel(_DEGREES, _THERMOMETER),
+                "temperature outside, or the reading that is",
+                REQUIRED,
+            ),
+            "power": Field(
+                Number(-100.0, 500.0, "degrees"), "what full heating adds in the end", REQUIRED
+            ),
+            "time_constant": Field(
+                Duration(1.0, 30 * DAY_S), "time for 63 % of the way", REQUIRED
+            ),
+            "start": Field(_DEGREES, "temperature at first; as outside if not given"),
+            "sample": _SAMPLE,
+        },
+        "a heated (or with negative power, cooled) room",
+    ),
+    "tank": Kind(
+        Tank,
+        {
+            "pump": Field(_PIN, "output that pumps", REQUIRED),
+            "reading": Field(OneOf(("DISTANCE", *ANALOG_INPUTS)), "level sensor"),
+            "switch": Field(OneOf(DIGITAL_INPUTS), "level switch, 0 when the level reaches it"),
+            "height": Field(Number(1.0, 20_000.0, "mm"), "level of the full tank", REQUIRED),
+            "fill": Field(_RATE, "change of the level by the pump; negative empties", REQUIRED),
+            "drain": Field(_RATE, "steady loss; negative is a steady inflow", 0.0),
+            "start": Field(_MILLIMETRES, "level at first", 0.0),
+            "switch_at": Field(_MILLIMETRES, "level of the switch; the top if not given"),
+            "volts": Field(Number(0.0, 60.0, "V"), "of the level sensor when full", 3.3),
+            "sample": _SAMPLE,
+        },
+        "a tank or sump with level sensor, level switch, or both",
+    ),
+    "load": Kind(
+        Load,
+        {
+            "switch": Field(_PIN, "output that feeds the load", REQUIRED),
+            "reading": Field(OneOf((*ANALOG_INPUTS, *MAPPED)), "what measures it", REQUIRED),
+            "on": Field(Number(-1e9, 1e9, "(volts at INPA)"), "reading with power", REQUIRED),
+            "off": Field(Number(-1e9, 1e9, "(volts at INPA)"), "reading without", 0.0),
+        },
+        "a load whose current or power is measured",
+    ),
+    "meter": Kind(
+        Meter,
+        {
+            "switch": Field(_PIN, "output that feeds the load", REQUIRED),
+            "reading": Field(OneOf(DIGITAL_INPUTS), "input with the meter's contact", REQUIRED),
+            "watts": Field(Number(0.0, 1e6, "W"), "power of the load", REQUIRED),
+            "pulses": Field(Number(1.0, 1e6, "per kWh"), "pulses of the meter", REQUIRED),
+            "standby": Field(Number(0.0, 1e6, "W"), "power while it is off", 0.0),
+        },
+        "a load with a pulse meter",
+    ),
+}
+
+
+def plant_from_text(text: str) -> Plant:
+    """`room*heater:PWM0*...`, decoded."""
+    kind, *parts = text.split("*")
+    fields: dict[str, str] = {}
+    for part in parts:
+        name, colon, value = part.partition(":")
+        if not colon or name in fields:
+            raise BadPlant(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
+        fields[name] = value
+    return plant_from_fields(kind, fields)
+
+
+def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
+    """A plant from its kind and what is said about it, or `BadPlant`."""
+    if kind not in KINDS:
+        raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
+    known = KINDS[kind].fields
+    for name in fields:
+        if name not in known:
+            raise BadPlant(f"A {kind} has no {name[:40]!r}.", ", ".join(known), name[:40])
+    values = {name: _value(kind, name, field, fields) for name, field in known.items()}
+    _check_together(kind, values)
+    return KINDS[kind].make(**values)
+
+
+def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        if field.default is REQUIRED:
+            raise BadPlant(f"A {kind} needs {name}: {field.doc}.", field.type.allowed, name)
+        return field.default
+    try:
+        return field.type.take(fields[name])
+    except BadPlant as error:
+        value = str(fields[name])[:40]
+        raise BadPlant(f"{name}: {error.detail}", error.allowed, name, value) from None
+
+
+def _check_together(kind: str, values: Mapping[str, Any]) -> None:
+    """What one field alone does not show."""
+    if kind == "room" and values["outside"] == values["reading"]:
+        raise BadPlant("A room is not its own outside.", "another reading", "outside")
+    if kind == "tank":
+        _check_tank(values)
+    if kind == "meter":
+        per_s = max(values["watts"], values["standby"]) * values["pulses"] / JOULES_PER_KWH
+        if per_s > MOST_PULSES_PER_S:
+            most = f"up to {MOST_PULSES_PER_S:g} pulses a second"
+            raise BadPlant(f"These are {per_s:.0f} pulses a second.", most, "pulses")
+
+
+def _check_tank(values: Mapping[str, Any]) -> None:
+    if values["reading"] is None and values["switch"] is None:
+        raise BadPlant("Nothing notices this tank.", "a reading, a switch, or both", "reading")
+    for name in ("start", "switch_at"):
+        if values[name] is not None and values[name] > values["height"]:
+            allowed = f"0 to the height of {values['height']:g} mm"
+            raise BadPlant(f"{name} is above the tank.", allowed, name, f"{values[name]:g}")
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:40]

@@ -1,0 +1,99 @@
+"""What is told about versions: it agrees with what each version does."""
+
+import pytest
+from boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
+
+from leverframe.commands.availability import (
+    NEWEST,
+    has_field,
+    is_deprecated,
+    newest_with,
+    params_of,
+    software_versions,
+    variants,
+)
+from leverframe.commands.params import Int
+from leverframe.commands.row import Row, row
+from leverframe.commands.table import TABLE
+from leverframe.profile import Profile, Span, offered, spans_in_words, version
+
+FIELDS = [(row, letter) for row in TABLE for letter in params_of(row)]
+FIELD_IDS = [f"{row.line} {letter}" for row, letter in FIELDS]
+
+
+def test_every_version_that_the_table_names_is_known() -> None:
+    assert set(VERSIONS) - set(software_versions()) == {BEFORE_ALL}
+
+
+@pytest.mark.parametrize(("row", "letter"), FIELDS, ids=FIELD_IDS)
+def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> None:
+    param = params_of(row)[letter]
+
+    def ask(profile: Profile) -> str | None:
+        there = row.offered(profile) and has_field(param, profile)
+        return param.allowed(profile) if there else None
+
+    told = variants(ask)
+    for profile in PROFILES:
+        texts = [variant.text for variant in told if offered(variant.spans, profile)]
+        assert texts == [answer for answer in [ask(profile)] if answer is not None]
+
+
+def test_variants_are_told_newest_first_and_in_few_words() -> None:
+    def ask(profile: Profile) -> str | None:
+        if profile.hw == "3.0":
+            return None
+        return "new" if profile.since("1.57") else "old"
+
+    assert [(spans_in_words(spans), text) for spans, text in variants(ask)] == [
+        ("HW 3.5+ SW 1.57+", "new"),
+        ("HW 3.5+ before SW 1.57", "old"),
+    ]
+
+
+def test_hardware_is_not_mentioned_where_it_makes_no_difference() -> None:
+    (only,) = variants(lambda profile: "the same")
+    assert spans_in_words(only.spans) == "all versions"
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.line)
+def test_newest_version_of_a_row_has_it_and_no_newer_one_does(row: Row) -> None:
+    newest = newest_with(row)
+    assert row.offered(newest)
+    newer = [Profile(newest.hw, sw) for sw in VERSIONS if version(sw) > version(newest.sw)]
+    assert [profile for profile in newer if row.offered(profile)] == []
+
+
+def deprecated_lines(profile: Profile) -> list[str]:
+    return [row.line for row in TABLE if row.offered(profile) and is_deprecated(row, profile)]
+
+
+def test_forms_are_deprecated_where_the_version_has_a_newer_one() -> None:
+    assert deprecated_lines(NEWEST) == [
+        "GET /stm.cgi?modbus_sensor=<A>",
+        "GET /stm.cgi?gsmnumber=<A>",
+        "GET /inpa.cgi?diffsel=<A><B>",
+        "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>",
+        "GET /inpa.cgi?powsel=<A><B>",
+        "GET /inpa.cgi?eclear=<A>",
+    ]
+
+
+def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
+    assert not set(deprecated_lines(Profile("3.0", "1.36"))) & {
+        "GET /stm.cgi?modbus_sensor=<A>",
+        "GET /inpa.cgi?diffsel=<A><B>",
+        "GET /inpa.cgi?powsel=<A><B>",
+        "GET /eeprom.cgi?bit2=<A>",
+    }
+
+
+@pytest.mark.parametrize(("sw", "deprecated"), [("1.56", False), ("1.56a", True)])
+def test_deprecation_begins_with_the_version_that_says_so(sw: str, deprecated: bool) -> None:
+    lines = deprecated_lines(Profile("3.9", sw))
+    assert ("GET /inpa.cgi?eclear=<A>" in lines) is deprecated
+
+
+def test_a_row_of_its_own_version_is_its_newest() -> None:
+    old = row("GET /stm.cgi?x=<A>", A=Int(0, 1), when=(Span(until="1.44"),), doc="An old one.")
+    assert version(newest_with(old).sw) < version("1.44")

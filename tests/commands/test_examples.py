@@ -1,0 +1,42 @@
+"""The example of every row is a request that the row takes, on every version."""
+
+import pytest
+from boundary_profiles import profiles_that_change
+
+from leverframe.commands.examples import CHOSEN, example_body, example_request
+from leverframe.commands.row import Row
+from leverframe.commands.table import TABLE, Call, find
+from leverframe.profile import Profile
+
+CASES = [
+    (row, profile)
+    for number, row in enumerate(TABLE)
+    for profile in profiles_that_change(number)
+    if row.offered(profile)
+]
+IDS = [f"{row.line} {profile}" for row, profile in CASES]
+
+
+@pytest.mark.parametrize(("row", "profile"), CASES, ids=IDS)
+def test_an_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
+    method, target = example_request(row, profile).split(" ")
+    assert (method, target.partition("?")[0]) == (row.form.method, row.form.path)
+    query = target.partition("?")[2]
+    if query:
+        (call,) = find(method, row.form.path, query.split("&"), profile)
+        assert isinstance(call, Call)
+        assert call.row is row
+
+
+@pytest.mark.parametrize(
+    ("row", "profile"), [case for case in CASES if case[0].body], ids=lambda case: str(case)[:60]
+)
+def test_an_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> None:
+    assert row.body
+    example = example_body(row, profile)
+    if example is not None:
+        assert row.body.read(example.encode(), "", profile)
+
+
+def test_chosen_texts_belong_to_rows_of_the_table() -> None:
+    assert set(CHOSEN) - {row.line for row in TABLE} == set()

@@ -1,0 +1,250 @@
+"""The OpenAPI document: valid, and in agreement with what the servers do."""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from twin import Twin
+
+from leverframe import files
+from leverframe.commands.describe import openapi
+from leverframe.commands.endpoints import API, REFUSALS, SENSED, STATUS_FILES, Endpoint
+from leverframe.commands.examples import CHOSEN, fill
+from leverframe.commands.params import Text
+from leverframe.commands.query_schema import text_pattern, value_schema
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.row import Row
+from leverframe.commands.shape import Item
+from leverframe.commands.table import COMMAND_PATHS, TABLE
+from leverframe.hardware.simulated import FELT
+from leverframe.profile import Profile
+from leverframe.servers import web
+
+NEWEST = Profile()
+PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
+
+
+def document(profile: Profile = NEWEST) -> dict[str, Any]:
+    return openapi(profile, "Leverframe", "0.1.0")
+
+
+def parameters(path: str, profile: Profile = NEWEST) -> dict[str, dict[str, Any]]:
+    item = document(profile)["paths"][path]
+    found = item.get("parameters") or item["post"]["parameters"]
+    return {parameter["name"]: parameter for parameter in found}
+
+
+def value(parameter: dict[str, Any]) -> dict[str, Any]:
+    """The schema of one value of a parameter that may be a list."""
+    schema: dict[str, Any] = parameter["schema"]
+    return schema["items"] if schema.get("type") == "array" else schema
+
+
+def alternatives(parameter: dict[str, Any]) -> list[dict[str, Any]]:
+    schema = value(parameter)
+    return list(schema.get("anyOf", [schema]))
+
+
+def test_the_document_is_valid_openapi() -> None:
+    assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_the_document_is_plain_data(profile: Profile) -> None:
+    assert json.loads(json.dumps(document(profile))) == document(profile)
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_every_schema_of_a_parameter_is_a_valid_one(profile: Profile) -> None:
+    for path in COMMAND_PATHS:
+        for parameter in parameters(path, profile).values():
+            Draft202012Validator.check_schema(parameter["schema"])
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_every_form_that_the_version_offers_is_in_the_document(profile: Profile) -> None:
+    told = {
+        form["x-form"]
+        for path in COMMAND_PATHS
+        for parameter in parameters(path, profile).values()
+        for form in alternatives(parameter)
+    }
+    assert told == {row.line for row in TABLE if row.offered(profile) and row.form.items}
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_every_example_fits_its_schema(profile: Profile) -> None:
+    for path in COMMAND_PATHS:
+        for parameter in parameters(path, profile).values():
+            for form in alternatives(parameter):
+                for example in form.get("examples", ()):
+                    assert Draft202012Validator(form).is_valid(example), (form, example)
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
+    """Each field at each of its examples, while the other fields are as in the row's example."""
+    for row in TABLE:
+        if not row.offered(profile):
+            continue
+        for item in row.form.items:
+            schema = Draft202012Validator(value_schema(item, row.params, profile))
+            for text in _sent_values(row, item, profile):
+                number = int(text) if schema.schema["type"] == "integer" else text
+                assert schema.is_valid(number), (item.text, text)
+
+
+def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
+    base = fill(row.params, CHOSEN.get(row.line, {}), profile)
+    sent = []
+    for letter in item.value.holes if item.value else ():
+        if letter not in base.texts:
+            continue
+        for text in row.params[letter].examples(profile, base.values):
+            texts = fill(row.params, {**base.texts, letter: text}, profile).texts
+            sent.append(unquote(item.write(texts).partition("=")[2]))
+    return sent
+
+
+def test_indices_in_names_are_written_out() -> None:
+    names = parameters("/outs.cgi")
+    assert {f"out{n}" for n in range(6)} | {f"pwm{n}" for n in range(4)} <= set(names)
+    assert "out6" not in names
+    assert {f"onewirename{a}{b}" for a in range(3) for b in range(3)} <= set(parameters("/stm.cgi"))
+
+
+def test_forms_with_the_same_name_are_alternatives() -> None:
+    forms = alternatives(parameters("/outs.cgi")["out"])
+    assert [form["x-form"] for form in forms] == [
+        "GET /outs.cgi?out=out<A>",
+        "GET /outs.cgi?out=<A>",
+    ]
+    assert forms[0]["pattern"] == "^out[0-5]$"
+
+
+def test_a_value_of_several_fields_has_a_pattern_and_the_schema_of_each_field() -> None:
+    parameter = parameters("/stm.cgi")["oname"]
+    (form,) = alternatives(parameter)
+    assert form["pattern"] == "^[0-5].{0,15}$"
+    assert form["x-fields"]["A"] == {"type": "integer", "minimum": 0, "maximum": 5}
+    assert parameter["schema"]["type"] == "array"
+
+
+def test_separators_are_to_be_sent_as_they_are() -> None:
+    names = parameters("/inpa.cgi")
+    assert names["event"]["allowReserved"] is True
+    assert "allowReserved" not in names["eventdel"]
+
+
+def test_trailing_fields_may_be_left_out_from_the_end_on() -> None:
+    (form,) = alternatives(parameters("/inpa.cgi")["event"])
+    fits = Draft202012Validator(form).is_valid
+    shortest = "0*10*1*2150*50*0*0*0*0*0*0*0"
+    assert [fits(text) for text in (shortest, f"{shortest}*1", f"{shortest}*1*0*0*0")] == [True] * 3
+    assert not fits(f"{shortest}*")
+    assert not fits("0*10*1")
+
+
+def test_a_command_without_value_is_sent_empty() -> None:
+    assert parameters("/stm.cgi")["gsmsendsms"]["allowEmptyValue"] is True
+
+
+def test_every_body_is_in_the_document() -> None:
+    content = document()["paths"]["/post.cgi"]["post"]["requestBody"]["content"]
+    forms = {
+        kind: {schema["x-form"].partition("?")[2] for schema in body["schema"]["anyOf"]}
+        for kind, body in content.items()
+    }
+    assert forms == {
+        "text/plain": {"mod_custom_save", "sched_save", "users_save"},
+        "application/x-www-form-urlencoded": {"oled_save", "signin"},
+        "application/octet-stream": {"wwwfileupload", "settingsupload", "pictureupload"},
+    }
+
+
+def test_a_list_body_fits_its_schema_whatever_stands_around_it() -> None:
+    content = document()["paths"]["/post.cgi"]["post"]["requestBody"]["content"]
+    for schema in content["text/plain"]["schema"]["anyOf"]:
+        fits = Draft202012Validator(schema).is_valid
+        assert fits(schema["x-example"])
+        assert fits("{" + schema["x-example"] + "}")
+        assert not fits("no list")
+
+
+def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
+    schemas = document()["components"]["schemas"]
+    assert schemas["Email"]["properties"]["password"]["type"] == ["string", "null"]
+    assert schemas["ControlUser"]["properties"]["password"]["type"] == ["string", "null"]
+    assert schemas["Email"]["properties"]["host"]["type"] == "string"
+
+
+def test_the_document_has_the_paths_that_the_server_answers() -> None:
+    downloads = {row.form.path for row in TABLE if not row.form.items}
+    answered = {*COMMAND_PATHS, *downloads, *files.PATHS, *web.API, "/sim.cgi"}
+    assert set(document()["paths"]) == answered
+
+
+def test_who_may_read_a_path_is_told_as_the_server_decides() -> None:
+    assert {x.path: x.role for x in API} == {path: role for path, (role, _) in web.API.items()}
+
+
+def test_status_files_have_the_content_type_that_is_told() -> None:
+    told = {path: content_type for path, (content_type, _) in STATUS_FILES.items()}
+    assert told == {path: files.content_type(path) for path in files.PATHS}
+
+
+def test_the_bench_takes_what_the_simulated_board_feels() -> None:
+    assert set(SENSED) == FELT
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@pytest.mark.parametrize("endpoint", API, ids=lambda endpoint: endpoint.path)
+async def test_what_the_server_answers_fits_its_schema(
+    profile: Profile, endpoint: Endpoint
+) -> None:
+    twin = await Twin.start(profile)
+    await twin.ok("/inpa.cgi?event=0*0*0*0*0*0*0*0*0*0*0*0")
+    await twin.ok("/outs.cgi?ortime=060")
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/stm.cgi?em4=secret")
+    reply = await twin.ok(endpoint.path)
+    assert reply.content_type == endpoint.content_type
+    named = {"$ref": f"#/components/schemas/{endpoint.schema}"}
+    schema = {"components": document(profile)["components"], **named}
+    errors = Draft202012Validator(schema).iter_errors(json.loads(reply.body))
+    assert [error.message for error in errors] == []
+
+
+async def test_a_refusal_fits_its_schema() -> None:
+    twin = await Twin.start()
+    reply = await twin.ask("/stm.cgi?oname=7Pump")
+    schema = document()["components"]["schemas"]["Problem"]
+    assert reply.status == 400
+    assert reply.content_type == "application/problem+json"
+    assert Draft202012Validator(schema).is_valid(json.loads(reply.body))
+
+
+def all_refusals(kind: type[Refusal] = Refusal) -> set[int]:
+    return {kind.status}.union(*(all_refusals(below) for below in kind.__subclasses__()))
+
+
+def test_every_status_that_the_program_refuses_with_is_told() -> None:
+    assert all_refusals() <= set(REFUSALS)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ({"type": "integer", "minimum": 0, "maximum": 5}, "[0-5]"),
+        ({"type": "integer", "minimum": -5, "maximum": 100}, "-?[0-9]{1,3}"),
+        ({"type": "integer", "enum": [1, 2, 24]}, "(?:1|2|24)"),
+        ({"type": "string", "minLength": 1, "maxLength": 3}, ".{1,3}"),
+        (Text(9, pattern="a|b").schema(NEWEST), "(?:a|b)"),
+        ({"oneOf": [{"enum": ["0", "="]}, {"enum": ["0", "="]}]}, "[0=]"),
+    ],
+)
+def test_pattern_of_a_schema(schema: dict[str, Any], pattern: str) -> None:
+    assert text_pattern(schema) == pattern

@@ -1,0 +1,49 @@
+"""The live state as server-sent events."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from leverframe.servers.messages import Request, StreamReply
+from tests.twin import Twin
+
+
+async def opened(twin: Twin) -> AsyncIterator[bytes]:
+    reply = twin.web.handle(Request("GET", "/api/stream"))
+    assert isinstance(reply, StreamReply)
+    assert reply.content_type == "text/event-stream"
+    return reply.chunks
+
+
+def content(message: bytes, kind: str) -> dict[str, Any]:
+    head, data, end = message.split(b"\n", 2)
+    assert (head, end) == (f"event: {kind}".encode(), b"\n")
+    decoded: dict[str, Any] = msgspec.json.decode(data.removeprefix(b"data: "))
+    return decoded
+
+
+async def test_a_stream_begins_with_the_full_state() -> None:
+    twin = await Twin.start()
+    stream = await opened(twin)
+    assert content(await anext(stream), "state") == await twin.state()
+
+
+async def test_a_stream_then_tells_what_changed() -> None:
+    twin = await Twin.start()
+    stream = await opened(twin)
+    await anext(stream)
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/sim.cgi?DS1=21.5&advance=3")
+    change = content(await anext(stream), "change")
+    assert (change["OUT0"], change["DS1"]) == (1, 21.5)
+    assert "OUT1" not in change
+
+
+async def test_a_stream_that_ends_leaves_no_watcher() -> None:
+    twin = await Twin.start()
+    stream = await opened(twin)
+    await anext(stream)
+    assert len(twin.controller.watchers) == 1
+    await stream.aclose()  # type: ignore[attr-defined]
+    assert not twin.controller.watchers

@@ -1,0 +1,219 @@
+"""The written reference: up to date, and complete."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leverframe import files
+from leverframe.__main__ import main as leverframe
+from leverframe.commands.endpoints import API, REFUSALS
+from leverframe.commands.table import SECTIONS, TABLE
+from leverframe.engine.settings import SECRETS, Settings, defaults
+from leverframe.engine.tree import leaves
+from leverframe.profile import Profile, spans_in_words
+from leverframe.reference.__main__ import main
+from leverframe.reference.commands_page import table_titles, tables_of
+from leverframe.reference.markdown import anchor, code, prose, table
+from leverframe.reference.pages import pages
+from leverframe.reference.settings_page import field_comments, places_in_tree
+from leverframe.reference.trials import (
+    ALL_SETTINGS,
+    any_index,
+    settings_changed,
+    settings_of_fields,
+)
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = pages()
+COMMANDS = PAGES["reference/commands.md"]
+SETTINGS = PAGES["reference/settings.md"]
+
+#: Settings that no command changes: which version the controller is.
+WITHOUT_COMMAND = {"profile.hw", "profile.sw"}
+
+
+def line_about(page: str, start: str) -> str:
+    return next(line for line in page.splitlines() if line.startswith(start))
+
+
+def row_named(line: str) -> int:
+    return next(number for number, row in enumerate(TABLE) if row.line.endswith(line))
+
+
+def test_the_reference_in_the_repository_is_up_to_date() -> None:
+    assert main(["--check", str(DOCS)]) == 0
+
+
+def test_a_stale_or_missing_page_fails_the_check_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path)]) == 0
+    assert main(["--check", str(tmp_path)]) == 0
+    (tmp_path / "reference" / "http.md").write_text("old", encoding="utf-8")
+    (tmp_path / "reference.md").unlink()
+    assert main(["--check", str(tmp_path)]) == 1
+    complaints = capsys.readouterr().err
+    assert complaints.count("out of date") == 2
+    assert "http.md" in complaints
+    assert "reference.md" in complaints
+
+
+def test_every_row_is_in_the_reference_in_the_order_of_the_table() -> None:
+    headings = re.findall(r"^### `((?:GET|POST) .*)`$", COMMANDS, re.MULTILINE)
+    assert headings == [row.line for row in TABLE]
+
+
+def test_every_row_tells_what_it_does_and_shows_an_example() -> None:
+    for row in TABLE:
+        assert prose(row.doc) in COMMANDS
+    assert COMMANDS.count("\n- Example: ") == len(TABLE)
+
+
+def test_every_code_is_in_the_reference_with_the_versions_that_have_it() -> None:
+    titles = table_titles()
+    for used in tables_of(TABLE):
+        section = COMMANDS.partition(f"### {titles[id(used)]}\n")[2].partition("\n#")[0]
+        for known in used.codes:
+            assert (
+                f"| {known.number} | {code(known.word)} | {spans_in_words(known.when)} |" in section
+            )
+
+
+def test_tables_of_codes_have_headings_of_their_own() -> None:
+    titles = list(table_titles().values())
+    assert len(titles) == len(set(titles))
+
+
+def test_links_within_the_page_of_commands_lead_somewhere() -> None:
+    headings = {anchor(heading) for heading in re.findall(r"^#+ (.*)$", COMMANDS, re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", COMMANDS)) <= headings
+
+
+def test_other_limits_of_other_versions_are_told() -> None:
+    section = COMMANDS.partition("### `GET /stm.cgi?pwmf=<A><B>`")[2]
+    assert line_about(section, "| `B`").startswith(
+        "| `B` | 1 to 1000000; before SW 1.49e: 50 to 100000 |"
+    )
+
+
+def test_a_command_that_the_newest_version_lost_is_told_for_one_that_had_it() -> None:
+    section = COMMANDS.partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
+    assert "- Only in HW 3.5+ before SW 1.49 or HW 3.0" in section
+    assert "- What is allowed is told for HW 3.9 SW 1.45b" in section
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    paths = {any_index(path) for path, _ in leaves(defaults(Profile()))}
+    told = set(re.findall(r"^\| `([^`]*)` \|", SETTINGS, re.MULTILINE))
+    assert paths <= told
+    assert {place.path for place in places_in_tree() if place.is_leaf} == told
+
+
+def test_every_section_of_the_settings_has_its_heading() -> None:
+    assert re.findall(r"^## `(.*)`$", SETTINGS, re.MULTILINE) == list(Settings.__struct_fields__)
+
+
+def test_secrets_are_marked_and_nothing_else_is() -> None:
+    marked = re.findall(r"^\| `([^`]*)` .* A secret\. \|$", SETTINGS, re.MULTILINE)
+    marked += re.findall(r"^\| `([^`]*)` .*\| A secret\. \|$", SETTINGS, re.MULTILINE)
+    assert set(marked) == SECRETS
+
+
+def test_a_setting_shows_its_default_its_command_and_its_comment() -> None:
+    assert line_about(SETTINGS, "| `outputs.*.return_time`") == (
+        "| `outputs.*.return_time` | `0` | `ortime` | Seconds until an output that was switched on "
+        "goes off by itself; 0 is never. |"
+    )
+
+
+def test_a_default_that_differs_by_position_is_shown_for_each() -> None:
+    assert "| `[true, false, false, false]` |" in line_about(SETTINGS, "| `oled.screens.*.active`")
+    assert '| `"admin"` |' in line_about(SETTINGS, "| `access.admin.name`")
+
+
+def test_lengths_of_lists_are_told_by_version() -> None:
+    assert "`power` has places: 6 in HW 3.5+ SW 1.49+; 4 in" in SETTINGS
+    assert "`rules` has up to 20 entries" in SETTINGS
+
+
+def test_comments_are_read_from_the_lines_above_a_field() -> None:
+    source = (
+        "class A(Node, frozen=True):\n    x: int = 0\n    #: One\n    #: two.\n    y: int = 0\n"
+    )
+    assert field_comments(source) == {("A", "x"): "", ("A", "y"): "One two."}
+
+
+def test_every_setting_can_be_changed_by_a_command() -> None:
+    changed = {path for row in TABLE for path in settings_changed(row)}
+    told = {place.path for place in places_in_tree() if place.is_leaf}
+    assert told - changed == WITHOUT_COMMAND
+    assert changed - told == {ALL_SETTINGS}
+
+
+def test_rows_that_name_settings_change_these_and_no_others() -> None:
+    leaf_paths = {place.path for place in places_in_tree() if place.is_leaf}
+    for row in TABLE:
+        if row.sets and row.run is None:
+            named = {
+                any_index(re.sub(r"{.}", "0", x)) for paths in row.sets.values() for x in paths
+            }
+            named = {x if x in leaf_paths else x.rpartition(".")[0] for x in named}
+            assert set(settings_changed(row)) == named, row.line
+
+
+def test_what_the_fields_of_a_rule_set_is_found_out() -> None:
+    found = settings_of_fields(TABLE[row_named("<N>*<O>*<P>")])
+    assert found["B"] == ["rules.*.source"]
+    assert found["G"] == ["rules.*.action"]
+    assert found["P"] == ["rules.*.mode"]
+    assert "A" not in found
+
+
+def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
+    row = TABLE[row_named("?atout=<A>*<B>")]
+    assert settings_of_fields(row) == {}
+    assert settings_changed(row) == ["outputs.*.on_time", "outputs.*.off_time"]
+
+
+def test_every_status_and_path_is_in_the_reference() -> None:
+    page = PAGES["reference/http.md"]
+    assert [status for status in REFUSALS if f"\n| {status} |" not in page] == []
+    paths = [*files.PATHS, *(endpoint.path for endpoint in API), "/sim.cgi"]
+    assert [path for path in paths if f"`{path}`" not in page] == []
+
+
+def test_every_key_of_every_file_is_in_the_reference() -> None:
+    page = PAGES["reference/files.md"]
+    assert [x.key for x in files.describe() if f"\n| {code(x.key)} |" not in page] == []
+
+
+@pytest.mark.parametrize("command", ["run", "commands"])
+def test_every_option_of_the_command_line_is_in_the_reference(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        leverframe([command, "--help"])
+    options = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    page = PAGES["reference/command-line.md"]
+    assert {option for option in options - {"--help"} if option not in page} == set()
+
+
+def test_every_option_in_the_reference_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        leverframe(["run", "--help"])
+    told = re.findall(r"^\| `(--[a-z-]+)", PAGES["reference/command-line.md"], re.MULTILINE)
+    shown = capsys.readouterr().out
+    assert [option for option in told if option not in shown] == []
+
+
+def test_sections_hold_the_whole_table_in_order() -> None:
+    assert tuple(row for _, rows in SECTIONS for row in rows) == TABLE
+
+
+def test_a_bar_in_a_cell_does_not_end_it() -> None:
+    assert table(("a",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"
+
+
+def test_prose_is_escaped_outside_of_code_only() -> None:
+    assert prose("joined by * and `a*b`") == r"joined by \* and `a*b`"
