@@ -132,3 +132,13 @@ async def test_energy_is_on_disk_after_a_clean_stop() -> None:
     await twin.controller.stop()
     again = await Twin.start(store=store)
     assert (await again.state())["ENERGY1"] == pytest.approx(2.5)
+
+
+async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?oname=0Lamp&em4=canary")
+    await twin.ok("/stm.cgi?postop=0*" + "*".join(["1"] * 79))
+    texts = [entry["text"] for entry in await twin.json("/api/log")]
+    assert 'outputs.0.name changed from "" to "Lamp"; email.password changed' in texts
+    assert max(len(text) for text in texts) < 250
+    assert not any("canary" in text for text in texts)

@@ -20,7 +20,10 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
-EVERYTHING = JOINED | {"servers", "config", "reference", "terminal_reference", "app"}
+EVERYTHING = JOINED | {
+    *("servers", "config", "durations", "reference", "terminal_reference", "app"),
+    *("scenario", "simulate"),
+}
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
@@ -31,12 +34,15 @@ MAY_IMPORT = {
     "wire": ENGINE,
     "files": INTERFACE,
     "clock": ENGINE,
+    "durations": set[str](),
     "config": ENGINE,
     "reference": INTERFACE | {"files", "config"},
     "terminal_reference": INTERFACE,
-    **{edge: INTERFACE | {"clock"} for edge in EDGES},
+    **{edge: INTERFACE | {"clock", "durations"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
-    "servers": JOINED,
+    "servers": JOINED | {"durations"},
+    "scenario": JOINED | {"servers", "config", "durations"},
+    "simulate": EVERYTHING - {"app"},
     "app": EVERYTHING,
     "__main__": EVERYTHING,
 }

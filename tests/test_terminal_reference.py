@@ -14,7 +14,9 @@ NEWEST = Profile()
 
 def printed(word: str | None, profile: Profile = NEWEST, *, terminal: bool = False) -> str:
     out = io.StringIO()
-    console = Console(file=out, force_terminal=terminal, width=60 if not terminal else 120, color_system=None)
+    console = Console(
+        file=out, force_terminal=terminal, width=120 if terminal else 60, color_system=None
+    )
     print_commands(profile, word, console)
     return out.getvalue()
 

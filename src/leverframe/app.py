@@ -17,6 +17,7 @@ from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
 from leverframe.servers.http import HttpServer, Limits
@@ -45,6 +46,13 @@ class BuiltController:
     controller: Controller
     web: Web
     name: str
+    #: On real time only; virtual pings are answered by the simulated board.
+    pinger: Pinger | None = None
+
+    async def stop(self) -> None:
+        if self.pinger is not None:
+            await self.pinger.close()
+        await self.controller.stop()
 
 
 async def build(
@@ -54,8 +62,15 @@ async def build(
     board = SimulatedBoard(lambda: clock.read().now)
     name, mac = await _identity(store)
     controller = Controller(profile, store, board, clock, timezone)
+    pinger = None
+    if isinstance(clock, VirtualClock):
+        board.hosts.serve(controller)
+    else:
+        pinger = Pinger(controller.ping_answered)
+        controller.on_ping = pinger.ping
     controller.start()
-    return BuiltController(controller, Web(controller, name=name, mac=mac, lenient=lenient), name)
+    web = Web(controller, name=name, mac=mac, lenient=lenient)
+    return BuiltController(controller, web, name, pinger)
 
 
 async def _identity(store: Store) -> tuple[str, str]:
@@ -108,7 +123,7 @@ async def serve(config: Config) -> None:
             await _told_to_stop()
         finally:
             await server.stop()
-            await built.controller.stop()
+            await built.stop()
 
 
 async def _listen(server: HttpServer, config: Config) -> None:

@@ -11,9 +11,11 @@ On a real clock the event loop wakes the controller at the engine's next deadlin
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
+
+import msgspec
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.commands.refusals import Refusal
@@ -24,8 +26,7 @@ from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import GONE, difference, settings_from_leaves
+from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.store import DELETED, Changes, Store
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 BOOTLOADER_S = 60.0
 #: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
 DEADLINES_AT_A_TIME = 2000
+#: How many changed settings of one request the log names.
+TOLD_CHANGES = 5
+TOLD_LETTERS = 60
 
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
@@ -154,14 +158,19 @@ class Controller:
 
     def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
         """Queue the changes now, in order; the engine follows when they are on disk."""
-        changes = Changes(settings=_stored(self.pending, stage.settings), blobs=stage.blobs)
+        leaves = list(difference(self.pending, stage.settings))
+        stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
+        durable = self.store.commit(Changes(settings=stored, blobs=stage.blobs))
         self.pending = stage.settings
-        following = asyncio.ensure_future(self._follow(self.store.commit(changes), stage, cause))
+        told = _told(leaves, stage.blobs)
+        following = asyncio.ensure_future(self._follow(durable, stage, cause, told))
         # Whoever asked may have left by then; the failure is not lost.
         following.add_done_callback(_log_failure)
         return following
 
-    async def _follow(self, durable: asyncio.Future[None], stage: Stage, cause: Cause) -> None:
+    async def _follow(
+        self, durable: asyncio.Future[None], stage: Stage, cause: Cause, told: str
+    ) -> None:
         try:
             await durable
         except Exception:
@@ -169,6 +178,7 @@ class Controller:
             self.pending = self.engine.settings
             raise
         at = self.clock.read()
+        self.engine.machine.journal.add(at.wall, cause, told)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         if kept is not None:
             await kept
@@ -217,11 +227,20 @@ class Controller:
     # --- time -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        if self.bootloader_until is not None:
-            return self.bootloader_until
-        return self.engine.next_deadline()
+        own = self.bootloader_until
+        if own is None:
+            own = self.engine.next_deadline()
+        of_board = self.board.next_deadline()
+        if own is None or of_board is None:
+            return of_board if own is None else own
+        return min(own, of_board)
 
     def tick(self, at: Moment) -> None:
+        of_board = self.board.next_deadline()
+        if of_board is not None and of_board <= at.now:
+            # Readings of an instant come before its timers.
+            self.board.tick(at.now)
+            at = self.clock.read()
         if self.bootloader_until is None:
             self._live(self.engine.tick(at))
         elif at.now >= self.bootloader_until:
@@ -229,8 +248,10 @@ class Controller:
 
     def _plan_to_wake(self) -> None:
         """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
+        if isinstance(self.clock, VirtualClock):
+            return
         deadline = self.next_deadline()
-        if deadline == self._wake_at or isinstance(self.clock, VirtualClock):
+        if deadline == self._wake_at:
             return
         if self._wake is not None:
             self._wake.cancel()
@@ -247,25 +268,46 @@ class Controller:
 
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time; everything due in between happens in order. None: to the next."""
+        now = self.clock.read().now
+        target = self.next_deadline() if seconds is None else now + seconds
+        if target is not None:
+            for served, _ in enumerate(self.live_until(target), start=1):
+                if served % DEADLINES_AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+
+    def live_until(self, target: float) -> Iterator[None]:
+        """Move virtual time to a moment; halts after every deadline that was served on the way."""
         clock = self.clock
         assert isinstance(clock, VirtualClock)
-        now = clock.read().now
-        target = self.next_deadline() if seconds is None else now + seconds
-        if target is None:
-            return
-        served = 0
         while (deadline := self.next_deadline()) is not None and deadline <= target:
             clock.move_to(deadline)
             self.tick(clock.read())
-            served += 1
-            if served % DEADLINES_AT_A_TIME == 0:
-                await asyncio.sleep(0)
+            yield
         clock.move_to(target)
 
 
-def _stored(old: Settings, new: Settings) -> dict[str, Any]:
-    """The leaves to write."""
-    return {path: DELETED if value is GONE else value for path, _, value in difference(old, new)}
+def _told(leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]) -> str:
+    """What a request changed, for the log; secrets are only named."""
+    parts = [_told_leaf(*leaf) for leaf in leaves[:TOLD_CHANGES]]
+    if len(leaves) > TOLD_CHANGES:
+        parts.append(f"{len(leaves) - TOLD_CHANGES} more settings changed")
+    parts += [f"{name} {'uploaded' if body else 'removed'}" for name, body in blobs.items()]
+    return "; ".join(parts)
+
+
+def _told_leaf(path: str, old: Any, new: Any) -> str:
+    if is_secret(path):
+        return f"{path} changed"
+    if new is GONE:
+        return f"{path} removed"
+    if old is GONE:
+        return f"{path} set to {_shown(new)}"
+    return f"{path} changed from {_shown(old)} to {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= TOLD_LETTERS else f"{text[:TOLD_LETTERS]}..."
 
 
 def _drop(effect: Effect) -> None:

@@ -35,17 +35,17 @@ class FilesBench(Bench):
             call.row.perform(stage, call.values, read)
         self.apply(stage.settings, *stage.actions)
 
-    def bytes(self, path: str) -> bytes:
+    def content(self, path: str) -> bytes:
         content = build(path, self.view)
         assert content is not None, f"{self.profile} has no {path}"
         return content
 
     def json(self, path: str) -> dict[str, Any]:
-        shown: dict[str, Any] = json.loads(self.bytes(path))
+        shown: dict[str, Any] = json.loads(self.content(path))
         return shown
 
     def xml(self, path: str) -> dict[str, str]:
-        root = ElementTree.fromstring(self.bytes(path))
+        root = ElementTree.fromstring(self.content(path))
         return {element.tag: element.text or "" for element in root}
 
     def shown(self, path: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_xml_has_one_element_with_text_alone_on_every_line(profile: Profile) -> 
     bench = FilesBench(profile=profile)
     for path in PATHS:
         if path.endswith(".xml"):
-            first, *lines, last, after = bench.bytes(path).decode().split("\n")
+            first, *lines, last, after = bench.content(path).decode().split("\n")
             assert (first, last, after) == ("<response>", "</response>", "")
             elements = [ElementTree.fromstring(line) for line in lines]
             assert len({element.tag for element in elements}) == len(elements)
@@ -246,12 +246,12 @@ def test_ten_names_joined_by_asterisks_are_always_ten(names: list[str]) -> None:
 @EVERY_FILE
 def test_no_file_shows_a_secret(path: str) -> None:
     bench = FilesBench({"access.users.0": ControlUser("operator", "", True)})
-    before = bench.bytes(path)
+    before = bench.content(path)
     settings = bench.settings
     for secret in SECRETS:
         settings = with_value(settings, secret.replace("*", "0"), "s3cret")
     bench.apply(settings)
-    assert bench.bytes(path) == before
+    assert bench.content(path) == before
 
 
 def test_account_names_are_shown_so_that_sending_them_back_changes_no_password() -> None:

@@ -7,7 +7,7 @@ which knows how each version has to be read.
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tinytoolslib.models import get_device
 
@@ -58,10 +58,11 @@ def is_close(shown: float, value: float, scale: int) -> bool:
 # --- readings -------------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(data=st.data())
 @pytest.mark.parametrize("label", SCALES)
 def test_a_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataObject) -> None:
-    key, scale, absent = SCALES[label]
+    key, scale, _ = SCALES[label]
     bench = FilesBench(VOLTMETERS)
     bench.sense(**{label: data.draw(st.floats(*LIMITS[label]))})
     shown = bench.json("/json/status.json")[key]

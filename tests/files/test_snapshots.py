@@ -43,7 +43,7 @@ def busy_controller(profile: Profile) -> FilesBench:
     bench.switch_on("PWM1")
     bench.switch_on("EVENT2")
     bench.do(SetEnergy(0, 273.49))
-    bench.wait(90061.5)
+    bench.wait(3661.5)
     return bench
 
 

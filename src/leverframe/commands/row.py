@@ -71,14 +71,14 @@ class Row:
         command = text if len(text) <= 120 else text[:117] + "..."
         try:
             holes = item.value.holes if item.value else ()
-            texts |= item.split_value(value, self._may_be_missing(holes, profile), self._lists)
+            texts |= item.split_value(value, self._may_be_missing(holes), self._lists)
             for letter in item.holes():
                 seen[letter] = parse_field(letter, self.params[letter], texts, profile, seen)
         except Refusal as refusal:
             raise refusal.of(command) from None
         return True
 
-    def _may_be_missing(self, holes: tuple[str, ...], profile: Profile) -> int:
+    def _may_be_missing(self, holes: tuple[str, ...]) -> int:
         return sum(isinstance(self.params[letter], Trailing) for letter in holes)
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:

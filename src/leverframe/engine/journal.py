@@ -40,3 +40,8 @@ class Journal:
 
     def entries(self) -> list[Entry]:
         return list(self._entries)
+
+    def since(self, number: int) -> list[Entry]:
+        """The entries after the one with that number, as far as they are still kept."""
+        new = self._number - number
+        return list(self._entries)[-new:] if new > 0 else []

@@ -126,7 +126,7 @@ class Schedule:
             plan = self._plans[index]
             if planned < wall - MOST_OVERDUE_S:
                 self._machine.log(plan.cause, "not run: its time is past by more than a minute")
-                self._plan(plan, wall - MOST_OVERDUE_S)
+                self._plan(plan, wall - MOST_OVERDUE_S - _ROUNDING_S)
             self._run_if_due(plan)
 
     def _run_if_due(self, plan: _Plan) -> None:

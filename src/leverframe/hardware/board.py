@@ -27,3 +27,9 @@ class Board(Protocol):
     def set_pwm_frequency(self, group: int, hz: int) -> None: ...
 
     def set_pull_up(self, index: int, on: bool) -> None: ...
+
+    def next_deadline(self) -> float | None:
+        """The monotonic second at which the board wants to be called; None: it calls by itself."""
+
+    def tick(self, now: float) -> None:
+        """Report what is due."""

@@ -149,9 +149,7 @@ KINDS: dict[str, Kind] = {
             "power": Field(
                 Number(-100.0, 500.0, "degrees"), "what full heating adds in the end", REQUIRED
             ),
-            "time_constant": Field(
-                Duration(1.0, 30 * DAY_S), "time for 63 % of the way", REQUIRED
-            ),
+            "time_constant": Field(Duration(1.0, 30 * DAY_S), "time for 63 % of the way", REQUIRED),
             "start": Field(_DEGREES, "temperature at first; as outside if not given"),
             "sample": _SAMPLE,
         },
@@ -178,8 +176,10 @@ KINDS: dict[str, Kind] = {
         {
             "switch": Field(_PIN, "output that feeds the load", REQUIRED),
             "reading": Field(OneOf((*ANALOG_INPUTS, *MAPPED)), "what measures it", REQUIRED),
-            "on": Field(Number(-1e9, 1e9, "(volts at INPA)"), "reading with power", REQUIRED),
-            "off": Field(Number(-1e9, 1e9, "(volts at INPA)"), "reading without", 0.0),
+            "on": Field(
+                Number(-1e9, 1e9, "in the unit of the reading"), "reading with power", REQUIRED
+            ),
+            "off": Field(Number(-1e9, 1e9, "in the unit of the reading"), "reading without", 0.0),
         },
         "a load whose current or power is measured",
     ),

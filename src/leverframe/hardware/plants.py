@@ -10,7 +10,7 @@ A plant never answers within the instant that acts on it, or a rule that reacts 
 could hold time still: what is switched shows after `REACTION_S`, and a level switch has a band.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import exp, floor
 from typing import Protocol
 
@@ -87,8 +87,10 @@ class Room:
         self._start = start
         self._outside_label = outside if isinstance(outside, str) else None
         self._outside = 20.0 if isinstance(outside, str) else outside
-        self.inputs = (heater, self._outside_label) if self._outside_label else (heater,)
-        self.feeds = (reading,)
+        self.inputs: tuple[str, ...] = (
+            (heater, self._outside_label) if self._outside_label else (heater,)
+        )
+        self.feeds: tuple[str, ...] = (reading,)
         self._heat = 0.0
         self._temperature = self._since = 0.0
         self._due: float | None = None
@@ -168,7 +170,7 @@ class Tank:
         self._opens_at = max(self._closes_at - SWITCH_BAND * height, 0.0)
         self._volts = volts
         self._sample_s = sample
-        self.inputs = (pump,)
+        self.inputs: tuple[str, ...] = (pump,)
         self.feeds = tuple(label for label in (reading, switch) if label)
         self._pumping = 0.0
         self._level = start
@@ -244,8 +246,8 @@ class Load:
         self._reading = reading
         self._on = on
         self._off = off
-        self.inputs = (switch,)
-        self.feeds = (reading,)
+        self.inputs: tuple[str, ...] = (switch,)
+        self.feeds: tuple[str, ...] = (reading,)
         self._power = 0.0
         self._due: float | None = None
 
@@ -280,8 +282,8 @@ class Meter:
         self._watts = watts
         self._standby = standby
         self._pulses_per_joule = pulses / JOULES_PER_KWH
-        self.inputs = (switch,)
-        self.feeds = (reading,)
+        self.inputs: tuple[str, ...] = (switch,)
+        self.feeds: tuple[str, ...] = (reading,)
         self._power = 0.0
         #: How much of the next pulse has been consumed.
         self._part = 0.0
@@ -335,6 +337,8 @@ class Plants:
     def __init__(self) -> None:
         self._plants: list[Plant] = []
         self._next: float | None = None
+        #: When all of them are asked, due or not.
+        self._look_at: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self._plants)
@@ -350,7 +354,13 @@ class Plants:
 
     def clear(self) -> None:
         self._plants.clear()
-        self._next = None
+        self._next = self._look_at = None
+
+    def look_again(self, labels: Iterable[str], now: float) -> None:
+        """Somebody else gave one of these readings a value; what a plant feeds comes back."""
+        if any(label in plant.feeds for label in labels for plant in self._plants):
+            self._look_at = now + REACTION_S
+            self._plan()
 
     def put(self, label: str, value: float, now: float) -> None:
         followers = [plant for plant in self._plants if label in plant.inputs]
@@ -364,17 +374,21 @@ class Plants:
 
     def tick(self, now: float) -> dict[str, float]:
         readings: dict[str, float] = {}
-        if self._next is not None and self._next <= now:
-            for plant in self._plants:
-                due = plant.next_deadline()
-                if due is not None and due <= now:
-                    readings |= plant.tick(now)
-            self._plan()
+        if self._next is None or self._next > now:
+            return readings
+        look_at_all = self._look_at is not None and self._look_at <= now
+        if look_at_all:
+            self._look_at = None
+        for plant in self._plants:
+            due = plant.next_deadline()
+            if look_at_all or (due is not None and due <= now):
+                readings |= plant.tick(now)
+        self._plan()
         return readings
 
     def _plan(self) -> None:
-        dues = [due for plant in self._plants if (due := plant.next_deadline()) is not None]
-        self._next = min(dues, default=None)
+        dues = [plant.next_deadline() for plant in self._plants]
+        self._next = min((due for due in (*dues, self._look_at) if due is not None), default=None)
 
 
 def _earlier(first: float | None, second: float | None) -> float | None:

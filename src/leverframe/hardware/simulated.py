@@ -3,6 +3,9 @@
 What it senses is set by whoever plays with it (`feel`, `unplug`, the page, `/sim.cgi`); what it is
 told to drive is remembered with its time in a bounded history. A fresh board is a bare one on a
 12 V supply in a room: no sensors are plugged in and the digital inputs are open.
+
+Plants can be wired between its outputs and its inputs (see `plants.py`). A reading that somebody
+unplugged stays unplugged, whatever a plant would show there, until a value is set by hand.
 """
 
 from collections import deque
@@ -14,9 +17,13 @@ from leverframe.engine.labels import (
     DIGITAL_INPUTS,
     MAPPED,
     ONEWIRE,
+    OUTPUTS,
     PARTICULATES,
+    PWMS,
 )
 from leverframe.hardware.board import Readings, Sense
+from leverframe.hardware.plants import Plant, Plants
+from leverframe.hardware.simulated_hosts import SimulatedHosts
 
 #: Everything that can be given a value on this board.
 FELT = frozenset(
@@ -49,21 +56,28 @@ class SimulatedBoard:
         self._felt: dict[str, Any] = dict(BARE)
         self._bus: list[str] = []
         self._sense: Sense = _nobody_listens
-        self.outputs = [False] * 6
-        self.levels = [0.0] * 4
+        self.outputs = [False] * len(OUTPUTS)
+        self.levels = [0.0] * len(PWMS)
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
+        self.hosts = SimulatedHosts(now)
+        self._plants = Plants()
+        self._unplugged: set[str] = set()
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
         return {**self._felt, "onewire": tuple(self._bus)}
 
     def drive_output(self, index: int, on: bool) -> None:
+        now = self._now()
         self.outputs[index] = on
-        self.history.append(Driven(self._now(), f"OUT{index}", int(on)))
+        self.history.append(Driven(now, OUTPUTS[index], int(on)))
+        self._plants.put(OUTPUTS[index], float(on), now)
 
     def drive_pwm(self, index: int, level: float) -> None:
+        now = self._now()
         self.levels[index] = level
-        self.history.append(Driven(self._now(), f"PWM{index}", level))
+        self.history.append(Driven(now, PWMS[index], level))
+        self._plants.put(PWMS[index], level, now)
 
     def set_pwm_frequency(self, group: int, hz: int) -> None:
         self.history.append(Driven(self._now(), "PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz))
@@ -72,9 +86,45 @@ class SimulatedBoard:
         self.history.append(Driven(self._now(), f"INPD{index + 1} pull-up", int(on)))
 
     def feel(self, readings: Readings) -> None:
-        """Change what the board senses; None unplugs."""
-        self._felt.update(readings)
-        self._sense(readings)
+        """Change by hand what the board senses; None unplugs."""
+        for label, value in readings.items():
+            if value is None:
+                self._unplugged.add(label)
+            else:
+                self._unplugged.discard(label)
+        self._plants.look_again(readings, self._now())
+        self._show(readings)
+
+    def wire(self, plant: Plant) -> None:
+        """Let a plant follow outputs of this board and give it readings."""
+        pins = {
+            **dict(zip(OUTPUTS, map(float, self.outputs), strict=True)),
+            **dict(zip(PWMS, self.levels, strict=True)),
+        }
+        felt = {label: value for label, value in self._felt.items() if value is not None}
+        self._unplugged.difference_update(plant.feeds)
+        self._show(self._plants.wire(plant, self._now(), felt | pins))
+
+    def unwire_all(self) -> None:
+        """Remove the plants; readings stay as they are."""
+        self._plants.clear()
+
+    def next_deadline(self) -> float | None:
+        plants, hosts = self._plants.next_deadline(), self.hosts.next_deadline()
+        if plants is None or hosts is None:
+            return hosts if plants is None else plants
+        return min(plants, hosts)
+
+    def tick(self, now: float) -> None:
+        fed = self._plants.tick(now)
+        new = {
+            label: value
+            for label, value in fed.items()
+            if value != self._felt.get(label) and label not in self._unplugged
+        }
+        if new:
+            self._show(new)
+        self.hosts.tick(now)
 
     def attach_onewire(self, sensor_id: str) -> None:
         """Plug a sensor into the 1-Wire bus."""
@@ -87,6 +137,15 @@ class SimulatedBoard:
         gone = dict.fromkeys(self._bus)
         self._bus.clear()
         self.feel({**gone, **self._bus_reading()})
+
+    def _show(self, readings: Readings) -> None:
+        self._felt.update(readings)
+        if self._plants:
+            now = self._now()
+            for label, value in readings.items():
+                if isinstance(value, float | int):
+                    self._plants.put(label, value, now)
+        self._sense(readings)
 
     def _bus_reading(self) -> dict[str, tuple[str, ...]]:
         return {"onewire": tuple(self._bus)}

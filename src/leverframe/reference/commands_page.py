@@ -108,7 +108,7 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
         yield f"Sets {_paths(changed)}"
     yield f"For {_ROLES[row.role]}"
     if row.when != ALWAYS:
-        yield f"Only in {spans_in_words(row.when)}"
+        yield f"Versions: {spans_in_words(row.when)}"
     if not row.offered(NEWEST):
         yield f"What is allowed is told for {profile}"
 

@@ -146,8 +146,8 @@ def _length(place: Place) -> str | None:
         return None
     if len(counts) == 1:
         return f"{code(place.path)} has {counts[0].text} places."
-    lines = (f"{found.text} in {spans_in_words(found.spans)}" for found in counts)
-    return f"{code(place.path)} has places: {'; '.join(lines)}."
+    lines = (f"{found.text} ({spans_in_words(found.spans)})" for found in counts)
+    return f"{code(place.path)} has this many places: {', '.join(lines)}."
 
 
 def _remark(place: Place) -> str:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from leverframe.commands.availability import newest_with, params_of
 from leverframe.commands.bodies import FormBody, ListBody
 from leverframe.commands.examples import CHOSEN, fill
+from leverframe.commands.inputs import AMPLIFIED
 from leverframe.commands.params import Int, Param
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.row import Row
@@ -29,8 +30,6 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import difference, with_value
 from leverframe.profile import Profile
 
-#: The only sensor that some commands work with.
-_SENSOR_WITH_GAIN = "vin=3.3V/5V"
 ALL_SETTINGS = "all settings but `access`"
 
 
@@ -96,7 +95,7 @@ def _prepared(profile: Profile) -> Settings:
         rules=(Rule(),) * MOST_RULES,
         schedule=(ScheduleEntry(),) * SCHEDULE_ENTRIES,
     )
-    return with_value(settings, "analog_inputs.0.sensor", _SENSOR_WITH_GAIN)
+    return with_value(settings, "analog_inputs.0.sensor", AMPLIFIED)
 
 
 def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:

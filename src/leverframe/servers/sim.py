@@ -2,8 +2,10 @@
 
 `DS1=21.5` makes the board feel something, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a
 sensor to the bus, `onewire=none` clears it; `i2c` and `barcode` say which sensor answers and what
-was scanned. `advance=SECONDS` or `advance=next` moves virtual time. All items are checked first,
-then carried out in order.
+was scanned. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs and inputs (see
+`hardware/plant_wiring.py`), `plant=none` removes all. On virtual time `ping=HOST:MILLISECONDS` and
+`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
+items are checked first, then carried out in order.
 """
 
 import math
@@ -15,12 +17,13 @@ from leverframe.commands.codes import I2C_SENSORS
 from leverframe.commands.params import NOTHING_SEEN, OneWireId, Text, decoded
 from leverframe.commands.refusals import BadValue, Conflict, Malformed, Refusal, UnknownCommand
 from leverframe.controller import Controller
+from leverframe.durations import MOST_S
 from leverframe.engine.labels import DIGITAL_INPUTS
+from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import FELT, SimulatedBoard
 
 NONE = "none"
-#: A hundred years: enough for anybody, and short enough that no number overflows.
-MOST_SECONDS = 3.2e9
+MOST_MILLISECONDS = 60_000.0
 
 #: Seconds to advance (None: to the next deadline), or something to do at once.
 Step = Callable[[], None] | float | None
@@ -31,10 +34,13 @@ class Bench:
         self._controller = controller
         self._board = board
 
+    def steps(self, query: str) -> list[Step]:
+        """What the items of a query ask for, or the refusal of the first bad one."""
+        return [self._step(item) for item in query.split("&") if item]
+
     async def run(self, query: str) -> None:
         """Carry out all items of a query, or refuse and carry out none."""
-        steps = [self._step(item) for item in query.split("&") if item]
-        for step in steps:
+        for step in self.steps(query):
             if callable(step):
                 step()
             else:
@@ -53,6 +59,10 @@ class Bench:
         text = decoded(raw)
         if name == "advance":
             return self._advance(text)
+        if name == "plant":
+            return self._plant(text)
+        if name == "ping":
+            return self._ping(text)
         if name == "onewire":
             if text == NONE:
                 return self._board.clear_onewire
@@ -73,22 +83,50 @@ class Bench:
             return None if text == NONE else _number(text)
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
-            allowed="advance, onewire, i2c, barcode, " + ", ".join(sorted(FELT)),
+            allowed="advance, plant, ping, onewire, i2c, barcode, " + ", ".join(sorted(FELT)),
         )
 
-    def _advance(self, text: str) -> float | None:
-        if not isinstance(self._controller.clock, VirtualClock):
-            raise Conflict(
-                "Time runs by itself here; start with --virtual-time to move it by hand."
+    def _plant(self, text: str) -> Callable[[], None]:
+        if text == NONE:
+            return self._board.unwire_all
+        try:
+            plant = plant_from_text(text)
+        except BadPlant as error:
+            raise BadValue(error.detail, value=error.value or None, allowed=error.allowed) from None
+        return lambda: self._board.wire(plant)
+
+    def _ping(self, text: str) -> Callable[[], None]:
+        self._require_virtual_time(
+            "Pings go to real hosts here; start with --virtual-time to answer them by hand."
+        )
+        host, _, answer = text.rpartition(":")
+        if not host:
+            raise BadValue(f"{text!r} names no host.", value=text, allowed="HOST:MILLISECONDS")
+        milliseconds = None if answer == NONE else _number(answer)
+        if milliseconds is not None and not 0 <= milliseconds <= MOST_MILLISECONDS:
+            raise BadValue(
+                f"{answer} ms is not possible.",
+                value=answer,
+                allowed=f"0 to {MOST_MILLISECONDS:g}, or none",
             )
+        return lambda: self._board.hosts.set_answer(host, milliseconds)
+
+    def _require_virtual_time(self, otherwise: str) -> None:
+        if not isinstance(self._controller.clock, VirtualClock):
+            raise Conflict(otherwise)
+
+    def _advance(self, text: str) -> float | None:
+        self._require_virtual_time(
+            "Time runs by itself here; start with --virtual-time to move it by hand."
+        )
         if text == "next":
             return None
         seconds = _number(text)
-        if not 0 <= seconds <= MOST_SECONDS:
+        if not 0 <= seconds <= MOST_S:
             raise BadValue(
                 f"{text} seconds cannot be advanced.",
                 value=text,
-                allowed=f"0 to {MOST_SECONDS:.0f}, or next",
+                allowed=f"0 to {MOST_S:.0f}, or next",
             )
         return seconds
 

@@ -1,0 +1,120 @@
+"""Pings for the watchdog: ICMP echo requests to real hosts.
+
+Every ping is a task of its own, one at a time for each watchdog entry: a new one ends the one
+before, so that a late answer is never taken for the answer to a later ping. Names are looked up in
+threads of the pinger's own, because a name server that does not answer blocks for long.
+
+A raw socket is tried first, then the kernel's ping socket, which needs no rights where
+`net.ipv4.ping_group_range` allows it. Whatever goes wrong is no answer, and is logged once.
+"""
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import icmplib  # type: ignore[import-untyped]
+
+from leverframe.engine.effects import PingHost
+
+log = logging.getLogger(__name__)
+
+#: As many as there are watchdog entries; none ever waits for another.
+LOOKUPS_AT_A_TIME = 6
+
+_NO_PERMISSION = (
+    "pings cannot be sent, so every host counts as silent: allow it with"
+    " `setcap cap_net_raw+ep` on the Python program, or for a group of users with"
+    " `sysctl net.ipv4.ping_group_range`"
+)
+
+
+class Pinger:
+    """Carries out `PingHost` effects and reports entry and milliseconds, None for no answer."""
+
+    def __init__(self, answered: Callable[[int, float | None], None]) -> None:
+        self._answered = answered
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._lookups = ThreadPoolExecutor(LOOKUPS_AT_A_TIME, thread_name_prefix="lookup")
+        #: Entries whose name is being looked up; a lookup cannot be called off.
+        self._looking_up: set[int] = set()
+        self._logged: set[str] = set()
+
+    def ping(self, effect: PingHost) -> None:
+        """Start a ping; the outcome is reported later."""
+        former = self._tasks.pop(effect.entry, None)
+        if former is not None:
+            former.cancel()
+        task = asyncio.get_running_loop().create_task(self._ping(effect))
+        self._tasks[effect.entry] = task
+        task.add_done_callback(partial(self._forget, effect.entry))
+
+    async def close(self) -> None:
+        """End all pings; nothing is reported any more."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._lookups.shutdown(wait=False, cancel_futures=True)
+
+    def _forget(self, entry: int, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(entry) is task:
+            del self._tasks[entry]
+
+    async def _ping(self, effect: PingHost) -> None:
+        milliseconds: float | None = None
+        try:
+            async with asyncio.timeout(effect.timeout_s):
+                address = await self._address(effect)
+                milliseconds = await self._echo(address, effect.timeout_s)
+        except (socket.gaierror, UnicodeError):
+            # A name with an empty part cannot even be asked for: that is the UnicodeError.
+            self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
+        except (TimeoutError, OSError, icmplib.ICMPLibError):
+            # A host that cannot be reached is silent, and that is the watchdog's business.
+            pass
+        self._answered(effect.entry, milliseconds)
+
+    async def _address(self, effect: PingHost) -> str:
+        """The address of a host; an address is its own."""
+        if effect.entry in self._looking_up:
+            raise TimeoutError
+        lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
+        self._looking_up.add(effect.entry)
+        lookup.add_done_callback(partial(self._looked_up, effect.entry))
+        return await asyncio.shield(lookup)
+
+    def _looked_up(self, entry: int, lookup: "asyncio.Future[str]") -> None:
+        self._looking_up.discard(entry)
+        if not lookup.cancelled():
+            # Whoever waited may be gone by now; then nobody else looks at the failure.
+            lookup.exception()
+
+    async def _echo(self, address: str, timeout_s: float) -> float | None:
+        """Milliseconds until the answer, by a clock that nobody sets."""
+        for privileged in (True, False):
+            sent = time.monotonic()
+            try:
+                host = await icmplib.async_ping(
+                    address, count=1, timeout=timeout_s, privileged=privileged
+                )
+            except icmplib.SocketPermissionError:
+                continue
+            return (time.monotonic() - sent) * 1000 if host.is_alive else None
+        self._log_once(_NO_PERMISSION)
+        return None
+
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:
+            self._logged.add(text)
+            log.warning("%s", text)
+
+
+def _look_up(host: str) -> str:
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+    # Boards of this kind live in IPv4 networks: where a name has both, that address is meant.
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return str(found[0][4][0])

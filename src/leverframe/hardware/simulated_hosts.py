@@ -1,0 +1,53 @@
+"""The hosts of the simulated network: who answers a ping, and after how many milliseconds.
+
+It has the place of `pinger.py` on virtual time. A host that nobody gave an answer is silent: the
+watchdog notices that by itself when its timeout is over.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from leverframe.engine.effects import PingHost
+
+
+class _Answer(NamedTuple):
+    at: float
+    entry: int
+    milliseconds: float
+
+
+class SimulatedHosts:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._milliseconds: dict[str, float] = {}
+        #: Answers that are under way, by watchdog entry: each has one ping at a time.
+        self._under_way: dict[int, _Answer] = {}
+        #: Gets the entry and the milliseconds of an answer.
+        self.answered: Callable[[int, float | None], None] = _nobody_asks
+
+    def set_answer(self, host: str, milliseconds: float | None) -> None:
+        """From now on a host answers after that time, or no longer."""
+        if milliseconds is None:
+            self._milliseconds.pop(host, None)
+        else:
+            self._milliseconds[host] = milliseconds
+
+    def ping(self, effect: PingHost) -> None:
+        self._under_way.pop(effect.entry, None)
+        milliseconds = self._milliseconds.get(effect.host)
+        if milliseconds is not None and milliseconds <= effect.timeout_s * 1000:
+            at = self._now() + milliseconds / 1000
+            self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
+
+    def next_deadline(self) -> float | None:
+        return min((answer.at for answer in self._under_way.values()), default=None)
+
+    def tick(self, now: float) -> None:
+        for answer in sorted(self._under_way.values()):
+            if answer.at <= now:
+                del self._under_way[answer.entry]
+                self.answered(answer.entry, answer.milliseconds)
+
+
+def _nobody_asks(entry: int, milliseconds: float | None) -> None:
+    """Until a controller sends pings nobody waits for answers."""

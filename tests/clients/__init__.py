@@ -1,0 +1,1 @@
+"""Clients that nobody here wrote, unmodified, against controllers on a loopback port."""
