@@ -22,7 +22,7 @@ EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
     *("servers", "config", "durations", "reference", "terminal_reference", "app"),
-    *("scenario", "simulate"),
+    *("toml_lines", "scenario", "simulate", "simulate_command", "simulation_report"),
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
@@ -35,14 +35,17 @@ MAY_IMPORT = {
     "files": INTERFACE,
     "clock": ENGINE,
     "durations": set[str](),
+    "toml_lines": set[str](),
     "config": ENGINE,
     "reference": INTERFACE | {"files", "config"},
     "terminal_reference": INTERFACE,
     **{edge: INTERFACE | {"clock", "durations"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
-    "scenario": JOINED | {"servers", "config", "durations"},
-    "simulate": EVERYTHING - {"app"},
+    "scenario": JOINED | {"config", "durations", "toml_lines"},
+    "simulate": EVERYTHING,
+    "simulate_command": EVERYTHING,
+    "simulation_report": EVERYTHING,
     "app": EVERYTHING,
     "__main__": EVERYTHING,
 }

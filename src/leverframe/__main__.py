@@ -1,4 +1,4 @@
-"""The command line: `leverframe run`, `leverframe commands`.
+"""The command line: `leverframe run`, `leverframe simulate`, `leverframe commands`.
 
 Mistakes of the person at the keyboard end in one line that says what to do, never in a trace.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from leverframe import __version__
 from leverframe.config import BadConfiguration, Config, read_config
+from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.engine.tree import UnfitSettings
 from leverframe.profile import Profile, UnknownProfile
 
@@ -24,6 +25,13 @@ settings in a data folder, and simulates its board.
   leverframe run --port 8081 --data cellar        a second one, with a memory of its own
   leverframe run --hw 3.0 --sw 1.58a --data old   an older unit
   leverframe run --virtual-time                   time stands still until /sim.cgi?advance=SECONDS
+"""
+_SIMULATE = """\
+Let a controller live through a scenario on virtual time: print what happened and why, and record
+readings. The same scenario always gives the same result.
+
+  leverframe simulate examples/greenhouse.toml --for 24h
+  leverframe simulate examples/tank.toml --for 7d --csv tank.csv --step 60s
 """
 
 
@@ -45,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"leverframe {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_simulate(commands)
     _add_commands(commands)
     return parser
 
@@ -77,6 +86,33 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     run.add_argument("--verbose", action="store_true", help="log more")
     _add_profile(run)
     run.set_defaults(command=_run)
+
+
+def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    simulate = commands.add_parser(
+        "simulate",
+        help="live through a scenario",
+        description=_SIMULATE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    simulate.add_argument("scenario", metavar="SCENARIO.toml", type=Path)
+    simulate.add_argument(
+        "--for",
+        dest="for_s",
+        metavar="TIME",
+        type=_duration,
+        default=DAY_S,
+        help="how long, like 90s, 1h30m or 7d (default 24h)",
+    )
+    simulate.add_argument("--csv", metavar="FILE", type=Path, help="record values to this file")
+    simulate.add_argument(
+        "--step",
+        dest="step_s",
+        metavar="TIME",
+        type=_step,
+        help="record at every step instead of at every change",
+    )
+    simulate.set_defaults(command=_simulate)
 
 
 def _add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -129,6 +165,32 @@ def _run_loop(main_task: Coroutine[Any, Any, None]) -> None:
         asyncio.run(main_task)
     else:
         uvloop.run(main_task)
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds_from_text(text)
+    except BadDuration as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _step(text: str) -> float:
+    seconds = _duration(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("A step takes time; write it like 60s.")
+    return seconds
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from leverframe.scenario import BadScenario
+    from leverframe.simulate_command import simulate
+
+    try:
+        asyncio.run(simulate(options.scenario, options.for_s, options.csv, options.step_s))
+    except BadScenario as error:
+        print(f"leverframe: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _list_commands(options: argparse.Namespace) -> int:

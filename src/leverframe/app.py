@@ -64,7 +64,8 @@ async def build(
     controller = Controller(profile, store, board, clock, timezone)
     pinger = None
     if isinstance(clock, VirtualClock):
-        board.hosts.serve(controller)
+        board.hosts.answered = controller.ping_answered
+        controller.on_ping = board.hosts.ping
     else:
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping

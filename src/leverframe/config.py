@@ -41,7 +41,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def zone(self) -> ZoneInfo:
         try:
             return ZoneInfo(self.timezone)
-        except (ZoneInfoNotFoundError, ValueError):
+        except (ZoneInfoNotFoundError, ValueError, OSError):
             raise BadConfiguration(
                 f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
             ) from None

@@ -1,107 +1,17 @@
 """The schedule: when entries run, on clocks that change their offset, are set, or run wrong."""
 
-from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache
-from typing import NamedTuple
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from leverframe.engine.effects import RestartController
-from leverframe.engine.journal import Cause
-from leverframe.engine.machine import Machine
 from leverframe.engine.moment import Moment
-from leverframe.engine.schedule import Schedule
 from leverframe.engine.schedule_times import WEEKDAYS, next_run
-from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry, defaults
-from leverframe.engine.tree import with_value
-from leverframe.profile import Profile
+from leverframe.engine.settings import ScheduleEntry
 
 from .bench import START_WALL, Bench
-
-WARSAW = ZoneInfo("Europe/Warsaw")
-MINUTE, HOUR, DAY = 60, 3600, 86400
-PROFILE = Profile()
-
-
-def entry(time: int = 6 * HOUR, **fields: object) -> ScheduleEntry:
-    """Active, on every day, switching OUT0 on at six unless told otherwise."""
-    chosen: dict[str, object] = {"value": 1, "days": WEEKDAYS, "active": True, **fields}
-    return ScheduleEntry(time=time, **chosen)  # type: ignore[arg-type]
-
-
-def places(*entries: ScheduleEntry | None) -> tuple[ScheduleEntry | None, ...]:
-    return (*entries, *(None,) * (SCHEDULE_ENTRIES - len(entries)))
-
-
-class RecordingActuator:
-    """Writes down which entry ran when."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self.runs: list[tuple[float, str]] = []
-
-    def perform(
-        self,
-        action: str,
-        value: int,
-        active: bool,
-        cause: Cause,
-        label: str | None = None,
-        measured: float | None = None,
-    ) -> None:
-        assert active
-        self.runs.append((self._machine.at.wall, cause.detail))
-
-
-class Clockwork:
-    """A schedule alone, with a clock that can be set without the time passing."""
-
-    def __init__(self, wall: float, *entries: ScheduleEntry | None, zone: tzinfo = WARSAW) -> None:
-        self.now = 5000.0
-        tree = with_value(defaults(PROFILE), "schedule", places(*entries))
-        self.machine = Machine(PROFILE, tree, zone, {})
-        self.machine.at = self.machine.started = Moment(self.now, wall)
-        self.actuator = RecordingActuator(self.machine)
-        self.schedule = Schedule(self.machine, self.actuator)  # type: ignore[arg-type]
-        self.schedule.start()
-        self.wakes = 0
-
-    def pass_time(self, seconds: float) -> None:
-        end = self.machine.at.now + seconds
-        while (when := self.machine.timers.next()) is not None and when <= end:
-            key = self.machine.timers.pop_due(when)
-            assert key is not None
-            self._move_to(when)
-            self.wakes += 1
-            self.schedule.on_timer(key)
-        self._move_to(end)
-
-    def _move_to(self, now: float) -> None:
-        at = self.machine.at
-        self.machine.at = Moment(now, at.wall + (now - at.now))
-
-    def set_clock(self, wall: float) -> None:
-        self.machine.at = Moment(self.machine.at.now, wall)
-        self.schedule.clock_changed()
-
-    def edit(self, *entries: ScheduleEntry | None) -> None:
-        old = self.machine.settings
-        self.machine.settings = with_value(old, "schedule", places(*entries))
-        self.schedule.adopt(old)
-
-    def runs(self, zone: tzinfo = WARSAW) -> list[str]:
-        """The local times of all runs so far."""
-        local = [datetime.fromtimestamp(round(wall, 3), zone) for wall, _ in self.actuator.runs]
-        return [f"{time:%a %d.%m. %H:%M:%S}" for time in local]
-
-
-def at(text: str, zone: tzinfo = WARSAW) -> float:
-    """Seconds since 1970 UTC of a local time."""
-    return datetime.fromisoformat(text).replace(tzinfo=zone).timestamp()
-
+from .clockwork import DAY, HOUR, MINUTE, Clockwork, at, entry
 
 # When entries run
 
@@ -319,6 +229,12 @@ def test_another_time_zone_counts_from_the_moment_it_is_set() -> None:
     assert clock.runs(UTC) == ["Mon 02.06. 06:00:00"]
 
 
+def test_the_engine_tells_the_schedule_when_the_clock_was_set() -> None:
+    bench = Bench({"schedule.0": entry(HOUR)})
+    bench.engine.clock_changed(Moment(bench.now, START_WALL + HOUR - 10))
+    assert bench.due_in() == 10
+
+
 # Saving, starting, explaining
 
 
@@ -386,138 +302,3 @@ def test_an_entry_that_restarts_the_controller_does_so_once() -> None:
     bench.wait(0)
     assert bench.effects(RestartController) == []
     assert bench.engine.schedule.explain()[0].next_run == START_WALL + DAY + HOUR
-
-
-# Against a model that looks at the clock every minute
-
-
-class LocalMinute(NamedTuple):
-    second_of_day: int
-    date: str
-    weekday: str
-
-
-def local(wall: int) -> datetime:
-    return datetime.fromtimestamp(wall, WARSAW)
-
-
-@cache
-def minutes_reached(wall: int) -> list[LocalMinute]:
-    """The local minutes that come at this one: several where the clock jumps forward, none where
-    it shows a minute for the second time."""
-    if local(wall).fold:
-        return []
-    now, before = (local(t).replace(tzinfo=None) for t in (wall, wall - MINUTE))
-    reached = [
-        now - timedelta(minutes=n) for n in range(int((now - before) / timedelta(minutes=1)))
-    ]
-    return [
-        LocalMinute(t.hour * HOUR + t.minute * MINUTE, t.date().isoformat(), f"{t:%a}")
-        for t in reached
-    ]
-
-
-@cache
-def seconds_since_midnight(wall: int) -> int:
-    """Real seconds, found by looking back minute by minute."""
-    same_day = local(wall - MINUTE).date() == local(wall).date()
-    return seconds_since_midnight(wall - MINUTE) + MINUTE if same_day else 0
-
-
-@cache
-def today(wall: int) -> LocalMinute:
-    return LocalMinute(seconds_since_midnight(wall), f"{local(wall):%Y-%m-%d}", f"{local(wall):%a}")
-
-
-def is_time(planned: ScheduleEntry, wall: int) -> bool:
-    if planned.periodic:
-        minutes = [today(wall)] if today(wall).second_of_day % planned.time == 0 else []
-    else:
-        minutes = [m for m in minutes_reached(wall) if m.second_of_day == planned.time]
-    if planned.date:
-        return any(m.date == planned.date for m in minutes)
-    return any(m.weekday in planned.days for m in minutes)
-
-
-class MinuteModel:
-    def __init__(self, wall: int, entries: list[ScheduleEntry]) -> None:
-        self.wall = wall
-        self.entries = entries
-        self.last: list[int | None] = [None] * len(entries)
-        self.silent_until = [0] * len(entries)
-        self.runs: list[tuple[float, str]] = []
-
-    def pass_minute(self) -> None:
-        self.wall += MINUTE
-        for index, planned in enumerate(self.entries):
-            if is_time(planned, self.wall) and self.wall > self.silent_until[index]:
-                self.run(index)
-
-    def run(self, index: int) -> None:
-        self.last[index] = self.wall
-        self.runs.append((float(self.wall), str(index + 1)))
-
-    def set_clock(self, wall: int) -> None:
-        missed = [t for t in (wall - MINUTE, wall) if t > self.wall]
-        self.wall = wall
-        overdue = []
-        for index, planned in enumerate(self.entries):
-            late = [t for t in missed if is_time(planned, t) and t > self.silent_until[index]]
-            overdue += [(late[0], index)] if late else []
-        for _, index in sorted(overdue):
-            self.run(index)
-        for index, planned in enumerate(self.entries):
-            last = self.last[index]
-            repeated = planned.time if planned.periodic else DAY
-            silent = last is not None and last - wall < repeated
-            self.silent_until[index] = (last or 0) if silent else 0
-
-
-DAYS_IN_MARCH = [f"2025-03-{day}" for day in (29, 30, 31)]
-DAYS_IN_OCTOBER = [f"2025-10-{day}" for day in (25, 26, 27)]
-TIMES = st.one_of(
-    # Most of them near the hour that is skipped or repeated, and at both ends of the day.
-    st.integers(0, 5 * 12).map(lambda n: n * 5 * MINUTE),
-    st.sampled_from([0, MINUTE, DAY - MINUTE]),
-    st.integers(0, 24 * 60 - 1).map(lambda n: n * MINUTE),
-)
-
-
-def entries_near(days: list[str]) -> st.SearchStrategy[ScheduleEntry]:
-    weekdays = st.sampled_from([WEEKDAYS, ("Sun",), ("Sat", "Mon"), ("Mon", "Wed")])
-    periods = st.sampled_from([1, 7, 30, 60, 90, 1000, 1425, 1470]).map(lambda n: n * MINUTE)
-    return st.one_of(
-        st.builds(entry, TIMES, days=weekdays),
-        st.builds(entry, TIMES, date=st.sampled_from(days)),
-        st.builds(entry, periods, days=weekdays, periodic=st.just(True)),
-    )
-
-
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("wait"), st.sampled_from([1, 4, 60, 200, 700, 1500])),
-        st.tuples(st.just("set"), st.sampled_from([-1500, -600, -90, -40, -7, -2, -1])),
-        st.tuples(st.just("set"), st.sampled_from([1, 2, 3, 7, 61, 600, 1500])),
-    ),
-    min_size=1,
-    max_size=8,
-)
-
-
-@settings(max_examples=100)
-@given(st.sampled_from([DAYS_IN_MARCH, DAYS_IN_OCTOBER]), st.data())
-def test_the_schedule_runs_what_a_look_at_the_clock_every_minute_runs(
-    days: list[str], data: st.DataObject
-) -> None:
-    entries = data.draw(st.lists(entries_near(days), min_size=1, max_size=4))
-    wall = int(at(f"{days[0]} 00:00")) + data.draw(st.sampled_from([0, 700, 1430, 1550])) * MINUTE
-    clock, model = Clockwork(wall, *entries), MinuteModel(wall, entries)
-    for kind, minutes in [*data.draw(STEPS), ("wait", 2 * 24 * 60)]:
-        if kind == "wait":
-            clock.pass_time(minutes * MINUTE)
-            for _ in range(minutes):
-                model.pass_minute()
-        else:
-            clock.set_clock(model.wall + minutes * MINUTE)
-            model.set_clock(model.wall + minutes * MINUTE)
-        assert clock.actuator.runs == model.runs

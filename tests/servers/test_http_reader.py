@@ -126,6 +126,27 @@ def test_it_does_not_matter_how_bytes_are_cut(data: bytes, places: list[int]) ->
         assert len(in_pieces.refused) == len(whole.refused)
 
 
+POLL = b"GET /poll?a HTTP/1.1\r\nHost: here\r\n\r\n"
+OTHER = POLL.replace(b"?a", b"?b")
+fragments = st.sampled_from(
+    [
+        *[POLL, POLL, POLL, OTHER, POLL + OTHER, POLL + POLL, POLL[:7], POLL[7:], POLL + POLL[:7]],
+        *[POLL[:-2], b"\r\n", POLL.replace(b"Host", b"X"), POLL.replace(b"GET", b"HEAD")],
+        POLL.replace(b" /", b" http://there/"),
+        POLL.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 4\r\n\r\n"),
+    ]
+)
+
+
+@given(st.lists(fragments, max_size=12))
+def test_a_request_sent_again_means_the_same_only_where_it_is_a_request(
+    pieces: list[bytes],
+) -> None:
+    whole, in_pieces = read(b"".join(pieces)), read(*pieces)
+    assert in_pieces.taken == whole.taken
+    assert len(in_pieces.refused) == len(whole.refused)
+
+
 @given(damaged_requests(), places)
 def test_there_is_at_most_one_refusal_and_nothing_is_taken_after_it(
     data: bytes, places: list[int]

@@ -30,7 +30,7 @@ REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
     401: "Nobody is signed in, or the user name or password is wrong.",
-    403: "The account may not do this, or the request comes from a foreign page.",
+    403: "The account may not do this.",
     404: "There is no such path or command, or this version does not have it yet; `detail` names "
     "the versions that do.",
     405: "The path or command takes another method, named in `Allow`.",
@@ -42,7 +42,6 @@ REFUSALS: dict[int, str] = {
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The body is of a kind that the command does not take.",
     423: "The outputs are locked (`outblock`) and the command would switch one.",
-    429: "Too many sign-ins failed; try again later.",
     431: "The headers are too large.",
     503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
     "try again.",

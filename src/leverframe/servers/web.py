@@ -50,6 +50,8 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/log": (ADMIN, api.log_entries),
     "/health": (ANYBODY, api.health),
 }
+#: What never changes while the controller runs.
+FIXED = frozenset({"/api/commands", "/api/openapi.json"})
 #: Files that only the administrator reads; the others are values and names.
 ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
 
@@ -82,6 +84,7 @@ class Web:
             else None
         )
         self._kept_files: dict[str, KeptFile] = {}
+        self._fixed: dict[str, Reply] = {}
 
     def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
         try:
@@ -124,7 +127,7 @@ class Web:
         if path in API:
             role, make = API[path]
             require(account, role)
-            return Reply(200, JSON, msgspec.json.encode(make(self._controller)))
+            return self._fixed.get(path) or self._made(path, make)
         if path == "/api/stream":
             require(account, CONTROL)
             return StreamReply(200, "text/event-stream", state_stream(self._controller), NOT_KEPT)
@@ -179,6 +182,12 @@ class Web:
             raise NoSuchPath(f"{self._controller.profile} has no {path}.")
         reply = Reply(200, files.content_type(path), body)
         self._kept_files[path] = KeptFile(engine, engine.machine.version, int(at.wall), reply)
+        return reply
+
+    def _made(self, path: str, make: Callable[[Controller], Any]) -> Reply:
+        reply = Reply(200, JSON, msgspec.json.encode(make(self._controller)))
+        if path in FIXED:
+            self._fixed[path] = reply
         return reply
 
     def _in_bootloader(self) -> Reply:

@@ -1,0 +1,148 @@
+"""`leverframe simulate`: one controller lives through a scenario on virtual time, without servers.
+
+The run goes from deadline to deadline, so it takes as long as there is something to do, and the
+same scenario always gives the same result. Watchers look after every deadline; `simulation_report`
+has the ones that print, record and sum up.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import count
+from typing import Protocol
+
+import msgspec
+
+from leverframe.app import BuiltController, build
+from leverframe.clock import VirtualClock
+from leverframe.commands.refusals import Refusal
+from leverframe.controller import DEADLINES_AT_A_TIME, Controller
+from leverframe.engine.journal import Cause
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.scenario import (
+    Happening,
+    Order,
+    Scenario,
+    plant_from_table,
+    request_parts,
+    sentence_of,
+)
+from leverframe.servers.cgi import CommandEndpoint
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.passwords import Passwords
+from leverframe.servers.sim import Bench
+from leverframe.storage.store import MemoryStore
+
+#: Who is the cause of what a scenario commands.
+BY_SCENARIO = "scenario"
+
+
+class Watcher(Protocol):
+    def look(self, elapsed_s: float) -> None:
+        """Something may have happened."""
+
+    def step(self, elapsed_s: float) -> None:
+        """Another step of the run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A moment at which the run does more than serve deadlines."""
+
+    after_s: float
+    happening: Happening | None = None
+    is_step: bool = False
+
+
+class Simulation:
+    """A started controller with the scenario that it will live through."""
+
+    def __init__(self, scenario: Scenario, built: BuiltController, board: SimulatedBoard) -> None:
+        self.scenario = scenario
+        self.controller: Controller = built.controller
+        self.board = board
+        self._bench = Bench(built.controller, board)
+        self._commands = CommandEndpoint(built.controller, Passwords(), lenient=False)
+        for happening in scenario.happenings:
+            self._check_sim(happening)
+
+    @classmethod
+    async def start(cls, scenario: Scenario) -> "Simulation":
+        """Power on; nothing of the scenario has happened yet, but all of it has been checked."""
+        clock = VirtualClock(scenario.start)
+        built = await build(scenario.profile, MemoryStore(), clock, scenario.timezone)
+        board = built.controller.board
+        assert isinstance(board, SimulatedBoard)
+        return cls(scenario, built, board)
+
+    async def run(
+        self, for_s: float, watchers: Sequence[Watcher] = (), step_s: float | None = None
+    ) -> None:
+        """Live that many seconds of the scenario, or raise `BadScenario` where it is refused."""
+        begin = self.controller.clock.read().now
+        for table in self.scenario.plants:
+            self.board.wire(plant_from_table(table))
+        for stop in _stops(self.scenario, for_s, step_s):
+            deadlines = self.controller.live_until(begin + stop.after_s)
+            for served, _ in enumerate(deadlines, start=1):
+                self._look(watchers, begin)
+                if served % DEADLINES_AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+            if stop.happening is not None:
+                await self._happen(stop.happening)
+            self._look(watchers, begin)
+            if stop.is_step:
+                for watcher in watchers:
+                    watcher.step(stop.after_s)
+
+    def _look(self, watchers: Sequence[Watcher], begin: float) -> None:
+        elapsed_s = self.controller.clock.read().now - begin
+        for watcher in watchers:
+            watcher.look(elapsed_s)
+
+    def _check_sim(self, happening: Happening) -> None:
+        order = happening.sim
+        if order is None:
+            return
+        try:
+            steps = self._bench.steps(order.text)
+        except Refusal as refusal:
+            raise self.scenario.mistake(order, sentence_of(refusal)) from None
+        if not all(callable(step) for step in steps):
+            why = "advance is not for scenarios: the run moves the time, up to each [[at]]."
+            raise self.scenario.mistake(order, why)
+
+    async def _happen(self, happening: Happening) -> None:
+        if happening.sim is not None:
+            at, cause = (
+                self.controller.clock.read(),
+                Cause("scenario", f"line {happening.sim.line}"),
+            )
+            self.controller.engine.machine.journal.add(at.wall, cause, happening.sim.text)
+            await self._bench.run(happening.sim.text)
+        for order in happening.commands:
+            await self._command(order)
+
+    async def _command(self, order: Order) -> None:
+        path, query, body = request_parts(order)
+        request = Request("POST", path, query, {}, body, BY_SCENARIO)
+        try:
+            answer = self._commands.handle(request, self._commands.calls(request), "")
+        except Refusal as refusal:
+            raise self.scenario.mistake(order, sentence_of(refusal)) from None
+        reply = answer if isinstance(answer, Reply) else await answer
+        if reply.status != 200:
+            problem = msgspec.json.decode(reply.body)
+            raise self.scenario.mistake(order, problem["detail"])
+
+
+def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
+    """All stops of a run in order; what happens at a moment comes before its step."""
+    happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
+    steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
+    for stop in merge(happenings, steps, key=lambda stop: stop.after_s):
+        if stop.after_s > for_s:
+            break
+        yield stop
+    yield Stop(for_s)
