@@ -108,7 +108,12 @@ def test_a_wrong_option_says_what_is_allowed(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("prot = 1", "prot"), ("port = 'x'", "port"), ("port =\nhw = 1", "line 1"), ("hw = '9'", "3.0")],
+    [
+        ("prot = 1", "prot"),
+        ("port = 'x'", "port"),
+        ("port =\nhw = 1", "line 1"),
+        ("hw = '9'", "3.0"),
+    ],
 )
 def test_a_wrong_configuration_file_says_what_is_allowed(
     text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -114,6 +114,21 @@ async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
     assert names == ["", "", "Gate", "", "", ""]
 
 
+async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
+    twin: Twin, store: SlowStore
+) -> None:
+    failing = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
+    await turns()
+    store.fail()
+    # Before the failure has reached the controller another request is staged, and stored.
+    store.holds = False
+    await twin.ok("/stm.cgi?oname=1Pump")
+    assert (await failing).status == 507
+    names = [output["name"] for output in (await twin.settings())["outputs"][:2]]
+    assert names == ["", "Pump"]
+    assert twin.controller.pending == twin.controller.engine.settings
+
+
 async def test_a_change_goes_on_when_the_client_leaves(twin: Twin, store: SlowStore) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()

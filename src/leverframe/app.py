@@ -9,6 +9,7 @@ import errno
 import logging
 import secrets
 import signal
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -33,6 +34,8 @@ _BODY_LIMITS = {
     row.form.items[0].text: row.body.most_bytes for row in TABLE if row.body is not None
 }
 _POST_PATH = "/post.cgi"
+#: How soon the schedule follows somebody who sets the machine's clock.
+LOOK_AT_CLOCK_S = 20.0
 
 
 class CannotListen(Exception):
@@ -121,7 +124,7 @@ async def serve(config: Config) -> None:
                 f"http://{config.host}:{server.port}/ - stop with Ctrl+C",
                 flush=True,
             )
-            await _told_to_stop()
+            await _told_to_stop(built.controller)
         finally:
             await server.stop()
             await built.stop()
@@ -143,9 +146,14 @@ def _why_not(error: OSError, config: Config) -> str:
     return f"{address} cannot be used: {error.strerror or error}."
 
 
-async def _told_to_stop() -> None:
+async def _told_to_stop(controller: Controller) -> None:
+    """Wait for a signal, and look after the machine's clock meanwhile."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await stop.wait()
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), LOOK_AT_CLOCK_S)
+        if isinstance(controller.clock, SystemClock) and controller.clock.was_stepped():
+            controller.clock_changed()

@@ -5,9 +5,13 @@ stands still until it is moved, so that a year passes as fast as the engine can 
 """
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from leverframe.engine.moment import Moment
+
+#: What the two clocks of a machine may drift apart, between two looks, without being set.
+NO_STEP_S = 0.5
 
 
 class Clock(Protocol):
@@ -20,14 +24,28 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock, with an offset of the controller's own once somebody has set it."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._monotonic = monotonic
+        self._wall = wall
         self._offset_s = 0.0
+        self._distance_s = wall() - monotonic()
 
     def read(self) -> Moment:
-        return Moment(time.monotonic(), time.time() + self._offset_s)
+        return Moment(self._monotonic(), self._wall() + self._offset_s)
 
     def set_wall(self, wall: float) -> None:
-        self._offset_s = wall - time.time()
+        self._offset_s = wall - self._wall()
+
+    def was_stepped(self) -> bool:
+        """Has somebody set the machine's clock since the last time this was asked?"""
+        distance_s = self._wall() - self._monotonic()
+        step_s = distance_s - self._distance_s
+        self._distance_s = distance_s
+        return abs(step_s) > NO_STEP_S
 
 
 class VirtualClock:

@@ -26,10 +26,11 @@ from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
-from leverframe.storage.store import DELETED, Changes, Store
+from leverframe.storage.store import DELETED, Changes, Store, Stored
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +63,7 @@ class Controller:
         self.clock = clock
         self._timezone = timezone
         stored = store.load()
-        settings, unfit = settings_from_leaves(profile, stored.settings)
-        if unfit:
-            log.warning("settings that %s does not have are left out: %s", profile, unfit)
+        settings = self._stored_settings(stored)
         self._kept: dict[str, Any] = stored.kept
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
@@ -94,6 +93,12 @@ class Controller:
             do.RestartController: lambda effect: self.restart(),
             do.EnterBootloader: self._enter_bootloader,
         }
+
+    def _stored_settings(self, stored: Stored) -> Settings:
+        settings, unfit = settings_from_leaves(self.profile, stored.settings)
+        if unfit:
+            log.warning("settings that %s does not have are left out: %s", self.profile, unfit)
+        return settings
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -161,15 +166,20 @@ class Controller:
         leaves = list(difference(self.pending, stage.settings))
         stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
         durable = self.store.commit(Changes(settings=stored, blobs=stage.blobs))
-        self.pending = stage.settings
+        base, self.pending = self.pending, stage.settings
         told = _told(leaves, stage.blobs)
-        following = asyncio.ensure_future(self._follow(durable, stage, cause, told))
+        following = asyncio.ensure_future(self._follow(durable, base, stage, cause, told))
         # Whoever asked may have left by then; the failure is not lost.
         following.add_done_callback(_log_failure)
         return following
 
     async def _follow(
-        self, durable: asyncio.Future[None], stage: Stage, cause: Cause, told: str
+        self,
+        durable: asyncio.Future[None],
+        base: Settings,
+        stage: Stage,
+        cause: Cause,
+        told: str,
     ) -> None:
         try:
             await durable
@@ -177,9 +187,13 @@ class Controller:
             # Everything that was staged on top of this fails with it.
             self.pending = self.engine.settings
             raise
+        settings = stage.settings
+        if base is not self.engine.settings:
+            # It was staged on a change that failed meanwhile; what is on disk is right.
+            settings = self.pending = self._stored_settings(self.store.load())
         at = self.clock.read()
         self.engine.machine.journal.add(at.wall, cause, told)
-        kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
+        kept = self._live(self.engine.apply(settings, stage.actions, at, cause))
         if kept is not None:
             await kept
 
@@ -219,6 +233,10 @@ class Controller:
 
     def _set_clock(self, effect: do.SetClock) -> None:
         self.clock.set_wall(effect.wall)
+        self.clock_changed()
+
+    def clock_changed(self) -> None:
+        """The wall clock shows another time than it would have by itself."""
         self._live(self.engine.clock_changed(self.clock.read()))
 
     def _enter_bootloader(self, effect: do.EnterBootloader) -> None:

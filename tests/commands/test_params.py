@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from boundary_profiles import FAMILIES, NEWEST, PROFILES, VERSIONS
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -46,6 +45,7 @@ from leverframe.commands.refusals import BadValue
 from leverframe.commands.row import Row
 from leverframe.commands.table import TABLE
 from leverframe.profile import Profile, offered
+from tests.boundary_profiles import FAMILIES, NEWEST, PROFILES, VERSIONS
 
 OLDEST = Profile("3.0", "1.10")
 

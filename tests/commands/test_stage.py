@@ -168,9 +168,13 @@ def test_the_schedule_sent_is_the_whole_schedule() -> None:
     )
 
 
-def test_a_time_beyond_the_day_needs_the_periodic_bit() -> None:
-    with pytest.raises(BadValue, match="86400 is not a second of the day") as refusal:
-        perform(stage(), "/post.cgi?sched_save", b"&s0=x*0*1*86400*0*31*1&&")
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [("86400*0*31", "not a second of the day"), ("86401*0*287", "not a period within the day")],
+)
+def test_a_time_of_the_schedule_lies_within_the_day(fields: str, words: str) -> None:
+    with pytest.raises(BadValue, match=words) as refusal:
+        perform(stage(), "/post.cgi?sched_save", f"&s0=x*0*1*{fields}*1&&".encode())
     assert refusal.value.field == "E"
 
 

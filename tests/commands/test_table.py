@@ -6,8 +6,6 @@ from itertools import combinations, pairwise
 from string import ascii_uppercase
 
 import pytest
-from boundary_profiles import NEWEST, PROFILES, profiles_that_change
-from conformance.requests import Fields, Sample, accepted, misshapen, refused, takes
 
 from leverframe.commands.params import Changed, Depends, Int, Param, Position
 from leverframe.commands.refusals import (
@@ -23,6 +21,8 @@ from leverframe.commands.table import COMMAND_PATHS, TABLE, Call, find
 from leverframe.engine.settings import defaults
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
+from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
+from tests.conformance.requests import Fields, Sample, accepted, misshapen, refused, takes
 
 NUMBERED = [pytest.param(number, id=row.line) for number, row in enumerate(TABLE)]
 HW30, HW35, OLD35 = Profile("3.0", "1.58a"), Profile("3.5", "1.60a"), Profile("3.5", "1.43e")

@@ -13,13 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from boundary_profiles import ALL_HARDWARE, BEFORE_ALL, NEWEST, PROFILES, VERSIONS, versions_in
 
 from leverframe.commands.bodies import FormBody, ListBody
 from leverframe.commands.params import Param, Position, Trailing
 from leverframe.commands.row import Row
 from leverframe.commands.table import DOCUMENT_ROWS, TABLE
 from leverframe.profile import HW30, HW35, Profile, Span, offered, withdrawn
+from tests.boundary_profiles import (
+    ALL_HARDWARE,
+    BEFORE_ALL,
+    NEWEST,
+    PROFILES,
+    VERSIONS,
+    versions_in,
+)
 
 DOCUMENT = Path(__file__).parents[2].parent / "shared" / "interface.md"
 pytestmark = pytest.mark.skipif(

@@ -137,6 +137,12 @@ def test_an_absent_source_cannot_help_a_rule_to_act_by_its_last_result() -> None
     assert bench.values["OUT0"] == 1
 
 
+def test_a_source_that_nobody_knows_is_absent() -> None:
+    bench = bench_with(rule(source="DS99", operator="OR", source2="DS1", reference2=20.0), DS1=WARM)
+    assert bench.values["OUT0"] == 1
+    assert bench.engine.rules.explain()[0].blocked_by == "Source DS99 is absent."
+
+
 def test_hysteresis_goes_on_where_it_was_when_a_source_returns() -> None:
     bench = bench_with(rule(hysteresis=5.0), DS1=WARM)
     bench.sense(DS1=None)

@@ -201,6 +201,13 @@ def test_an_edit_that_leaves_the_condition_met_does_not_act_again() -> None:
     assert (bench.values["OUT0"], bench.due_in()) == (1, None)
 
 
+def test_an_edit_keeps_what_a_permanent_rule_holds() -> None:
+    bench = bench_with(rule(value=2, permanent=True), DS1=WARM)
+    bench.set(rules__0__off_delay=5)
+    bench.switch_off("OUT0")
+    assert bench.values["OUT0"] == 1
+
+
 def test_an_edit_to_another_source_is_judged_from_scratch() -> None:
     bench = bench_with(rule(hysteresis=5.0), DS1=WARM, T1=17.0)
     bench.set(rules__0__source="T1")

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from boundary_profiles import ALL_HARDWARE, NEWEST
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
@@ -35,6 +34,7 @@ from leverframe.engine.tree import (
     with_value,
 )
 from leverframe.profile import Profile
+from tests.boundary_profiles import ALL_HARDWARE, NEWEST
 
 # --- random trees --------------------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ def schedule_items(draw: st.DrawFn, profile: Profile) -> dict[str, Any]:
         "name": draw(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=15)),
         "action": draw(numbers(codes.SCHEDULE_ACTIONS, profile)),
         "value": draw(st.integers(0, 1)),
-        "time": draw(SECONDS if periodic else st.integers(0, 86399)),
+        "time": draw(st.integers(1, 86400) if periodic else st.integers(0, 86399)),
         "date": draw(st.integers(0, 40000)),
         "days": draw(st.integers(0, 127)) + 256 * periodic,
         "active": draw(st.integers(0, 1)),

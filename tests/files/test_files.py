@@ -1,6 +1,7 @@
 """Which files and keys there are, in which order, and that their form is what clients take."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -278,7 +279,14 @@ def test_every_file_is_described_with_meaning_and_scale() -> None:
     assert [row for row in rows if not (row.key and row.meaning and row.scale and row.when)] == []
 
 
+def test_keys_that_count_up_are_described_as_one_range_and_others_by_name() -> None:
+    keys = [row.key for row in describe() if row.path == "/json/status_per.json"]
+    assert "ds1-ds8" in keys
+    assert "pm1, pm2, pm4, pm10" in keys
+    assert "co2" in keys
+
+
 @EVERY_FILE
 def test_a_file_of_the_newest_profile_begins_with_the_first_key_described(path: str) -> None:
     first = next(row.key for row in describe() if row.path == path)
-    assert first.partition("-")[0] == next(iter(FilesBench(profile=NEWEST).shown(path)))
+    assert re.split("[-,]", first)[0] == next(iter(FilesBench(profile=NEWEST).shown(path)))

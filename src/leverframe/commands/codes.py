@@ -242,7 +242,6 @@ SCHEDULE_ACTIONS = CodeTable(
     run(15, (f"RESET {label}" for label in ENERGIES[:4]), span(until="1.36")),
 )
 WATCHDOG_OUTPUTS = CodeTable("watchdog output", run(0, (*OUTPUTS, *PWMS)))
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 # --- inputs, buses, units ------------------------------------------------------------------------
 

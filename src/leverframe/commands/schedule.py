@@ -11,6 +11,7 @@ from leverframe.commands.refusals import BadValue, Conflict
 from leverframe.commands.row import row
 from leverframe.commands.shape import Item
 from leverframe.commands.stage import Stage
+from leverframe.engine.schedule_times import WEEKDAYS
 from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry
 from leverframe.profile import ALWAYS
 
@@ -33,12 +34,13 @@ FIELDS: dict[str, Param] = {
 
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
-    if not periodic and fields["E"] >= SECONDS_OF_DAY:
+    last = SECONDS_OF_DAY if periodic else SECONDS_OF_DAY - 1
+    if fields["E"] > last:
         raise BadValue(
-            f"{fields['E']} is not a second of the day.",
+            f"{fields['E']} is not {'a period within' if periodic else 'a second of'} the day.",
             field="E",
             value=str(fields["E"]),
-            allowed=f"0 to {SECONDS_OF_DAY - 1}, or any period with bit 8 of G set",
+            allowed=f"0 to {last}",
         )
     return ScheduleEntry(
         name=fields["B"],
@@ -46,7 +48,7 @@ def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
         value=fields["D"],
         time=fields["E"],
         date=(EPOCH + timedelta(days=fields["F"])).isoformat() if fields["F"] else None,
-        days=tuple(day for bit, day in enumerate(codes.WEEKDAYS) if days >> bit & 1),
+        days=tuple(day for bit, day in enumerate(WEEKDAYS) if days >> bit & 1),
         periodic=periodic,
         active=fields["H"],
     )
@@ -54,7 +56,7 @@ def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
 
 def days_mask(entry: ScheduleEntry) -> int:
     """Field G of an entry."""
-    weekdays = sum(1 << bit for bit, day in enumerate(codes.WEEKDAYS) if day in entry.days)
+    weekdays = sum(1 << bit for bit, day in enumerate(WEEKDAYS) if day in entry.days)
     return weekdays + PERIODIC_BIT * entry.periodic
 
 

@@ -60,7 +60,7 @@ class LiveRule:
         self.first = Condition(rule.source, rule.compare, rule.reference, rule.hysteresis)
         self.second = (
             Condition(rule.source2, rule.compare2, rule.reference2, rule.hysteresis2)
-            if rule.operator != "-"
+            if rule.operator in COMBINE
             else None
         )
         self.switches = rule.action in SWITCHED
@@ -80,11 +80,14 @@ class LiveRule:
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def judge(self, values: dict[str, Value]) -> bool:
-        """Judge the conditions; True if the combined result changed."""
+        """Judge the conditions; True if the combined result changed.
+
+        Settings come from files, too: a source that nobody knows is an absent one.
+        """
         first, second = self.first, self.second
-        result = first.judge(values[first.label])
+        result = first.judge(values.get(first.label))
         if second is not None:
-            result = COMBINE[self.rule.operator](result, second.judge(values[second.label]))
+            result = COMBINE[self.rule.operator](result, second.judge(values.get(second.label)))
         if result is None or result is self.combined:
             return False
         self.combined = result

@@ -65,7 +65,7 @@ def _judged_anew(live: LiveRule, machine: Machine) -> LiveRule:
 def _explain_condition(condition: Condition, machine: Machine) -> ConditionExplanation:
     return ConditionExplanation(
         label=condition.label,
-        value=machine.values[condition.label],
+        value=machine.values.get(condition.label),
         compare=condition.compare,
         reference=condition.reference,
         hysteresis=condition.hysteresis,
@@ -79,7 +79,7 @@ def _obstacle(live: LiveRule, machine: Machine, holder: LiveRule | None) -> str 
     if not live.rule.enabled:
         return "The rule is disabled."
     for condition in live.conditions():
-        if machine.values[condition.label] is None:
+        if machine.values.get(condition.label) is None:
             return f"Source {condition.label} is absent."
     if live.combined and not live.dependence_agrees():
         return _unmet_dependence(live)

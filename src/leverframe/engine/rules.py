@@ -170,6 +170,9 @@ class Rules:
             self._drop_delay(live)
         elif live.rule.mode != ONLY_WHEN_IT_STARTS:
             self._act_after(live, DEACTIVATE, live.rule.off_delay)
+        else:
+            # Nothing is undone, but an earlier permanent rule may get its state back.
+            self._hold(live.rule.action)
 
     def _act_after(self, live: LiveRule, what: str, delay_s: int) -> None:
         if not delay_s or not live.switches:
@@ -201,7 +204,7 @@ class Rules:
 
     def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
         source = live.first.label
-        measured = self._machine.values[source]
+        measured = self._machine.values.get(source)
         self._actuator.perform(live.rule.action, value, activate, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:

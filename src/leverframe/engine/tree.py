@@ -68,11 +68,8 @@ def with_value(settings: Settings, path: str, value: object) -> Settings:
 def _with_value(branch: Any, steps: list[str], value: object) -> Any:
     step, rest = steps[0], steps[1:]
     old = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
-    if rest:
-        new = _with_value(old, rest, value)
-    else:
-        new = old if _same(old, value) else value
-    if new is old:
+    new = _with_value(old, rest, value) if rest else value
+    if new is old or (not rest and _same(old, new)):
         return branch
     if isinstance(branch, tuple):
         return (*branch[: int(step)], new, *branch[int(step) + 1 :])

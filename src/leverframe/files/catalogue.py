@@ -12,7 +12,7 @@ from typing import NamedTuple
 from leverframe.commands.codes import span
 from leverframe.files import configuration as settings
 from leverframe.files import entries, readings, states
-from leverframe.files.keys import ZERO, Keys, Shown, first_to_last, numbered, only_on
+from leverframe.files.keys import ZERO, Keys, Shown, in_words, numbered, only_on
 from leverframe.files.module_readings import MODULE_READINGS
 from leverframe.files.view import View
 from leverframe.files.writing import json_bytes, xml_bytes
@@ -293,7 +293,7 @@ def describe() -> list[KeyDescription]:
     return [
         KeyDescription(
             file.path,
-            first_to_last(keys.names),
+            in_words(keys.names),
             keys.meaning,
             keys.scale,
             spans_in_words(keys.when if file.when == ALWAYS else file.when),

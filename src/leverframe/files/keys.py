@@ -114,7 +114,7 @@ def readings(
         values = view.engine.machine.values
         return [multiplied(values[label], factor, absent) for label in labels]
 
-    return Keys(names, show, first_to_last(labels), scale_of(factor, unit, absent), when)
+    return Keys(names, show, in_words(labels), scale_of(factor, unit, absent), when)
 
 
 def reading(
@@ -128,8 +128,13 @@ def scale_of(factor: int, unit: str, absent: str) -> str:
     return f"{divided}, {absent} if absent"
 
 
-def first_to_last(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]}-{names[-1]}"
+def in_words(names: tuple[str, ...]) -> str:
+    """`ds1-ds8` where only the number counts up, else all of them."""
+    prefix = names[0].rstrip("0123456789")
+    number = names[0].removeprefix(prefix)
+    if len(names) > 1 and number and names == numbered(prefix, int(number), len(names)):
+        return f"{names[0]}-{names[-1]}"
+    return ", ".join(names)
 
 
 def mask(bits: Iterable[object]) -> str:
@@ -144,7 +149,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask(values[label] for label in labels)
 
-    return key(name, show, first_to_last(labels), MASK)
+    return key(name, show, in_words(labels), MASK)
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from leverframe.files.keys import (
     Keys,
     code,
     decimal,
+    in_words,
     key,
     multiplied,
     numbered,
@@ -130,7 +131,7 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
     return Keys(
         numbered("diff", first, len(indices)),
         show,
-        f"DIFF{first}-DIFF{last}",
+        in_words(DIFFERENTIALS[first - 1 : last]),
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,

@@ -10,7 +10,7 @@ A plant never answers within the instant that acts on it, or a rule that reacts 
 could hold time still: what is switched shows after `REACTION_S`, and a level switch has a band.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import exp, floor
 from typing import Protocol
 
@@ -58,7 +58,7 @@ class Plant(Protocol):
     def next_deadline(self) -> float | None: ...
 
     def tick(self, now: float) -> dict[str, float]:
-        """What is new; called when the deadline has come."""
+        """What its sensors show now; called when the deadline has come, or earlier."""
 
 
 class Room:
@@ -337,8 +337,6 @@ class Plants:
     def __init__(self) -> None:
         self._plants: list[Plant] = []
         self._next: float | None = None
-        #: When all of them are asked, due or not.
-        self._look_at: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self._plants)
@@ -354,13 +352,16 @@ class Plants:
 
     def clear(self) -> None:
         self._plants.clear()
-        self._next = self._look_at = None
+        self._next = None
 
-    def look_again(self, labels: Iterable[str], now: float) -> None:
-        """Somebody else gave one of these readings a value; what a plant feeds comes back."""
-        if any(label in plant.feeds for label in labels for plant in self._plants):
-            self._look_at = now + REACTION_S
-            self._plan()
+    def look(self, label: str, now: float) -> dict[str, float]:
+        """What the plant of a reading shows at this moment, due or not."""
+        readings: dict[str, float] = {}
+        for plant in self._plants:
+            if label in plant.feeds:
+                readings |= plant.tick(now)
+        self._plan()
+        return readings
 
     def put(self, label: str, value: float, now: float) -> None:
         followers = [plant for plant in self._plants if label in plant.inputs]
@@ -374,21 +375,17 @@ class Plants:
 
     def tick(self, now: float) -> dict[str, float]:
         readings: dict[str, float] = {}
-        if self._next is None or self._next > now:
-            return readings
-        look_at_all = self._look_at is not None and self._look_at <= now
-        if look_at_all:
-            self._look_at = None
-        for plant in self._plants:
-            due = plant.next_deadline()
-            if look_at_all or (due is not None and due <= now):
-                readings |= plant.tick(now)
-        self._plan()
+        if self._next is not None and self._next <= now:
+            for plant in self._plants:
+                due = plant.next_deadline()
+                if due is not None and due <= now:
+                    readings |= plant.tick(now)
+            self._plan()
         return readings
 
     def _plan(self) -> None:
         dues = [plant.next_deadline() for plant in self._plants]
-        self._next = min((due for due in (*dues, self._look_at) if due is not None), default=None)
+        self._next = min((due for due in dues if due is not None), default=None)
 
 
 def _earlier(first: float | None, second: float | None) -> float | None:

@@ -4,8 +4,9 @@ What it senses is set by whoever plays with it (`feel`, `unplug`, the page, `/si
 told to drive is remembered with its time in a bounded history. A fresh board is a bare one on a
 12 V supply in a room: no sensors are plugged in and the digital inputs are open.
 
-Plants can be wired between its outputs and its inputs (see `plants.py`). A reading that somebody
-unplugged stays unplugged, whatever a plant would show there, until a value is set by hand.
+Plants can be wired between its outputs and its inputs (see `plants.py`). A value set by hand where
+a plant gives the reading lasts until the plant moves; a reading that was unplugged stays unplugged
+until it is plugged in again.
 """
 
 from collections import deque
@@ -92,8 +93,14 @@ class SimulatedBoard:
                 self._unplugged.add(label)
             else:
                 self._unplugged.discard(label)
-        self._plants.look_again(readings, self._now())
         self._show(readings)
+
+    def plug(self, label: str) -> None:
+        """Let a reading show again what its plant gives; without one nothing changes."""
+        fed = self._plants.look(label, self._now())
+        if label in fed:
+            self._unplugged.discard(label)
+            self._show({label: fed[label]})
 
     def wire(self, plant: Plant) -> None:
         """Let a plant follow outputs of this board and give it readings."""

@@ -40,7 +40,9 @@ class SimulatedHosts:
             self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
 
     def next_deadline(self) -> float | None:
-        return min((answer.at for answer in self._under_way.values()), default=None)
+        if not self._under_way:
+            return None
+        return min(answer.at for answer in self._under_way.values())
 
     def tick(self, now: float) -> None:
         for answer in sorted(self._under_way.values()):

@@ -3,9 +3,10 @@
 `DS1=21.5` makes the board feel something, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a
 sensor to the bus, `onewire=none` clears it; `i2c` and `barcode` say which sensor answers and what
 was scanned. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs and inputs (see
-`hardware/plant_wiring.py`), `plant=none` removes all. On virtual time `ping=HOST:MILLISECONDS` and
-`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
-items are checked first, then carried out in order.
+`hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows again what a plant
+gives there. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer,
+and `advance=SECONDS` or `advance=next` moves the time. All items are checked first, then carried
+out in order.
 """
 
 import math
@@ -23,6 +24,7 @@ from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import FELT, SimulatedBoard
 
 NONE = "none"
+PLANT = "plant"
 MOST_MILLISECONDS = 60_000.0
 
 #: Seconds to advance (None: to the next deadline), or something to do at once.
@@ -59,7 +61,7 @@ class Bench:
         text = decoded(raw)
         if name == "advance":
             return self._advance(text)
-        if name == "plant":
+        if name == PLANT:
             return self._plant(text)
         if name == "ping":
             return self._ping(text)
@@ -68,6 +70,8 @@ class Bench:
                 return self._board.clear_onewire
             sensor_id = OneWireId().parse(raw, self._controller.profile, NOTHING_SEEN)
             return lambda: self._board.attach_onewire(sensor_id)
+        if text == PLANT and name in FELT:
+            return lambda: self._board.plug(name)
         reading = self._reading(name, text, raw)
         return lambda: self._board.feel({name: reading})
 
