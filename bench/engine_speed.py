@@ -12,28 +12,28 @@ import argparse
 import asyncio
 import gc
 import statistics
-import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC
+from functools import partial
 
-from leverframe.app import build
+from leverframe.app import BuiltController, build
 from leverframe.clock import VirtualClock
-from leverframe.controller import Controller
 from leverframe.engine.engine import Engine
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings, defaults
+from leverframe.engine.settings import Rule, defaults
 from leverframe.engine.tree import with_value
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
+from leverframe.servers.messages import Reply, Request
 from leverframe.storage.store import MemoryStore
 
 NEWEST = Profile()
 RULES = 20
-DAY_S, YEAR_S = 86400.0, 365 * 86400.0
+HOUR_S, YEAR_S = 3600.0, 365 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,16 @@ def sense_all(engine: Engine, readings: list[dict[str, float]]) -> float:
     return len(readings) / (time.perf_counter() - began)
 
 
+def _reaches(label: str, limit: float, values: dict[str, float]) -> bool:
+    return values.get(label, 0.0) >= limit
+
+
 def reference_all(readings: list[dict[str, float]]) -> float:
     """The same changes with nothing but a dict and twenty comparisons."""
     values: dict[str, float] = {}
     labels = list(dict.fromkeys(label for reading in readings for label in reading))
     checks: list[Callable[[dict[str, float]], bool]] = [
-        lambda known, label=labels[n % len(labels)], limit=10.0 + n: known.get(label, 0.0) >= limit  # type: ignore[misc]
-        for n in range(RULES)
+        partial(_reaches, labels[n % len(labels)], 10.0 + n) for n in range(RULES)
     ]
     results = [False] * RULES
     began = time.perf_counter()
@@ -125,81 +128,152 @@ def measure_changes(kind: str, labels: list[str], count: int, rounds: int) -> li
 # --- simulated time -------------------------------------------------------------------------------
 
 
-def busy_settings() -> Settings:
-    """20 rules, 6 periodic outputs, the regulator, 10 schedule entries, ramps of 10 minutes."""
-    changes: dict[str, object] = {
-        "rules": rules_on(["DS1", "DS2", "VCC"]),
-        "pid.enabled": True,
-        "pid.source": "DS1",
-        "pid.target": 21.0,
-        "pid.kp": 1000,
-        "pid.ki": 10,
-        "pid.pwm": 0,
-    }
-    for index in range(6):
-        changes[f"outputs.{index}.on_time"] = 10 + index
-        changes[f"outputs.{index}.off_time"] = 20 + index
-        changes[f"outputs.{index}.periodic"] = True
-    for index in range(4):
-        changes[f"pwm.{index}.change_time"] = 600
-        changes[f"pwm.{index}.duty"] = 0
-    settings = defaults(NEWEST)
-    entries = [
-        ScheduleEntry(
-            name=f"entry {n}",
-            action=f"EVENT{n % 8 + 1}",
-            value=n % 2,
-            time=n * 8000,
-            days=("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
-            active=True,
-        )
-        for n in range(10)
-    ]
-    changes["schedule"] = (*entries, *settings.schedule[len(entries) :])
-    for path, value in changes.items():
-        settings = with_value(settings, path, value)
-    return settings
+class Subject:
+    """A controller on virtual time that is told by requests what to be."""
+
+    def __init__(self, built: BuiltController) -> None:
+        self.controller = built.controller
+        self._web = built.web
+        board = built.controller.board
+        assert isinstance(board, SimulatedBoard)
+        self.board = board
+
+    @classmethod
+    async def start(cls) -> "Subject":
+        return cls(await build(NEWEST, MemoryStore(), VirtualClock(), UTC))
+
+    async def ask(self, target: str, body: str = "") -> None:
+        path, _, query = target.partition("?")
+        reply = self._web.handle(Request("POST", path, query, {}, body.encode(), "bench"))
+        if not isinstance(reply, Reply):
+            reply = await reply
+        if reply.status != 200:
+            raise SystemExit(f"{target}: {reply.body.decode()}")
 
 
-async def controller_with(settings: Settings) -> tuple[Controller, SimulatedBoard]:
-    built = await build(NEWEST, MemoryStore(), VirtualClock(), UTC)
-    controller = built.controller
-    board = controller.board
-    assert isinstance(board, SimulatedBoard)
-    await adopt(controller, settings)
-    return controller, board
+def rule_commands(source_codes: list[int]) -> str:
+    """The same rules as `rules_on`, as commands; actions 10-17 are EVENT1-EVENT8."""
+    return "&".join(
+        f"event={n}*{source_codes[n % len(source_codes)]}*0*{1000 + 100 * n}*100"
+        f"*{int(n % 4 == 0)}*{10 + n % 8}*{source_codes[(n + 1) % len(source_codes)]}*0"
+        f"*{1000 + 100 * (n + 1)}*100*0&eventon={n}*1"
+        for n in range(RULES)
+    )
 
 
-async def adopt(controller: Controller, settings: Settings) -> None:
-    stage = controller._stage({})
-    stage.settings = settings
-    done = controller._accept(stage, BY_BENCH)
-    if done is not None:
-        await done
-
-
-from leverframe.engine.journal import Cause  # noqa: E402
-
-BY_BENCH = Cause("command", "bench")
+async def make_busy(subject: Subject) -> None:
+    """20 rules, 6 periodic outputs, the regulator, 4 ramps of ten minutes, 10 schedule entries."""
+    await subject.ask(f"/inpa.cgi?{rule_commands([10, 11, 0])}")
+    times = (f"atout={n}*{10 + n}&atout={n + 6}*{20 + n}&aout={n}1" for n in range(6))
+    await subject.ask(f"/outs.cgi?{'&'.join(times)}&pwm0=1&pwm1=1&pwm2=1&pwm3=1")
+    await subject.ask("/stm.cgi?pwmt=0600&pwmt=1600&pwmt=2600&pwmt=3600")
+    await subject.ask("/stm.cgi?pidvalue=1*10*210*1000*10*0*0")
+    entries = (f"&s{n}=entry{n}*{10 + n % 8}*{n % 2}*{n * 8000}*0*127*1" for n in range(10))
+    await subject.ask("/post.cgi?sched_save", "".join(entries) + "&&")
 
 
 async def live_busy_day() -> float:
-    """Seconds for a day in which ramps go up and down and a room warms and cools every hour."""
-    settings = busy_settings()
-    controller, board = await controller_with(settings)
-    board.feel({"DS1": 18.0, "DS2": 12.0})
+    """Seconds for a day in which readings and set duties change every hour."""
+    subject = await Subject.start()
+    await make_busy(subject)
     began = time.perf_counter()
     for hour in range(24):
-        board.feel({"DS1": 18.0 + hour % 7, "DS2": 12.0 + hour})
-        for index in range(4):
-            settings = with_value(settings, f"pwm.{index}.duty", 0 if hour % 2 else 100)
-        await adopt(controller, settings)
-        await controller.advance(DAY_S / 24)
+        subject.board.feel({"DS1": 18.0 + hour % 7, "DS2": 12.0 + hour})
+        duty = 0 if hour % 2 else 100
+        await subject.ask(f"/stm.cgi?pwmd=1{duty}&pwmd=2{duty}&pwmd=3{duty}")
+        await subject.controller.advance(HOUR_S)
     return time.perf_counter() - began
 
 
 async def live_idle_year() -> float:
-    controller, _ = await controller_with(defaults(NEWEST))
+    """Seconds for a year in which a lamp goes on and off once a day and nothing else happens."""
+    subject = await Subject.start()
+    await subject.ask("/post.cgi?sched_save", "&s0=on*0*1*64800*0*127*1&s1=off*0*0*0*0*127*1&&")
     began = time.perf_counter()
-    await controller.advance(YEAR_S)
+    await subject.controller.advance(YEAR_S)
     return time.perf_counter() - began
+
+
+async def measure_time() -> list[Figure]:
+    busy_s, idle_s = await live_busy_day(), await live_idle_year()
+    return [
+        Figure("a day of a busy controller", f"{busy_s:.2f} s", "< 5 s", busy_s < 5),
+        Figure("a year of an idle controller", f"{idle_s:.2f} s", "< 5 s", idle_s < 5),
+    ]
+
+
+# --- reaction -------------------------------------------------------------------------------------
+
+
+async def measure_reaction(count: int) -> list[Figure]:
+    """From a digital input that changes to the pin that a rule drives, in a busy controller."""
+    subject = await Subject.start()
+    await make_busy(subject)
+    await subject.ask("/outs.cgi?aout=50")
+    # The last rule: INPD1 is 0 switches OUT5.
+    await subject.ask("/inpa.cgi?event=19*100*0*0*0*0*5*0*0*0*0*0&eventon=19*1")
+    taken_ms = []
+    for number in range(count):
+        level = number % 2
+        began = time.perf_counter()
+        subject.controller.sense({"INPD1": level})
+        taken_ms.append((time.perf_counter() - began) * 1000)
+        assert subject.board.outputs[5] is (level == 0), "the pin did not follow"
+    cuts = statistics.quantiles(taken_ms, n=100)
+    p50_ms, p99_ms = cuts[49], cuts[98]
+    return [
+        Figure("INPD change to driven pin, p50", f"{p50_ms:.3f} ms", "-", True),
+        Figure("INPD change to driven pin, p99", f"{p99_ms:.3f} ms", "< 1 ms", p99_ms < 1),
+    ]
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+async def measure_memory(few: int, many: int) -> list[Figure]:
+    """What another idle controller costs, with its board, store and request function."""
+    kept = [await Subject.start() for _ in range(10)]
+    tracemalloc.start()
+    sizes = {}
+    for count in (few, many):
+        kept += [await Subject.start() for _ in range(count - len(kept))]
+        gc.collect()
+        sizes[count] = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    each_kb = (sizes[many] - sizes[few]) / (many - few) / 1024
+    name = f"memory of one more idle controller ({few} to {many})"
+    return [Figure(name, f"{each_kb:.1f} KB", "<= 60 KB", each_kb <= 60)]
+
+
+# --- all ------------------------------------------------------------------------------------------
+
+
+async def measure(quick: bool) -> list[Figure]:
+    count, rounds = (20_000, 3) if quick else (100_000, 5)
+    onewire = [f"DS{n}" for n in range(1, 9)]
+    analog = [f"INPA{n}" for n in range(1, 7)]
+    return [
+        *measure_changes("1-Wire", onewire, count, rounds),
+        *measure_changes("analog", analog, count, rounds),
+        *await measure_time(),
+        *await measure_reaction(2_000 if quick else 20_000),
+        *await measure_memory(100, 300 if quick else 1000),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure the engine.")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    figures = asyncio.run(measure(parser.parse_args().quick))
+    print("| what | measured | goal | met |\n|---|---|---|---|")
+    for figure in figures:
+        print(f"| {figure.name} | {figure.measured} | {figure.goal} | {_word(figure)} |")
+    return 0 if all(figure.met for figure in figures) else 1
+
+
+def _word(figure: Figure) -> str:
+    return "" if figure.goal == "-" else "yes" if figure.met else "NO"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

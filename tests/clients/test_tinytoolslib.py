@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tinytoolslib.exceptions import TinyToolsRequestHTTPError, TinyToolsUnsupported
+from tinytoolslib.exceptions import TinyToolsUnsupported
 from tinytoolslib.flash import Flasher
 from tinytoolslib.models import DeviceModel, async_get_version, get_version
 
@@ -210,14 +210,21 @@ def test_the_sensor_of_an_analog_input_is_chosen(twin: ServedTwin, device: Devic
     assert sensors == ["vin=33V/55V", "PT1000", "off", "off", "off", "vin=3.3V/5V"]
 
 
-def test_what_the_library_sends_without_a_separator_is_refused_whole(
+def test_sensor_calibration_and_multiplier_are_set_together(
     twin: ServedTwin, device: DeviceModel
 ) -> None:
-    """It writes `sensor=01calibration=010`, which is neither the one command nor the other."""
-    before = twin.settings()
-    with pytest.raises(TinyToolsRequestHTTPError):
-        device.set_analog_input(1, 1, calibration=10)
-    assert twin.settings() == before
+    """The library writes `sensor=01calibration=010multiplier=0150`, without a separator."""
+    device.set_analog_input(1, 1, calibration=-10)
+    device.set_analog_input(2, 1, multiplier=1.5)
+    device.set_analog_input([3, 4], [1, 2], calibration=[7, 8], multiplier=[2.0, 327.67])
+    inputs = twin.settings()["analog_inputs"][:4]
+    fields = ("sensor", "calibration", "multiplier")
+    assert [tuple(setting[field] for field in fields) for setting in inputs] == [
+        ("vin=3.3V/5V", -10, 1.0),
+        ("vin=3.3V/5V", 0, 1.5),
+        ("vin=3.3V/5V", 7, 2.0),
+        ("vin=33V/55V", 8, 327.67),
+    ]
 
 
 # --- restart, defaults, firmware ------------------------------------------------------------------

@@ -4,6 +4,7 @@ The table is an ordered list: of the rows that a version offers, the first that 
 takes it. If none accepts, the refusal of the first one that it could have been is reported.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,23 @@ class Call:
 
     row: Row
     values: dict[str, Any]
+
+
+#: The maker's client library forgets the `&` between these three.
+_RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
+
+
+def items_of(query: str) -> list[str]:
+    """The commands of a raw query, not decoded yet."""
+    items = query.split("&")
+    if "sensor=" not in query and "calibration=" not in query:
+        return items
+    return [part for item in items for part in _parted(item)]
+
+
+def _parted(item: str) -> list[str]:
+    found = _RUN_TOGETHER.fullmatch(item)
+    return [part for part in found.groups() if part] if found and item else [item]
 
 
 def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:

@@ -133,9 +133,25 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     tree["profile"] = {"hw": profile.hw, "sw": profile.sw}
     tree["rules"] = [rule for rule in tree["rules"] if rule is not None]
     try:
-        return msgspec.convert(tree, Settings), unfit
+        settings = msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
         raise UnfitSettings(f"The stored settings cannot be read: {error}.") from error
+    shared: Settings = _sharing(defaults(profile), settings)
+    return shared, unfit
+
+
+def _sharing(like: Any, value: Any) -> Any:
+    """The same value with the very branches of `like` where they are equal: it costs no memory."""
+    if value == like:
+        return like
+    if isinstance(value, tuple) and isinstance(like, tuple):
+        return (
+            tuple(_sharing(*pair) for pair in zip(like, value, strict=False)) + value[len(like) :]
+        )
+    if isinstance(value, Node) and type(value) is type(like):
+        fields = type(value).__struct_fields__
+        return type(value)(*(_sharing(getattr(like, f), getattr(value, f)) for f in fields))
+    return value
 
 
 def _overlay(tree: Any, path: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.row import CONTROL
 from leverframe.commands.stage import NO_HASHES
-from leverframe.commands.table import Call, find
+from leverframe.commands.table import Call, find, items_of
 from leverframe.controller import Command, Controller, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.files import command_reply
@@ -65,7 +65,7 @@ class CommandEndpoint:
         return calls
 
     def _items(self, request: Request) -> list[str]:
-        items = (request.query or "").split("&")
+        items = items_of(request.query or "")
         if len(items) > MOST_COMMANDS:
             raise TooManyCommands(
                 f"The request has {len(items)} commands.",
