@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
+from typing import Protocol
 
 from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
@@ -42,19 +43,24 @@ class CannotListen(Exception):
     """The address cannot be used: one sentence."""
 
 
+class Service(Protocol):
+    """Something that runs beside the controller and follows its settings by itself."""
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class BuiltController:
-    """A controller that has been started, and its request function."""
+    """A controller that has been started, its request function, and what runs beside it."""
 
     controller: Controller
     web: Web
     name: str
-    #: On real time only; virtual pings are answered by the simulated board.
-    pinger: Pinger | None = None
+    services: tuple[Service, ...] = ()
 
     async def stop(self) -> None:
-        if self.pinger is not None:
-            await self.pinger.close()
+        for service in reversed(self.services):
+            await service.close()
         await self.controller.stop()
 
 
@@ -65,16 +71,17 @@ async def build(
     board = SimulatedBoard(lambda: clock.read().now)
     name, mac = await _identity(store)
     controller = Controller(profile, store, board, clock, timezone)
-    pinger = None
+    services: list[Service] = []
     if isinstance(clock, VirtualClock):
         board.hosts.answered = controller.ping_answered
         controller.on_ping = board.hosts.ping
     else:
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping
+        services.append(pinger)
     controller.start()
     web = Web(controller, name=name, mac=mac, lenient=lenient)
-    return BuiltController(controller, web, name, pinger)
+    return BuiltController(controller, web, name, tuple(services))
 
 
 async def _identity(store: Store) -> tuple[str, str]:

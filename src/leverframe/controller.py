@@ -77,6 +77,8 @@ class Controller:
         self.on_modem: Callable[[do.SendModem], None] = _drop
         self.on_ping: Callable[[do.PingHost], None] = _drop
         self.on_screen: Callable[[do.ShowScreen], None] = _drop
+        #: Called with the old and the new tree once the engine has adopted new settings.
+        self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
         self._watched_version = 0
@@ -193,7 +195,10 @@ class Controller:
             settings = self.pending = self._stored_settings(self.store.load())
         at = self.clock.read()
         self.engine.machine.journal.add(at.wall, cause, told)
+        old = self.engine.settings
         kept = self._live(self.engine.apply(settings, stage.actions, at, cause))
+        for watcher in self.settings_watchers:
+            watcher(old, settings)
         if kept is not None:
             await kept
 

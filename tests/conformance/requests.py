@@ -9,11 +9,12 @@ and which values only go together (`COMPANIONS`).
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from leverframe.commands.bodies import FormBody, ListBody, Upload
-from leverframe.commands.examples import CHOSEN
+from leverframe.commands.examples import CHOSEN, typical
 from leverframe.commands.params import Depends, Param, Trailing
 from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.row import Row
@@ -115,14 +116,11 @@ class Fields:
 
     def _usual(self, name: str, param: Param, values: Mapping[str, Any]) -> str:
         chosen = CHOSEN.get(self._line, {}).get(name)
-        examples = param.examples(self.profile, values)
-        if chosen is None:
-            return examples[-1]
-        try:
-            param.parse(chosen, self.profile, values)
-        except Refusal:
-            return examples[-1]
-        return chosen
+        if chosen is not None:
+            with suppress(Refusal):
+                param.parse(chosen, self.profile, values)
+                return chosen
+        return typical(param, self.profile, values)
 
     def contexts(self, name: str) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
         """For each case of a field that depends on another: texts that bring it about."""

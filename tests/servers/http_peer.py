@@ -113,6 +113,7 @@ class Serving:
         """Look at the connections as if so much time had gone by."""
         await self.settle()
         self.server.sweep(self.server.tally.now + seconds)
+        await self.settle()
 
 
 @asynccontextmanager

@@ -531,6 +531,37 @@ async def test_a_stop_ends_streams_in_order() -> None:
     assert ticker.closed.is_set()
 
 
+async def test_a_stop_ends_a_stream_in_order_that_has_not_begun() -> None:
+    ticker = Ticker()
+    stops: list[asyncio.Future[None]] = []
+
+    def stop_first(request: Request) -> AnyReply:
+        stops.append(asyncio.ensure_future(running.server.stop()))
+        return ticker(request)
+
+    async with serving(stop_first) as running:
+        client = await running.connect()
+        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        await client.answer(to_head=True)
+        assert [chunk async for chunk in client.chunks()] == []
+        await stops[0]
+
+
+async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> None:
+    gate = Gate()
+    async with serving(gate) as running:
+        client = await running.connect()
+        client.send(b"GET /slow HTTP/1.1\r\n\r\n")
+        await gate.entered.wait()
+        client.writer.transport.abort()
+        await running.settle()
+        stop = asyncio.ensure_future(running.server.stop())
+        await asyncio.wait([stop], timeout=0)
+        gate.opened.set()
+        await stop
+    assert gate.left.is_set()
+
+
 async def test_a_stopped_server_can_be_started_again_on_its_port() -> None:
     server = HttpServer(path_as_text)
     await server.start("127.0.0.1", 0)

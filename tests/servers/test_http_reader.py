@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leverframe.servers.http_limits import Limits
@@ -126,19 +126,48 @@ def test_it_does_not_matter_how_bytes_are_cut(data: bytes, places: list[int]) ->
         assert len(in_pieces.refused) == len(whole.refused)
 
 
+class Holder(Collector):
+    """Wants no more once it has a request."""
+
+    def take(self, request: Request, head_only: bool, ending: int) -> None:
+        super().take(request, head_only, ending)
+        self.holding = True
+
+
+def test_a_burst_is_held_when_enough_requests_wait_and_read_on_later() -> None:
+    sent = [b"GET /%d HTTP/1.1\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
+    reader = Holder()
+    reader.data_received(b"".join(sent))
+    seen = 0
+    while reader.holding:
+        # No more than fits into the 16 KiB that are parsed at a time.
+        assert 0 < len(reader.taken) - seen <= 17
+        seen = len(reader.taken)
+        reader.read_held()
+    assert [path for _, path, *_ in reader.taken] == [f"/{n}" for n in range(200)]
+
+
 POLL = b"GET /poll?a HTTP/1.1\r\nHost: here\r\n\r\n"
 OTHER = POLL.replace(b"?a", b"?b")
+POLL_HEAD = POLL.replace(b"GET", b"HEAD")
+POLL_ADDRESS = POLL.replace(b" /", b" http://there/")
+#: Makes the line that follows the value of a header.
+UNFINISHED = b"GET /first HTTP/1.1\r\nX: "
 fragments = st.sampled_from(
     [
         *[POLL, POLL, POLL, OTHER, POLL + OTHER, POLL + POLL, POLL[:7], POLL[7:], POLL + POLL[:7]],
-        *[POLL[:-2], b"\r\n", POLL.replace(b"Host", b"X"), POLL.replace(b"GET", b"HEAD")],
-        POLL.replace(b" /", b" http://there/"),
+        *[POLL[:-2], b"\r\n", POLL.replace(b"Host", b"X"), POLL_HEAD, POLL_ADDRESS, UNFINISHED],
         POLL.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 4\r\n\r\n"),
     ]
 )
 
 
 @given(st.lists(fragments, max_size=12))
+@example([UNFINISHED, POLL, POLL])
+@example([POLL, UNFINISHED, POLL, POLL])
+@example([POLL, POLL[:7], POLL[7:], POLL])
+@example([POLL_HEAD, POLL_HEAD, POLL])
+@example([POLL_ADDRESS, POLL_ADDRESS])
 def test_a_request_sent_again_means_the_same_only_where_it_is_a_request(
     pieces: list[bytes],
 ) -> None:

@@ -110,7 +110,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(case: str) -> None:
     status, sent = REFUSED[case]
-    async with serving(echo) as running:
+    async with serving(echo, Limits(linger_s=1000)) as running:
         client = await running.connect()
         answer = await client.ask(sent)
         assert answer.status == status

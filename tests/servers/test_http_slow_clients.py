@@ -168,10 +168,13 @@ LARGE = b"GET /large HTTP/1.1\r\n\r\n"
 LAST = b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n"
 
 
+@pytest.mark.parametrize("high_water", [64 * 1024, 64 * MIB])
 @pytest.mark.parametrize("sent", [LARGE, LAST])
-async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(sent: bytes) -> None:
+async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(
+    sent: bytes, high_water: int
+) -> None:
     handler = Large(8 * MIB)
-    async with serving(handler) as running:
+    async with serving(handler, Limits(write_high_water=high_water)) as running:
         client = NotReading(running)
         client.send(sent)
         await handler.first.wait()
@@ -218,12 +221,42 @@ async def test_a_stream_waits_for_its_client_to_read() -> None:
     assert produced == 1000
 
 
+async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -> None:
+    closed = asyncio.Event()
+    first = asyncio.Event()
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            for _ in range(1000):
+                first.set()
+                yield bytes(64 * 1024)
+        finally:
+            closed.set()
+
+    chunks = stream()  # somebody else has it too: it is not closed by being forgotten
+
+    def handler(request: Request) -> AnyReply:
+        is_stream = request.path == "/stream"
+        return StreamReply(200, "", chunks) if is_stream else path_as_text(request)
+
+    async with serving(handler) as running:
+        client = NotReading(running)
+        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        await first.wait()
+        await running.settle()
+        client.socket.close()
+        async with asyncio.timeout(PATIENCE_S):
+            await closed.wait()
+
+
 async def test_there_is_no_timer_while_nobody_is_connected() -> None:
     async with serving(path_as_text) as running:
         assert running.server.next_sweep is None
         client = await running.connect()
         await client.ask(GET)
-        assert running.server.next_sweep is not None
+        timer = running.server.next_sweep
+        assert timer is not None
         client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
         await client.rest()
         assert running.server.next_sweep is None
+        assert timer.cancelled()

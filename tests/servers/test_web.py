@@ -220,3 +220,27 @@ async def test_the_backup_holds_the_settings(twin: Twin) -> None:
         assert reply.content_type == "application/octet-stream"
         content = msgspec.json.decode(reply.body[reply.body.index(b"{") :])
         assert content["settings"]["outputs.0.name"] == "Lamp"
+
+
+async def test_connecting_the_lighting_module_chooses_it(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?lightmod=1")
+    serial = (await twin.settings())["serial"]
+    assert (serial["module"], serial["lighting"]) == ("lighting module", True)
+    await twin.ok("/stm.cgi?usart_sensor=3")
+    assert (await twin.settings())["serial"]["lighting"] is False
+
+
+async def test_the_older_number_form_sets_all_four_recipients(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?gsmnumber=+48123456789")
+    slots = (await twin.settings())["gsm"]["sms"]
+    assert [slot["numbers"] for slot in slots] == [["+48123456789"]] * 4
+
+
+async def test_a_contact_closed_at_power_on_is_no_press(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?inpdb=1")
+    await twin.ok("/sim.cgi?INPD1=0")
+    assert (await twin.state())["INPD1"] == 1
+    await twin.ok("/stm.cgi?devrestart=1")
+    assert (await twin.state())["INPD1"] == 0
+    await twin.ok("/sim.cgi?INPD1=1&INPD1=0")
+    assert (await twin.state())["INPD1"] == 1

@@ -1,0 +1,136 @@
+"""Rows whose effect is neither a setting nor a live value: restarts, uploads, messages, the clock.
+
+Together with the tests of the rows these are all: `OTHERWISE` lists them, and each has a test here.
+"""
+
+from io import BytesIO
+from typing import Any
+from zipfile import ZipFile, ZipInfo
+
+import pytest
+
+from leverframe.commands.table import TABLE
+from leverframe.engine.settings import defaults
+from tests.boundary_profiles import NEWEST
+from tests.conformance.effects import OTHERWISE
+from tests.conformance.requests import accepted
+from tests.conformance.test_rows import everything
+from tests.twin import Twin
+
+PICTURE = b"\x89PNG\r\n\x1a\n and so on"
+
+
+async def test_the_modem_gets_the_command_as_it_was_written() -> None:
+    twin = await Twin.start()
+    sent: list[Any] = []
+    twin.controller.on_modem = sent.append
+    await twin.ok("/stm.cgi?gsmcmd=AT%2BCSQ")
+    assert [effect.command for effect in sent] == ["AT+CSQ"]
+
+
+@pytest.mark.parametrize(("target", "channel"), [("gsmsendsms", "sms"), ("testemail=1", "email")])
+async def test_a_test_message_is_sent(target: str, channel: str) -> None:
+    twin = await Twin.start()
+    sent: list[Any] = []
+    twin.controller.on_notify = sent.append
+    await twin.ok(f"/stm.cgi?{target}")
+    assert [effect.channel for effect in sent] == [channel]
+
+
+async def test_ids_of_the_bus_come_one_after_the_other() -> None:
+    twin = await Twin.start()
+    ids = ["28:FF:64:1E:8C:16:03:5A", "28:FF:64:1E:8C:16:03:5B"]
+    for sensor in ids:
+        await twin.ok(f"/sim.cgi?onewire={sensor}")
+    shown = []
+    for _ in ids:
+        await twin.ok("/stm.cgi?dswrite=0")
+        shown.append((await twin.json("/json/dsi2c.json"))["dsid"])
+    assert shown == ids
+
+
+async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
+    twin = await Twin.start()
+    for source in (10, 11, 12):
+        await twin.ok(f"/inpa.cgi?event=19*{source}*0*0*0*0*0*0*0*0*0*0")
+    await twin.ok("/inpa.cgi?eventdel=1")
+    rules = (await twin.settings())["rules"]
+    assert [rule["source"] for rule in rules] == ["DS1", "DS3"]
+
+
+@pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
+async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
+    twin = await Twin.start()
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok(f"/stm.cgi?upgrade={name}")
+    reply = await twin.ask("/outs.cgi")
+    assert (reply.status, dict(reply.headers)["Retry-After"]) == (503, "60")
+    await twin.controller.advance(60)
+    assert (await twin.ask("/outs.cgi")).status == 200
+
+
+async def test_a_picture_is_kept_until_it_is_removed() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?pictureupload", "POST", PICTURE)
+    assert twin.controller.store.blob("picture") == PICTURE
+    await twin.ok("/stm.cgi?delpicture=0")
+    assert twin.controller.store.blob("picture") is None
+
+
+@pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
+async def test_a_backup_can_be_fetched_and_sent_back(path: str) -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?oname=0Pump")
+    backup = await twin.ok(path)
+    assert backup.content_type == "application/octet-stream"
+    await twin.ok("/post.cgi?settingsupload", "POST", backup.body)
+    assert (await twin.settings())["outputs"][0]["name"] == "Pump"
+
+
+@pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
+async def test_a_backup_cannot_be_posted_to(path: str) -> None:
+    twin = await Twin.start()
+    before = everything(twin)
+    assert (await twin.ask(path, "POST")).status == 405
+    assert everything(twin) == before
+
+
+async def test_a_reset_brings_the_defaults_back() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?oname=0Pump&lang=0&outblock=1")
+    await twin.ok("/stm.cgi?eeprom_reset=1")
+    assert twin.controller.engine.settings == defaults(NEWEST)
+
+
+async def test_the_clock_takes_every_time_that_the_row_allows() -> None:
+    (row,) = [row for row in TABLE if "t_man" in row.line]
+    for sample in accepted(row, NEWEST):
+        twin = await Twin.start()
+        reply = await twin.ask(sample.target)
+        assert reply.status == 200, f"{sample}: {reply.body!r}"
+        assert (await twin.state())["time"] == sample.values["A"]
+
+
+async def test_signing_in_checks_name_and_password() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret*1&&")
+    good, bad = b"username=keeper&password=secret", b"username=keeper&password=wrong"
+    assert (await twin.ask("/post.cgi?signin", "POST", good)).status == 200
+    assert (await twin.ask("/post.cgi?signin", "POST", bad)).status == 401
+
+
+async def test_a_site_is_kept() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?wwwfileupload", "POST", site_archive())
+    assert twin.controller.store.blob("site") == site_archive()
+
+
+def site_archive() -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w") as archive:
+        archive.writestr(ZipInfo("index.html"), "<title>Cellar</title>")
+    return packed.getvalue()
+
+
+def test_each_of_these_rows_is_in_the_table() -> None:
+    assert {row.line for row in TABLE} >= OTHERWISE

@@ -1,0 +1,1 @@
+"""Tests of the boards and of what is around them."""

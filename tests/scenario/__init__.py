@@ -1,0 +1,1 @@
+"""Whole controllers on virtual time."""
