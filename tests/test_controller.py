@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from tests.twin import Twin
 
 
@@ -14,25 +16,28 @@ class SlowStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.waiting: list[tuple[Changes, asyncio.Future[None]]] = []
+        self.waiting: list[tuple[Changes, Then | None, asyncio.Future[None]]] = []
         self.holds = False
 
-    def commit(self, changes: Changes) -> asyncio.Future[None]:
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
         if not self.holds:
-            return super().commit(changes)
+            return super().commit(changes, then)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.append((changes, future))
+        self.waiting.append((changes, then, future))
         return future
 
     def finish(self) -> None:
-        for changes, future in self.waiting:
-            super().commit(changes)
+        for changes, then, future in self.waiting:
+            super().commit(changes, then)
             future.set_result(None)
         self.waiting.clear()
 
     def fail(self) -> None:
-        for _, future in self.waiting:
-            future.set_exception(StoreUnavailable("The disk is full; make room and try again."))
+        for _, then, future in self.waiting:
+            error = StoreUnavailable("The disk is full; make room and try again.")
+            if then is not None:
+                then(error)
+            future.set_exception(error)
         self.waiting.clear()
 
 
@@ -136,6 +141,21 @@ async def test_a_change_goes_on_when_the_client_leaves(twin: Twin, store: SlowSt
     store.finish()
     await turns()
     assert twin.controller.engine.settings.outputs[0].name == "Lamp"
+
+
+async def test_the_engine_follows_the_store_in_order_under_load(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    twin = await Twin.start(store=store)
+
+    async def count(position: int) -> None:
+        for number in range(1, 101):
+            await twin.ok(f"/eeprom.cgi?dword{position}={number}")
+
+    await asyncio.gather(*(count(position) for position in range(4)))
+    assert twin.controller.engine.settings.variables.dwords == (100,) * 4
+    assert store.load().settings["variables.dwords"] == [100] * 4
+    assert twin.controller.pending is twin.controller.engine.settings
+    await twin.controller.stop()
 
 
 async def test_energy_is_on_disk_after_a_clean_stop() -> None:

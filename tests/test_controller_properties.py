@@ -151,5 +151,5 @@ class AnyStory(RuleBasedStateMachine):
         assert all(0 <= float(values[f"{label}.duty"] or 0) <= 100 for label in PWMS)
 
 
-AnyStory.TestCase.settings = hypothesis_settings(max_examples=15, stateful_step_count=25)
+AnyStory.TestCase.settings = hypothesis_settings(max_examples=60, stateful_step_count=30)
 TestAnyStory = AnyStory.TestCase

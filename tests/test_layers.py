@@ -21,8 +21,9 @@ INTERFACE = ENGINE | {"commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
-    *("servers", "config", "durations", "reference", "terminal_reference", "app"),
+    *("servers", "config", "wiring", "durations", "reference", "terminal_reference", "app"),
     *("toml_lines", "scenario", "simulate", "simulate_command", "simulation_report"),
+    "board_check",
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
@@ -36,15 +37,17 @@ MAY_IMPORT = {
     "clock": ENGINE,
     "durations": set[str](),
     "toml_lines": set[str](),
-    "config": ENGINE,
-    "reference": INTERFACE | {"files", "config"},
+    "wiring": ENGINE,
+    "config": ENGINE | {"wiring"},
+    "reference": INTERFACE | {"files", "config", "hardware"},
     "terminal_reference": INTERFACE,
-    **{edge: INTERFACE | {"clock", "durations"} for edge in EDGES},
+    **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
     "scenario": JOINED | {"config", "durations", "toml_lines"},
     "simulate": EVERYTHING,
     "simulate_command": EVERYTHING,
+    "board_check": {"hardware", "wiring"},
     "simulation_report": EVERYTHING,
     "app": EVERYTHING,
     "__main__": EVERYTHING,

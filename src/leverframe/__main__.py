@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_simulate(commands)
     _add_commands(commands)
+    _add_board(commands)
     return parser
 
 
@@ -82,6 +83,23 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         action="store_true",
         default=None,
         help="skip bad commands and answer 200, as real units do",
+    )
+    run.add_argument(
+        "--serial-port", metavar="PATH", help="where the serial module is, like /dev/ttyUSB0"
+    )
+    run.add_argument(
+        "--no-discovery",
+        dest="discovery",
+        action="store_false",
+        default=None,
+        help="do not answer UDP discovery in the network",
+    )
+    run.add_argument(
+        "--no-mdns",
+        dest="mdns",
+        action="store_false",
+        default=None,
+        help="do not announce the controller by mDNS",
     )
     run.add_argument("--verbose", action="store_true", help="log more")
     _add_profile(run)
@@ -122,6 +140,17 @@ def _add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     listing.set_defaults(command=_list_commands)
 
 
+def _add_board(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    board = commands.add_parser("board", help="check the hardware of this machine")
+    board.add_argument(
+        "task", choices=["check"], help="say which wired devices are there and which are missing"
+    )
+    board.add_argument(
+        "--config", metavar="FILE", type=Path, required=True, help="TOML file with [board]"
+    )
+    board.set_defaults(command=_check_board)
+
+
 def _add_profile(parser: argparse.ArgumentParser) -> None:
     newest = Profile()
     parser.add_argument("--hw", help=f"hardware version, 3.0 to 3.9 (new: {newest.hw})")
@@ -135,7 +164,10 @@ def _run(options: argparse.Namespace) -> int:
     from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
     from leverframe.storage.store import StoreUnavailable
 
-    names = ("host", "port", "data", "hw", "sw", "timezone", "virtual_time", "lenient")
+    names = (
+        *("host", "port", "data", "hw", "sw", "timezone", "virtual_time", "lenient"),
+        *("serial_port", "discovery", "mdns"),
+    )
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -206,6 +238,19 @@ def _list_commands(options: argparse.Namespace) -> int:
         return 1
     print_commands(profile, options.word, Console())
     return 0
+
+
+def _check_board(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from leverframe.board_check import check_board
+
+    try:
+        wiring = read_config(options.config, {}).board
+    except BadConfiguration as error:
+        print(f"leverframe: {error}", file=sys.stderr)
+        return 1
+    return check_board(wiring, Console())
 
 
 if __name__ == "__main__":

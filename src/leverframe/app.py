@@ -9,9 +9,11 @@ import errno
 import logging
 import secrets
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -19,14 +21,23 @@ from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.hardware.board import Board
+from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.modem import NAME as MODEM
+from leverframe.hardware.modem import Modem
 from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+from leverframe.hardware.serial_port import SerialPortService, Session
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
+from leverframe.servers.announcing import Announcing, announce
 from leverframe.servers.http import HttpServer, Limits
+from leverframe.servers.sms_commands import SmsCommands
 from leverframe.servers.web import Web
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, Store
+from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +48,7 @@ _BODY_LIMITS = {
 _POST_PATH = "/post.cgi"
 #: How soon the schedule follows somebody who sets the machine's clock.
 LOOK_AT_CLOCK_S = 20.0
+SIMULATED = Wiring()
 
 
 class CannotListen(Exception):
@@ -56,6 +68,7 @@ class BuiltController:
     controller: Controller
     web: Web
     name: str
+    mac: str
     services: tuple[Service, ...] = ()
 
     async def stop(self) -> None:
@@ -65,23 +78,62 @@ class BuiltController:
 
 
 async def build(
-    profile: Profile, store: Store, clock: Clock, timezone: tzinfo, *, lenient: bool = False
+    profile: Profile,
+    store: Store,
+    clock: Clock,
+    timezone: tzinfo,
+    *,
+    lenient: bool = False,
+    wiring: Wiring = SIMULATED,
+    serial_port: str | None = None,
 ) -> BuiltController:
-    """A started controller on a simulated board."""
-    board = SimulatedBoard(lambda: clock.read().now)
+    """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
+    board: Board = (
+        LinuxBoard(wiring)
+        if wiring.kind == "linux"
+        else SimulatedBoard(lambda: clock.read().now)
+    )
     controller = Controller(profile, store, board, clock, timezone)
     services: list[Service] = []
-    if isinstance(clock, VirtualClock):
+    if isinstance(board, LinuxBoard):
+        await board.open(controller.engine.settings, controller.troubles)
+        controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+        services.append(board)
+    if isinstance(clock, VirtualClock) and isinstance(board, SimulatedBoard):
         board.hosts.answered = controller.ping_answered
         controller.on_ping = board.hosts.ping
     else:
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping
         services.append(pinger)
+    services += connect_serial(controller, serial_port)
     controller.start()
     web = Web(controller, name=name, mac=mac, lenient=lenient)
-    return BuiltController(controller, web, name, tuple(services))
+    return BuiltController(controller, web, name, mac, tuple(services))
+
+
+def connect_serial(controller: Controller, port: str | None) -> list[Service]:
+    """The module on the serial port, and the modem, which says so where there is no port."""
+    modem = Modem(
+        lambda: controller.engine.settings.gsm,
+        SmsCommands(controller).take,
+        controller.troubles,
+    )
+    controller.on_modem = modem.command
+    controller.reports["modem"] = modem.status.shown
+    controller.modem_report = modem.status.shown_in_full
+    if port is None:
+        return []
+    sessions: dict[str, Callable[[], Session]] = {
+        name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
+        for name, sensor in SENSORS.items()
+    }
+    sessions[MODEM] = lambda: modem
+    service = SerialPortService(port, sessions, controller.troubles, unreadable=UNREADABLE)
+    controller.settings_watchers += [service.adopt, modem.adopt]
+    service.start(controller.engine.settings)
+    return [service]
 
 
 async def _identity(store: Store) -> tuple[str, str]:
@@ -122,10 +174,27 @@ async def serve(config: Config) -> None:
         profile = config.profile(*stored_profile(store))
         await store.commit(Changes(kept={"profile.hw": profile.hw, "profile.sw": profile.sw}))
         clock = VirtualClock() if config.virtual_time else SystemClock()
-        built = await build(profile, store, clock, config.zone(), lenient=config.lenient)
+        built = await build(
+            profile,
+            store,
+            clock,
+            config.zone(),
+            lenient=config.lenient,
+            wiring=config.board,
+            serial_port=config.serial_port,
+        )
         server = HttpServer(built.web.handle, http_limits())
+        announced: list[Service] = []
         try:
             await _listen(server, config)
+            announced += await announce(
+                built.controller,
+                Announcing(config.discovery, config.udp_bootloader, config.mdns),
+                name=built.name,
+                mac=built.mac,
+                host=config.host,
+                port=server.port,
+            )
             print(
                 f"{built.name} ({profile}, {built.controller.board.kind} board) answers at "
                 f"http://{config.host}:{server.port}/ - stop with Ctrl+C",
@@ -133,6 +202,8 @@ async def serve(config: Config) -> None:
             )
             await _told_to_stop(built.controller)
         finally:
+            for service in announced:
+                await service.close()
             await server.stop()
             await built.stop()
 

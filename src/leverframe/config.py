@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from leverframe.profile import Profile, UnknownProfile
+from leverframe.wiring import BadWiring, Wiring, check_wiring
 
 
 class BadConfiguration(Exception):
@@ -30,6 +31,15 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timezone: str = "UTC"
     virtual_time: bool = False
     lenient: bool = False
+    #: Where the serial module is, like /dev/ttyUSB0.
+    serial_port: str | None = None
+    #: Be found in the network; never on a loopback address.
+    discovery: bool = True
+    mdns: bool = True
+    #: Start the bootloader when anybody in the network sends the bytes for it, as real units do.
+    udp_bootloader: bool = False
+    #: What the labels hang on; see wiring.py.
+    board: Wiring = Wiring()
 
     def profile(self, stored_hw: str | None, stored_sw: str | None) -> Profile:
         newest = Profile()
@@ -62,7 +72,20 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
         raise BadConfiguration(f"The port {config.port} is outside 0 to 65535.")
     config.zone()
     config.profile(None, None)
+    _check_board(config)
     return config
+
+
+def _check_board(config: Config) -> None:
+    try:
+        check_wiring(config.board)
+    except BadWiring as error:
+        raise BadConfiguration(str(error)) from error
+    if config.virtual_time and config.board.kind != "simulated":
+        raise BadConfiguration(
+            "Virtual time needs the simulated board: real devices do not wait. Leave out one of"
+            ' --virtual-time and kind = "linux".'
+        )
 
 
 def _file_values(path: Path) -> dict[str, Any]:

@@ -13,12 +13,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.commands.refusals import Refusal
+from leverframe.commands.rights import FIELD, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.engine import effects as do
@@ -30,7 +32,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
-from leverframe.storage.store import DELETED, Changes, Store, Stored
+from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +42,10 @@ DEADLINES_AT_A_TIME = 2000
 #: How many changed settings of one request the log names.
 TOLD_CHANGES = 5
 TOLD_LETTERS = 60
+
+#: Effects that make the engine act again. They come after all others of their list, whose pins
+#: would otherwise be driven after, and to an older state than, what follows from these.
+AGAIN = (do.SetClock, do.RestartController)
 
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
@@ -63,7 +69,9 @@ class Controller:
         self.clock = clock
         self._timezone = timezone
         stored = store.load()
-        settings = self._stored_settings(stored)
+        settings, unfit = settings_from_leaves(profile, stored.settings)
+        if unfit:
+            log.warning("settings that %s does not have are left out: %s", profile, unfit)
         self._kept: dict[str, Any] = stored.kept
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
@@ -81,6 +89,14 @@ class Controller:
         self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
+        #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
+        self.troubles: dict[str, str] = {}
+        #: What such parts tell about themselves in `/api/state`, by key.
+        self.reports: dict[str, Callable[[], Any]] = {}
+        #: What waits to be sent, was sent, and could not be (`/api/outbox`).
+        self.outbox_report: Callable[[], Any] = dict
+        #: What the GSM modem tells the administrator, with the answer to the last command.
+        self.modem_report: Callable[[], Any] = dict
         self._watched_version = 0
         self._carry_out: dict[type, Callable[[Any], None]] = {
             do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
@@ -95,12 +111,6 @@ class Controller:
             do.RestartController: lambda effect: self.restart(),
             do.EnterBootloader: self._enter_bootloader,
         }
-
-    def _stored_settings(self, stored: Stored) -> Settings:
-        settings, unfit = settings_from_leaves(self.profile, stored.settings)
-        if unfit:
-            log.warning("settings that %s does not have are left out: %s", self.profile, unfit)
-        return settings
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -128,18 +138,30 @@ class Controller:
     # --- requests ---------------------------------------------------------------------------------
 
     def perform(
-        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str] = NO_HASHES
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        hashes: Mapping[str, str] = NO_HASHES,
+        *,
+        account: Account = FIELD,
     ) -> asyncio.Future[None] | None:
         """All commands or, by a refusal, none. What is returned is done when it is on disk."""
+        check_calls(account, [call for call, _ in commands], self.pending)
         stage = self._stage(hashes)
         for call, body in commands:
             call.row.perform(stage, call.values, body)
         return self._accept(stage, cause)
 
     def perform_leniently(
-        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str] = NO_HASHES
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        hashes: Mapping[str, str] = NO_HASHES,
+        *,
+        account: Account = FIELD,
     ) -> tuple[asyncio.Future[None] | None, list[Refusal]]:
         """As real units do: what is refused is skipped, the rest is carried out."""
+        check_calls(account, [call for call, _ in commands], self.pending)
         stage = self._stage(hashes)
         skipped = []
         for call, body in commands:
@@ -167,40 +189,46 @@ class Controller:
         """Queue the changes now, in order; the engine follows when they are on disk."""
         leaves = list(difference(self.pending, stage.settings))
         stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
-        durable = self.store.commit(Changes(settings=stored, blobs=stage.blobs))
-        base, self.pending = self.pending, stage.settings
-        told = _told(leaves, stage.blobs)
-        following = asyncio.ensure_future(self._follow(durable, base, stage, cause, told))
+        self.pending = stage.settings
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever asked may have left by then; the failure is not lost.
-        following.add_done_callback(_log_failure)
-        return following
+        done.add_done_callback(_log_failure)
+        follow = partial(self._follow, stage, cause, _told(leaves, stage.blobs), done)
+        durable = self.store.commit(Changes(settings=stored, blobs=stage.blobs), follow)
+        durable.add_done_callback(_heard)
+        return done
 
-    async def _follow(
+    def _follow(
         self,
-        durable: asyncio.Future[None],
-        base: Settings,
         stage: Stage,
         cause: Cause,
         told: str,
+        done: asyncio.Future[None],
+        error: StoreUnavailable | None,
     ) -> None:
-        try:
-            await durable
-        except Exception:
+        """The store has reported; it reports in the order of the commits."""
+        if error is not None:
             # Everything that was staged on top of this fails with it.
             self.pending = self.engine.settings
+            done.set_exception(error)
+            return
+        try:
+            kept = self._adopt(stage, cause, told)
+        except Exception as fault:
+            done.set_exception(fault)
             raise
-        settings = stage.settings
-        if base is not self.engine.settings:
-            # It was staged on a change that failed meanwhile; what is on disk is right.
-            settings = self.pending = self._stored_settings(self.store.load())
-        at = self.clock.read()
+        if kept is None:
+            done.set_result(None)
+        else:
+            kept.add_done_callback(partial(_pass_on, done))
+
+    def _adopt(self, stage: Stage, cause: Cause, told: str) -> asyncio.Future[None] | None:
+        at, old = self.clock.read(), self.engine.settings
         self.engine.machine.journal.add(at.wall, cause, told)
-        old = self.engine.settings
-        kept = self._live(self.engine.apply(settings, stage.actions, at, cause))
+        kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         for watcher in self.settings_watchers:
-            watcher(old, settings)
-        if kept is not None:
-            await kept
+            watcher(old, stage.settings)
+        return kept
 
     # --- the world --------------------------------------------------------------------------------
 
@@ -218,10 +246,13 @@ class Controller:
     def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
         """Carry effects out; what is returned is done when remembered state is on disk."""
         kept: dict[str, Any] = {}
+        again: list[Effect] = []
         for effect in effects:
             if type(effect) is do.Keep:
                 kept[effect.name] = DELETED if effect.value is None else effect.value
                 self._kept[effect.name] = effect.value
+            elif type(effect) in AGAIN:
+                again.append(effect)
             else:
                 self._carry_out[type(effect)](effect)
         if wake:
@@ -230,8 +261,12 @@ class Controller:
             self._watched_version = self.engine.machine.version
             for watcher in self.watchers:
                 watcher()
-        if not kept:
-            return None
+        future = self._keep(kept) if kept else None
+        for effect in again:
+            self._carry_out[type(effect)](effect)
+        return future
+
+    def _keep(self, kept: dict[str, Any]) -> asyncio.Future[None]:
         future = self.store.commit(Changes(kept=kept))
         future.add_done_callback(_log_failure)
         return future
@@ -335,6 +370,19 @@ def _shown(value: Any) -> str:
 
 def _drop(effect: Effect) -> None:
     """Nobody takes this kind of effect yet."""
+
+
+def _heard(future: asyncio.Future[None]) -> None:
+    """The failure of a commit is told by the future of its request."""
+    if not future.cancelled():
+        future.exception()
+
+
+def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
+    if (error := kept.exception()) is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(None)
 
 
 def _log_failure(future: asyncio.Future[None]) -> None:

@@ -252,8 +252,9 @@ class _Reader:
         if after_s is None:
             raise self._wrong(
                 place,
-                f"{value!r} is no time of a run; write a time of day like 06:00, a duration from"
-                " the start like +90s or 2d 3h, or a local date and time.",
+                f"{'the time is missing' if value is None else f'{value!r} is no time of a run'};"
+                " write a time of day like 06:00, a duration from the start like +90s or 2d 3h, or"
+                " a local date and time.",
             )
         if after_s < 0:
             raise self._wrong(place, f"{value} is before the start of the run.")

@@ -17,6 +17,7 @@ import msgspec
 from leverframe.app import BuiltController, build
 from leverframe.clock import VirtualClock
 from leverframe.commands.refusals import Refusal
+from leverframe.commands.rights import OPEN
 from leverframe.controller import DEADLINES_AT_A_TIME, Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
@@ -128,7 +129,7 @@ class Simulation:
         path, query, body = request_parts(order)
         request = Request("POST", path, query, {}, body, BY_SCENARIO)
         try:
-            answer = self._commands.handle(request, self._commands.calls(request), "")
+            answer = self._commands.handle(request, self._commands.calls(request), OPEN)
         except Refusal as refusal:
             raise self.scenario.mistake(order, sentence_of(refusal)) from None
         reply = answer if isinstance(answer, Reply) else await answer

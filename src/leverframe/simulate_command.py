@@ -33,7 +33,9 @@ async def simulate(path: Path, for_s: float, csv_path: Path | None, step_s: floa
     summary = Summary(simulation, labels)
     watchers: list[Watcher] = [Timeline(simulation, output), summary]
     began = time.monotonic()
-    with _csv_file(csv_path) as file, _progress(errors, for_s) as progress:
+    # Lines and bar on one terminal must come from one console, or they overwrite each other.
+    shown_on = output if output.is_terminal else errors
+    with _csv_file(csv_path) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
             watchers.append(Recorder(simulation, file, labels, on_change=step_s is None))
         await simulation.run(for_s, [*watchers, progress], step_s)

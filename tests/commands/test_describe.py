@@ -110,6 +110,7 @@ def test_every_kind_of_body_is_described() -> None:
         "sched_save": "list",
         "users_save": "list",
         "signin": "form",
+        "passwd": "form",
     }
     assert bodies["users_save"]["item"] == "u<A>=<B>*<C>*<D>"
     assert bodies["users_save"]["fields"][0]["allowed"] == "0 to 49"

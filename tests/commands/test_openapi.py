@@ -160,7 +160,7 @@ def test_every_body_is_in_the_document() -> None:
     }
     assert forms == {
         "text/plain": {"mod_custom_save", "sched_save", "users_save"},
-        "application/x-www-form-urlencoded": {"oled_save", "signin"},
+        "application/x-www-form-urlencoded": {"oled_save", "signin", "passwd"},
         "application/octet-stream": {"wwwfileupload", "settingsupload", "pictureupload"},
     }
 

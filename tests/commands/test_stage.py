@@ -170,7 +170,7 @@ def test_the_schedule_sent_is_the_whole_schedule() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "words"),
-    [("86400*0*31", "not a second of the day"), ("86401*0*287", "not a period within the day")],
+    [("86400*0*31", "not a second of the day"), ("86401*0*287", "outside 0 to 86400")],
 )
 def test_a_time_of_the_schedule_lies_within_the_day(fields: str, words: str) -> None:
     with pytest.raises(BadValue, match=words) as refusal:

@@ -7,6 +7,7 @@ from string import ascii_uppercase
 
 import pytest
 
+from leverframe.commands.access import CHANGE_PASSWORD, SIGN_IN, SIGN_OUT
 from leverframe.commands.params import Changed, Depends, Int, Param, Position
 from leverframe.commands.refusals import (
     Malformed,
@@ -16,7 +17,7 @@ from leverframe.commands.refusals import (
     Withdrawn,
     WrongMethod,
 )
-from leverframe.commands.row import ADMIN, ANYBODY, CONTROL, Row
+from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table import COMMAND_PATHS, TABLE, Call, find
 from leverframe.engine.settings import defaults
 from leverframe.engine.tree import value_at
@@ -64,15 +65,15 @@ def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
 def test_a_row_says_what_it_does(number: int) -> None:
     row = TABLE[number]
     assert re.fullmatch(r"[A-Z].*\.", row.doc)
-    assert row.role in (ADMIN, CONTROL, ANYBODY)
+    assert row.role in (ADMIN, CONTROL, ACCOUNT, ANYBODY)
     assert row.form.method in ("GET", "POST")
-    assert (row.form.method == "POST") == (row.body is not None)
+    assert (row.form.method == "POST") == (row.body is not None or row is SIGN_OUT)
 
 
 @pytest.mark.parametrize("number", NUMBERED)
 def test_a_row_sets_or_runs_something(number: int) -> None:
     row = TABLE[number]
-    done_elsewhere = not row.form.items or row.form.items[0].text == "signin"
+    done_elsewhere = not row.form.items or row.form.items[0].text in ("signin", "signout")
     assert bool(row.sets or row.run) is not done_elsewhere
 
 
@@ -270,7 +271,8 @@ def test_a_control_command_switches_and_configures_nothing() -> None:
         "out=<A>",
         "pwm<A>=<B>",
     ]
-    assert [row.line for row in TABLE if row.role == ANYBODY] == ["POST /post.cgi?signin"]
+    assert [row for row in TABLE if row.role == ANYBODY] == [SIGN_IN, SIGN_OUT]
+    assert [row for row in TABLE if row.role == ACCOUNT] == [CHANGE_PASSWORD]
 
 
 # --- finding -------------------------------------------------------------------------------------

@@ -244,6 +244,8 @@ OTHERWISE = {
     "GET /stm.cgi?eeprom_reset=1",
     "GET /stm.cgi?t_man=<A>",
     "POST /post.cgi?signin",
+    "POST /post.cgi?signout",
+    "POST /post.cgi?passwd",
     "GET /dev_settings.bin",
     "GET /lk3_settings.bin",
 }

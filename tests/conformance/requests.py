@@ -1,11 +1,11 @@
 """Requests made from the command table: for each row and profile, good ones and bad ones.
 
-`accepted` varies one field at a time over the edges of what its type allows, while the others hold
-a text that reads well; `refused` puts each text just outside into each field; `misshapen` gets the
-number of fields, the literal text or the kind of body wrong. A field whose type follows from an
-earlier one is varied in every case of that. Nothing here knows a single command by heart, except
-what cannot be seen in the table: which commands need something to be there first (`PREPARATIONS`)
-and which values only go together (`COMPANIONS`).
+`accepted` varies one field at a time over the edges of what its type allows (and over all of a
+short range), while the others hold a text that reads well; `refused` puts each text just outside
+into each field; `misshapen` gets the number of fields, the literal text or the kind of body wrong.
+A field whose type follows from an earlier one is varied in every case of that. Nothing here knows a
+single command by heart, except what cannot be seen in the table: which commands need something to
+be there first (`PREPARATIONS`) and which values only go together (`COMPANIONS`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from typing import Any
 
 from leverframe.commands.bodies import FormBody, ListBody, Upload
 from leverframe.commands.examples import CHOSEN, typical
-from leverframe.commands.params import Depends, Param, Trailing
+from leverframe.commands.params import Changed, Depends, Int, Param, Trailing
 from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
@@ -23,6 +23,8 @@ from leverframe.commands.table import TABLE, Call, find
 from leverframe.profile import Profile, offered
 
 Texts = Mapping[str, str]
+#: The longest selector, on and off times of six outputs.
+SHORT_RANGE = 12
 FORM = "application/x-www-form-urlencoded"
 
 EVENT = "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>"
@@ -40,7 +42,7 @@ PREPARATIONS: Mapping[str, tuple[str, ...]] = {
 }
 #: (line, field, text) that is good only together with these texts of other fields.
 COMPANIONS: Mapping[tuple[str, str, str], Texts] = {
-    (SCHEDULE, "E", "2147483647"): {"G": "256"},
+    (SCHEDULE, "E", "86400"): {"G": "256"},
     (ACCOUNTS, "D", ""): {"A": "0"},
 }
 
@@ -141,9 +143,16 @@ class Fields:
         yield self.filled({})
         for name, param in self.params.items():
             for fixed, values in self.contexts(name):
-                for text in param.examples(self.profile, values):
+                for text in self._to_try(param, values):
                     together = COMPANIONS.get((self._line, name, text), {})
                     yield self.filled({**fixed, **together, name: text})
+
+    def _to_try(self, param: Param, values: Mapping[str, Any]) -> list[str]:
+        """Edges; of a short range all numbers, as selectors change their meaning inside it."""
+        chosen = param.pick(self.profile) if isinstance(param, Changed) else param
+        if isinstance(chosen, Int) and chosen.hi - chosen.lo < SHORT_RANGE:
+            return [str(number) for number in range(chosen.lo, chosen.hi + 1)]
+        return param.examples(self.profile, values)
 
     def good_and_shorter(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
         """The same without the last fields, where they may be left out."""
@@ -297,7 +306,7 @@ def _accepted_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
         fields = Fields(row.line, row.body.fields, profile)
         for texts, values in fields.good():
             yield _with_body(row, profile, _form(texts), is_good=True, values=values)
-        for name, text in texts.items():
+        for name, text in () if row.body.whole else texts.items():
             only = {name: values[name]}
             yield _with_body(row, profile, _form({name: text}), is_good=True, values=only)
     else:

@@ -119,6 +119,21 @@ async def test_signing_in_checks_name_and_password() -> None:
     assert (await twin.ask("/post.cgi?signin", "POST", bad)).status == 401
 
 
+async def test_a_password_is_changed_with_the_present_one() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret*1&&")
+    change = b"username=keeper&password=secret&new=a+longer+secret"
+    assert (await twin.ask("/post.cgi?passwd", "POST", change)).status == 200
+    assert (await twin.ask("/post.cgi?passwd", "POST", change)).status == 401
+    good = b"username=keeper&password=a+longer+secret"
+    assert (await twin.ask("/post.cgi?signin", "POST", good)).status == 200
+
+
+async def test_signing_out_needs_nothing() -> None:
+    twin = await Twin.start()
+    assert (await twin.ask("/post.cgi?signout", "POST")).status == 204
+
+
 async def test_a_site_is_kept() -> None:
     twin = await Twin.start()
     await twin.ok("/post.cgi?wwwfileupload", "POST", site_archive())

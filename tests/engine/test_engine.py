@@ -286,7 +286,7 @@ def test_a_test_message_goes_to_the_first_slot(channel: str) -> None:
     bench = Bench()
     bench.effects()
     bench.do(SendTest(channel))
-    assert bench.effects() == [Notify(channel, 1, True, "test")]
+    assert bench.effects() == [Notify(channel, 1, True, "test", text="Test message")]
 
 
 def test_a_modem_command_is_passed_on() -> None:

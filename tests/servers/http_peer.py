@@ -5,7 +5,9 @@ once. Every wait has an end, so that a server that hangs fails a test instead of
 """
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -77,6 +79,13 @@ class Client:
             return await self.rest() == b""
         except ConnectionResetError:
             return True
+
+    def vanish(self) -> None:
+        """End the connection without manners, as a client does that loses its power."""
+        without_delay = struct.pack("ii", 1, 0)
+        connection = self.writer.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, without_delay)
+        self.writer.transport.abort()
 
     async def close(self) -> None:
         self.writer.close()

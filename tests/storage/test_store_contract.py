@@ -140,6 +140,13 @@ async def test_a_value_json_cannot_say_is_refused_at_once(store: Store) -> None:
     assert store.load().settings == {}
 
 
+async def test_messages_come_back_in_order_until_they_are_removed(store: Store) -> None:
+    await store.commit(Changes(messages={10: {"text": "b"}, 9: {"text": "a"}, 2**40: []}))
+    assert list(store.messages().items()) == [(9, {"text": "a"}), (10, {"text": "b"}), (2**40, [])]
+    await store.commit(Changes(messages={9: DELETED, 10: {"text": "c"}, 11: DELETED}))
+    assert store.messages() == {10: {"text": "c"}, 2**40: []}
+
+
 @each_opener
 async def test_closing_writes_what_is_queued(opener: Opener, tmp_path: Path) -> None:
     store = opener(tmp_path)
@@ -181,6 +188,7 @@ CHANGES = st.builds(
     kept=ROWS,
     blobs=st.dictionaries(st.sampled_from(["picture", "site"]), st.none() | st.binary()),
     replace_settings=st.booleans(),
+    messages=st.dictionaries(st.integers(1, 5), VALUES | st.just(DELETED), max_size=4),
 )
 #: Commits of one list are made without waiting in between, so that they share transactions.
 BURSTS = st.lists(st.lists(CHANGES, max_size=4), max_size=4)
@@ -193,6 +201,7 @@ class Model:
         self.settings: dict[str, Any] = {}
         self.kept: dict[str, Any] = {}
         self.blobs: dict[str, bytes] = {}
+        self.messages: dict[int, Any] = {}
 
     def apply(self, changes: Changes) -> None:
         if changes.replace_settings:
@@ -200,8 +209,9 @@ class Model:
         self._write(self.settings, changes.settings, DELETED)
         self._write(self.kept, changes.kept, DELETED)
         self._write(self.blobs, changes.blobs, None)
+        self._write(self.messages, changes.messages, DELETED)
 
-    def _write(self, rows: dict[str, Any], changed: dict[str, Any], removed: object) -> None:
+    def _write(self, rows: dict[Any, Any], changed: dict[Any, Any], removed: object) -> None:
         for name, value in changed.items():
             if value is removed:
                 rows.pop(name, None)
@@ -212,6 +222,7 @@ class Model:
         stored = store.load()
         assert same(stored.settings, self.settings)
         assert same(stored.kept, self.kept)
+        assert same(store.messages(), self.messages)
         found = {name: store.blob(name) for name in ("picture", "site")}
         assert {name: data for name, data in found.items() if data is not None} == self.blobs
 

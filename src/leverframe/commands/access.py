@@ -8,21 +8,46 @@ from typing import Any
 
 from leverframe.commands.bodies import FormBody, ListBody
 from leverframe.commands.params import Base64Text, Flag, Int, Param, Text
-from leverframe.commands.refusals import BadValue
-from leverframe.commands.row import ANYBODY, row
+from leverframe.commands.refusals import BadValue, Conflict
+from leverframe.commands.row import ACCOUNT, ANYBODY, row
 from leverframe.commands.shape import Item
 from leverframe.commands.stage import Stage
-from leverframe.engine.settings import CONTROL_USERS, ControlUser
+from leverframe.engine.settings import CONTROL_USERS, ControlUser, Settings
 
 MOST_LETTERS = 31
+MOST_PASSWORD_LETTERS = 128
+#: For passwords chosen from now on, not for those that clients of real units send.
+LEAST_PASSWORD_LETTERS = 12
 ACCOUNT_NAME = Base64Text(MOST_LETTERS, 1)
-PASSWORD = Base64Text(MOST_LETTERS)
+PASSWORD = Base64Text(MOST_PASSWORD_LETTERS)
+PLAIN_PASSWORD = Text(MOST_PASSWORD_LETTERS)
+NEW_PASSWORD = Text(
+    MOST_PASSWORD_LETTERS,
+    LEAST_PASSWORD_LETTERS,
+    pattern=r".*\S.*",
+    form="not only spaces",
+    fitting=("a longer secret", "Ogród *&=+%\"'"),
+    unfitting=("too short", " " * LEAST_PASSWORD_LETTERS),
+)
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
     "B": Text(MOST_LETTERS, 1),
-    "C": Text(MOST_LETTERS),
+    "C": PLAIN_PASSWORD,
     "D": Flag(),
 }
+
+
+def password_path(settings: Settings, name: str) -> str | None:
+    """Where the password of the account with this name is stored; None where there is none."""
+    access = settings.access
+    if name == access.admin.name:
+        return "access.admin.password"
+    if name == access.user.name:
+        return "access.user.password"
+    for place, user in enumerate(access.users):
+        if user is not None and user.active and user.name == name:
+            return f"access.users.{place}.password"
+    return None
 
 
 def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str) -> None:
@@ -59,6 +84,14 @@ def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
             stage.set_password(f"access.users.{item['A']}.password", item["C"])
 
 
+def change_password(stage: Stage, fields: dict[str, str]) -> None:
+    """The server has made sure that it is the account's owner who asks."""
+    path = password_path(stage.settings, fields["username"])
+    if path is None:
+        raise Conflict("There is no such account any more.")
+    stage.set_password(path, fields["new"])
+
+
 def _check_names(*names: str) -> None:
     if len(set(names)) < len(names):
         raise BadValue("Two accounts have the same name.", allowed="different names")
@@ -71,6 +104,34 @@ def _check_names(*names: str) -> None:
             )
 
 
+SIGN_IN = row(
+    "POST /post.cgi?signin",
+    body=FormBody({"username": Text(MOST_LETTERS), "password": PLAIN_PASSWORD}),
+    role=ANYBODY,
+    secret=True,
+    doc="Check a user name and password, and open a session: the answer sets a cookie.",
+)
+SIGN_OUT = row(
+    "POST /post.cgi?signout",
+    role=ANYBODY,
+    doc="End the session of the cookie that is sent along.",
+)
+CHANGE_PASSWORD = row(
+    "POST /post.cgi?passwd",
+    body=FormBody(
+        {
+            "username": Text(MOST_LETTERS, 1),
+            "password": PLAIN_PASSWORD,
+            "new": NEW_PASSWORD,
+        },
+        whole=True,
+    ),
+    run=change_password,
+    role=ACCOUNT,
+    secret=True,
+    doc="Change the password of an account; its present password comes along. All its sessions "
+    "end.",
+)
 ROWS = (
     row(
         "GET /stm.cgi?auth=<A><B><C>*<D>*<E>*<F>",
@@ -81,6 +142,7 @@ ROWS = (
         E=ACCOUNT_NAME,
         F=PASSWORD,
         run=set_accounts,
+        secret=True,
         doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
         "password, user's name and password, each in Base64; an empty password stays as it is.",
     ),
@@ -88,12 +150,10 @@ ROWS = (
         "POST /post.cgi?users_save",
         body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
         run=save_users,
+        secret=True,
         doc="Replace the control users: name, password, active; an empty password stays as it is.",
     ),
-    row(
-        "POST /post.cgi?signin",
-        body=FormBody({"username": Text(MOST_LETTERS), "password": Text(MOST_LETTERS)}),
-        role=ANYBODY,
-        doc="Check a user name and password.",
-    ),
+    SIGN_IN,
+    SIGN_OUT,
+    CHANGE_PASSWORD,
 )

@@ -33,7 +33,8 @@ def api_schemas() -> dict[str, Json]:
         "State": _state(),
         "Commands": {"type": "array", "items": _command()},
         "Log": {"type": "array", "items": _log_entry()},
-        "Health": _object(status={"type": "string"}, board={"type": "string"}),
+        "Modem": _modem(),
+        "Health": _health(),
         **_class_schemas(),
     }
 
@@ -93,6 +94,9 @@ def _state() -> Json:
         schedule={"type": "array", "items": _of(ScheduleExplanation)},
         watchdog={"type": "array", "items": _of(WatchdogExplanation)},
         pid=_of(pid.Explanation),
+        barcode={"type": ["string", "null"], "description": "What was scanned last."},
+        troubles=_values_by_key({"type": "string"}),
+        modem=_modem(),
     )
     state["properties"] |= {
         "absent_since": _values_by_key({"type": ["number", "null"]}),
@@ -103,6 +107,30 @@ def _state() -> Json:
         },
     }
     return state
+
+
+def _modem() -> Json:
+    text: Json = {"type": ["string", "null"]}
+    return _object(
+        state={"type": "string"},
+        sim=text,
+        registration=text,
+        operator=text,
+        signal_dbm={"type": ["integer", "null"]},
+        apn=text,
+    )
+
+
+def _health() -> Json:
+    health = _object(
+        status={"type": "string", "enum": ["ok", "degraded"]}, board={"type": "string"}
+    )
+    health["properties"]["troubles"] = {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "The parts that are not as they should be, if any.",
+    }
+    return health
 
 
 def _command() -> Json:

@@ -82,6 +82,8 @@ class FormBody:
 
     fields: Mapping[str, Param]
     most_bytes: int = LIST_BODY_LIMIT
+    #: No field may be left out.
+    whole: bool = False
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> dict[str, Any]:
         kind = content_type.partition(";")[0].strip().lower()
@@ -107,6 +109,12 @@ class FormBody:
                 values[name] = param.parse(raw, profile, values)
             except Refusal as refusal:
                 raise refusal.of("", name) from None
+        if self.whole and (missing := [name for name in self.fields if name not in values]):
+            raise BadValue(
+                f"The field {missing[0]} is missing.",
+                field=missing[0],
+                allowed=", ".join(self.fields),
+            )
         return values
 
     def describe(self, profile: Profile) -> dict[str, Any]:

@@ -30,7 +30,8 @@ REFUSALS: dict[int, str] = {
     400: "The command or its body is malformed, a value is out of range, a list has the wrong "
     "length, or a text is too long. Texts are never cut.",
     401: "Nobody is signed in, or the user name or password is wrong.",
-    403: "The account may not do this.",
+    403: "The account may not do this, a page of another site has caused the request, or the Host "
+    "header names another machine.",
     404: "There is no such path or command, or this version does not have it yet; `detail` names "
     "the versions that do.",
     405: "The path or command takes another method, named in `Allow`.",
@@ -42,6 +43,7 @@ REFUSALS: dict[int, str] = {
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The body is of a kind that the command does not take.",
     423: "The outputs are locked (`outblock`) and the command would switch one.",
+    429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
     431: "The headers are too large.",
     503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
     "try again.",
@@ -85,6 +87,13 @@ API = (
     ),
     Endpoint("/api/openapi.json", JSON, ADMIN, "This interface as OpenAPI.", "AnyObject"),
     Endpoint("/api/log", JSON, ADMIN, "What happened and who caused it, oldest first.", "Log"),
+    Endpoint(
+        "/api/modem",
+        JSON,
+        ADMIN,
+        "The GSM modem: SIM card, network, signal, and the last `gsmcmd` with its answer.",
+        "Modem",
+    ),
     Endpoint("/health", JSON, ANYBODY, "Whether the controller runs, for supervisors.", "Health"),
 )
 

@@ -121,6 +121,11 @@ CHOSEN: Mapping[str, Mapping[str, str]] = {
     },
     "POST /post.cgi?users_save": {"B": "keeper", "C": "secret"},
     "POST /post.cgi?signin": {"username": "keeper", "password": "secret"},
+    "POST /post.cgi?passwd": {
+        "username": "admin",
+        "password": "secret",
+        "new": "a+longer+secret",
+    },
 }
 
 

@@ -1,6 +1,6 @@
 """Rows of our own, in the style of the document, for what it leaves without commands.
 
-They set the addresses of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
+They set up the requests of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
 """
 
 from leverframe.commands.params import Flag, Int, Text
@@ -41,17 +41,55 @@ V3_KEY = Text(
 )
 
 
+HTTP_SLOT = Int(1, 4)
+
+
 def set_url(stage: Stage, A: int, B: str) -> None:
     stage.set(f"http.{A - 1}.url", B)
+
+
+def set_post(stage: Stage, A: int, B: bool, C: str) -> None:
+    stage.set(f"http.{A - 1}.post", B)
+    stage.set(f"http.{A - 1}.body", C)
+
+
+def set_login(stage: Stage, A: int, B: str, C: str) -> None:
+    stage.set(f"http.{A - 1}.username", B)
+    stage.set(f"http.{A - 1}.password", C)
 
 
 ROWS = (
     row(
         "GET /stm.cgi?http<A>=<B>",
-        A=Int(1, 4),
+        A=HTTP_SLOT,
         B=URL,
         run=set_url,
-        doc="Set the address that the action HTTP1-HTTP4 requests.",
+        doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
+        "in it are replaced by values.",
+    ),
+    row(
+        "GET /stm.cgi?httppost<A>=<B>*<C>",
+        A=HTTP_SLOT,
+        B=Flag(),
+        C=Text(255),
+        run=set_post,
+        doc="Choose the method of HTTP1-HTTP4: 0 GET, 1 POST; and the body of the POST. Reading "
+        "codes in it are replaced by values.",
+    ),
+    row(
+        "GET /stm.cgi?httpauth<A>=<B>*<C>",
+        A=HTTP_SLOT,
+        B=Text(63),
+        C=SECRET,
+        run=set_login,
+        doc="Set user name and password for HTTP1-HTTP4. They are sent only when the server asks "
+        "for them with Basic or Digest.",
+    ),
+    row(
+        "GET /stm.cgi?httpdouble=<A>",
+        A=Flag(),
+        sets="http_double_percent",
+        doc="Choose how a reading code in HTTP1-HTTP4 begins: 0 with one percent sign, 1 with two.",
     ),
     row(
         "GET /stm.cgi?httpperiod=<A>",

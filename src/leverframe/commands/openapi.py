@@ -56,6 +56,11 @@ _BENCH: dict[str, tuple[str, Json]] = {
     "onewire": ("Attach a sensor to the 1-Wire bus; none clears the bus.", {"type": "string"}),
     "i2c": ("The sensor that answers on the I2C bus.", {"type": "string"}),
     "barcode": ("What was scanned.", {"type": "string", "maxLength": 64}),
+    "plant": ("Wire a plant: KIND*FIELD:VALUE...; none removes all.", {"type": "string"}),
+    "ping": (
+        "HOST:MILLISECONDS lets a host answer pings, HOST:none no longer.",
+        {"type": "string"},
+    ),
 }
 #: Statuses of paths that only show something.
 _READING_REFUSALS = (401, 403, 404, 405, 503)

@@ -31,6 +31,15 @@ class Refusal(Exception):
         self.field = self.field or field
         return self
 
+    def without_value(self) -> "Refusal":
+        """The same refusal without a word of what was sent: it may be a secret."""
+        if self.value is not None:
+            self.value = None
+            self.detail = "The value is not allowed."
+        if self.command:
+            self.command = f"{self.command.partition('=')[0]}=..."
+        return self
+
     def _sentence(self) -> str:
         """What was wrong, with the field and what is allowed, for a person."""
         about = f"Field {self.field}: " if self.field else ""
@@ -88,6 +97,11 @@ class Conflict(Refusal):
 class Locked(Refusal):
     status = 423
     title = "The outputs are locked"
+
+
+class SignInRequired(Refusal):
+    status = 401
+    title = "Sign in first"
 
 
 class NotAllowed(Refusal):

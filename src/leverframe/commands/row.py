@@ -13,11 +13,14 @@ from leverframe.commands.params import ListOf, Param, Record, Trailing, parse_fi
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.shape import Form, Item
 from leverframe.commands.stage import Stage
+from leverframe.engine.tree import is_secret
 from leverframe.profile import ALWAYS, Profile, Spans, offered
 
 ADMIN = "admin"
 #: Outputs, PWM outputs and event variables: also for the user account and control users.
 CONTROL = "control"
+#: One's own password: for whoever has signed in.
+ACCOUNT = "account"
 #: Signing in: for everybody.
 ANYBODY = "anybody"
 
@@ -47,6 +50,8 @@ class Row:
     role: str
     body: Body | None
     doc: str
+    #: Its fields hold a secret: refusals do not repeat what was sent.
+    secret: bool = False
     _lists: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +107,7 @@ def row(
     role: str = ADMIN,
     body: Body | None = None,
     doc: str,
+    secret: bool = False,
     **params: Param,
 ) -> Row:
     """A row as it is written in the table; `sets` alone means the last field."""
@@ -113,4 +119,5 @@ def row(
     paths = {
         letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
     }
-    return Row(form, params, paths, run, when, role, body, doc)
+    secret = secret or any(is_secret(path) for group in paths.values() for path in group)
+    return Row(form, params, paths, run, when, role, body, doc, secret)

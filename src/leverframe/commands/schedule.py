@@ -6,7 +6,7 @@ from typing import Any
 from leverframe.commands import codes
 from leverframe.commands.bodies import ListBody
 from leverframe.commands.codes import HW35_SW
-from leverframe.commands.params import INT32, Changed, Flag, Int, Param, Text, Word
+from leverframe.commands.params import Changed, Flag, Int, Param, Text, Word
 from leverframe.commands.refusals import BadValue, Conflict
 from leverframe.commands.row import row
 from leverframe.commands.shape import Item
@@ -25,7 +25,7 @@ FIELDS: dict[str, Param] = {
     "B": Text(15),
     "C": Word(codes.SCHEDULE_ACTIONS),
     "D": Changed(((HW35_SW["1.45"], Int(0, 2)), (ALWAYS, Int(0, 1)))),
-    "E": Int(0, INT32),
+    "E": Int(0, SECONDS_OF_DAY),
     "F": Int(0, LAST_DAY),
     "G": Int(0, 383),
     "H": Flag(),
@@ -34,13 +34,12 @@ FIELDS: dict[str, Param] = {
 
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
-    last = SECONDS_OF_DAY if periodic else SECONDS_OF_DAY - 1
-    if fields["E"] > last:
+    if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(
-            f"{fields['E']} is not {'a period within' if periodic else 'a second of'} the day.",
+            f"{fields['E']} is not a second of the day.",
             field="E",
             value=str(fields["E"]),
-            allowed=f"0 to {last}",
+            allowed=f"0 to {SECONDS_OF_DAY - 1}, or a period with bit 8 of G set",
         )
     return ScheduleEntry(
         name=fields["B"],

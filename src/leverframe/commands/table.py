@@ -125,6 +125,8 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
             position += 1
             continue
         found, taken = _find_one(method, path, items, position, profile)
+        if isinstance(found, Refusal) and _may_hold_secret(path, items[position]):
+            found.without_value()
         yield found
         position += taken
 
@@ -169,6 +171,10 @@ def _more_telling(first: Refusal | None, second: Refusal) -> Refusal:
 
 def _candidates(path: str, text: str) -> tuple[Row, ...]:
     return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
+
+
+def _may_hold_secret(path: str, text: str) -> bool:
+    return any(row.secret for row in _candidates(path, text))
 
 
 def _values(row: Row, items: list[str], position: int, profile: Profile) -> dict[str, Any] | None:

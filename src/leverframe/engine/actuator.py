@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from leverframe.engine.actions import ON, REVERSE, after_switching
 from leverframe.engine.display import Display
-from leverframe.engine.effects import Notify, RestartController
+from leverframe.engine.effects import RestartController
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
 from leverframe.engine.journal import Cause
@@ -97,7 +97,7 @@ class Actuator:
         """
         if action in MESSAGES:
             channel, slot = MESSAGES[action]
-            self._machine.emit(Notify(channel, slot, active, str(cause), label, measured))
+            self._machine.notify(channel, slot, active, str(cause), label, measured)
         elif action in DEEDS:
             carry_out, index = DEEDS[action]
             carry_out(self, _Order(index, value, active, cause))

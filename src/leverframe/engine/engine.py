@@ -44,9 +44,10 @@ from leverframe.engine.actions import (
 from leverframe.engine.actuator import Actuator
 from leverframe.engine.differentials import Differentials
 from leverframe.engine.display import Display
-from leverframe.engine.effects import Effect, EnterBootloader, Notify, SendModem, SetClock
+from leverframe.engine.effects import Effect, EnterBootloader, SendModem, SetClock
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
+from leverframe.engine.http_period import HttpPeriod
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Feature, Machine, Value
@@ -57,6 +58,7 @@ from leverframe.engine.pwm import PwmOutputs
 from leverframe.engine.rules import Rules
 from leverframe.engine.schedule import Schedule
 from leverframe.engine.settings import Settings
+from leverframe.engine.texts import TEST_TEXT
 from leverframe.engine.timers import Key
 from leverframe.engine.watchdog import Watchdog
 from leverframe.profile import Profile
@@ -131,6 +133,7 @@ class Engine:
             "rules": self.rules,
             "schedule": self.schedule,
             "watchdog": self.watchdog,
+            "http period": HttpPeriod(machine),
         }
 
     @property
@@ -286,7 +289,7 @@ class Engine:
                 self.energy.forget()
                 self.outputs.forget()
             case SendTest(channel):
-                machine.emit(Notify(channel, 1, True, "test"))
+                machine.notify(channel, 1, True, "test", fallback=TEST_TEXT)
             case ModemCommand(command):
                 machine.emit(SendModem(command))
             case ChangeClock(local_seconds):

@@ -36,6 +36,7 @@ class Inputs:
         "_takers",
         "barcode",
         "i2c_found",
+        "module_readings",
     )
 
     def __init__(self, machine: Machine, on_falling_edge: Callable[[str], None]) -> None:
@@ -58,6 +59,8 @@ class Inputs:
         self.i2c_found: str | None = None
         #: The text scanned last.
         self.barcode: str | None = None
+        #: All readings of the Modbus modules by slot (1-3), as far as a bus is read.
+        self.module_readings: dict[int, tuple[float | None, ...]] = {}
         self._takers: dict[str, Callable[[str, Any], None]] = {
             **dict.fromkeys(self._raw, self._take_number),
             **dict.fromkeys(ONEWIRE, self._onewire.take_label),
@@ -65,6 +68,7 @@ class Inputs:
             "onewire": self._onewire.take_bus,
             "i2c": partial(self._take_text, "i2c_found"),
             "barcode": partial(self._take_text, "barcode"),
+            **{f"slot{slot}": partial(self._take_module, slot) for slot in (1, 2, 3)},
         }
 
     def start(self) -> None:
@@ -128,6 +132,11 @@ class Inputs:
         text = value if isinstance(value, str) else None
         if text != getattr(self, attribute):
             setattr(self, attribute, text)
+            self._machine.version += 1
+
+    def _take_module(self, slot: int, label: str, values: tuple[float | None, ...]) -> None:
+        if values != self.module_readings.get(slot):
+            self.module_readings[slot] = values
             self._machine.version += 1
 
     def _show(self, label: str) -> None:

@@ -14,6 +14,9 @@ class Cause(NamedTuple):
     kind: str
     #: Which one: an address and account, a rule's number, an entry's name.
     detail: str = ""
+    #: Whose request it was and where it came from, for requests of signed-in people.
+    account: str = ""
+    source: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.detail}".rstrip()

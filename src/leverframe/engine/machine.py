@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Protocol
 
-from leverframe.engine.effects import Effect
+from leverframe.engine.effects import Effect, Notify
 from leverframe.engine.journal import Cause, Journal
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
+from leverframe.engine.texts import message_texts
 from leverframe.engine.timers import Key, Timers
 from leverframe.profile import Profile
 
@@ -85,6 +86,21 @@ class Machine:
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)
+
+    def notify(
+        self,
+        channel: str,
+        slot: int,
+        active: bool,
+        reason: str,
+        label: str | None = None,
+        value: Value = None,
+        *,
+        fallback: str = "",
+    ) -> None:
+        """Ask for a message; its text says what is true now, whenever it is sent."""
+        text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
+        self.emit(Notify(channel, slot, active, reason, label, value, text or fallback, body))
 
     def log(self, cause: Cause, text: str) -> None:
         self.journal.add(self.at.wall, cause, text)

@@ -287,7 +287,13 @@ class WatchdogEntry(Node, frozen=True):
 
 
 class HttpClient(Node, frozen=True):
+    #: Requested when the action activates or deactivates; reading codes are replaced.
     url: str = ""
+    #: Requested with POST and the body, else with GET.
+    post: bool = False
+    body: str = ""
+    username: str = ""
+    password: str = ""
 
 
 class Mqtt(Node, frozen=True):
@@ -374,6 +380,8 @@ class Settings(Node, frozen=True):
     http: tuple[HttpClient, ...] = (HttpClient(),) * 4
     #: Seconds between two requests to HTTP1; 0 sends none by itself.
     http_period: int = 0
+    #: Reading codes in HTTP1-HTTP4 begin with %%, so that a single % is just that.
+    http_double_percent: bool = False
     mqtt: Mqtt = Mqtt()
     snmp: Snmp = Snmp()
     access: Access = Access()
@@ -385,6 +393,7 @@ SECRETS = frozenset(
         "gsm.apn",
         "gsm.code",
         "email.password",
+        "http.*.password",
         "mqtt.password",
         "snmp.read_community",
         "snmp.write_community",
@@ -404,6 +413,11 @@ def differential_count(profile: Profile) -> int:
 
 def power_count(profile: Profile) -> int:
     return 6 if profile.since("1.49", HW35) else 4
+
+
+def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
+    """What m1-m30 stand for; versions that cannot choose take the readings of slot 1 in order."""
+    return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))
 
 
 def modbus_device_count(profile: Profile) -> int:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from leverframe.engine.actions import OFF, ON
 from leverframe.engine.actuator import Actuator
-from leverframe.engine.effects import Notify, PingHost
+from leverframe.engine.effects import PingHost
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Settings, WatchdogEntry
@@ -185,7 +185,7 @@ class Watchdog:
         )
         self._actuator.switch(entry.output, state, guard.cause)
         if entry.email:
-            self._machine.emit(Notify("email", 1, True, str(guard.cause), entry.output, state))
+            self._machine.notify("email", 1, True, str(guard.cause), entry.output, state)
         self._wait(guard, entry.length)
         for other in self._guards:
             if other.entry.output == entry.output and other.state in (WAITING, RUNNING):

@@ -2,8 +2,8 @@
 
 - HW 3.0 and HW 3.5+ up to SW 1.32: `sdm1`-`sdm14`, hundredths of m1-m14.
 - HW 3.5+ SW 1.31a to 1.32: a list `sdm` of m1-m29, whose scale depends on the module in slot 1.
-- HW 3.5+ SW 1.33 to 1.49: the readings of three slots and the mapping of m1-m30 to them. Only what
-  is mapped has a value there.
+- HW 3.5+ SW 1.33 to 1.49: the readings of three slots and the mapping of m1-m30 to them. Where no
+  bus is read, only what is mapped has a value there.
 - HW 3.5+ SW 1.50 on: the list `customReadings`, m1-m30 as they are.
 
 The files have no sign for an absent reading of a module: it is 0, as on real units.
@@ -12,7 +12,7 @@ The files have no sign for an absent reading of a module: it is 0, as on real un
 from leverframe.commands import codes
 from leverframe.commands.codes import span
 from leverframe.engine.labels import MAPPED
-from leverframe.engine.settings import ModbusMapping, Settings
+from leverframe.engine.settings import module_mapping
 from leverframe.files.keys import (
     DECIMAL,
     JOINED,
@@ -63,21 +63,17 @@ def _list_of_single_slot(view: View) -> list[str]:
     ]
 
 
-def _mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
-    """What m1-m30 stand for; versions that cannot choose take slot 1 in order."""
-    return settings.modbus_mapping or tuple(
-        ModbusMapping(1, index) for index in range(READINGS_PER_SLOT)
-    )
-
-
 def _mapping_text(view: View) -> str:
-    return "*".join(f"{one.slot}{one.reading}" for one in _mapping(view.engine.machine.settings))
+    mapping = module_mapping(view.engine.machine.settings)
+    return "*".join(f"{one.slot}{one.reading}" for one in mapping)
 
 
 def _readings_by_slot(view: View) -> list[list[str]]:
     machine = view.engine.machine
     slots = [[ZERO] * READINGS_PER_SLOT for _ in range(SLOTS)]
-    for label, one in zip(MAPPED, _mapping(machine.settings), strict=True):
+    for slot, values in view.engine.inputs.module_readings.items():
+        slots[slot - 1] = [decimal(value, ZERO) for value in values]
+    for label, one in zip(MAPPED, module_mapping(machine.settings), strict=True):
         if 1 <= one.slot <= SLOTS:
             slots[one.slot - 1][one.reading] = decimal(machine.values[label], ZERO)
     return slots
@@ -115,7 +111,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "modbusReadings",
         _readings_by_slot,
         "three lists, the 30 readings of each slot",
-        f"{DECIMAL}, {ZERO} if absent or not mapped",
+        f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
         SLOTTED,
     ),
     key(

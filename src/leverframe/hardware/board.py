@@ -12,6 +12,10 @@ Readings = Mapping[str, Any]
 Sense = Callable[[Readings], None]
 
 
+def nobody_listens(readings: Readings) -> None:
+    """Until a controller is connected nobody hears what a board senses."""
+
+
 class Board(Protocol):
     #: How the board is called in `/health` and on the page.
     kind: str

@@ -76,6 +76,9 @@ class Pinger:
         except (TimeoutError, OSError, icmplib.ICMPLibError):
             # A host that cannot be reached is silent, and that is the watchdog's business.
             pass
+        except Exception as error:
+            # Whatever else happens, the watchdog must not wait for an outcome in vain.
+            self._log_once(f"the watchdog's host {effect.host} cannot be pinged: {error!r}")
         self._answered(effect.entry, milliseconds)
 
     async def _address(self, effect: PingHost) -> str:

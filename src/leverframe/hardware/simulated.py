@@ -22,7 +22,7 @@ from leverframe.engine.labels import (
     PARTICULATES,
     PWMS,
 )
-from leverframe.hardware.board import Readings, Sense
+from leverframe.hardware.board import Readings, Sense, nobody_listens
 from leverframe.hardware.plants import Plant, Plants
 from leverframe.hardware.simulated_hosts import SimulatedHosts
 
@@ -56,7 +56,7 @@ class SimulatedBoard:
         self._now = now
         self._felt: dict[str, Any] = dict(BARE)
         self._bus: list[str] = []
-        self._sense: Sense = _nobody_listens
+        self._sense: Sense = nobody_listens
         self.outputs = [False] * len(OUTPUTS)
         self.levels = [0.0] * len(PWMS)
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
@@ -156,7 +156,3 @@ class SimulatedBoard:
 
     def _bus_reading(self) -> dict[str, tuple[str, ...]]:
         return {"onewire": tuple(self._bus)}
-
-
-def _nobody_listens(readings: Readings) -> None:
-    """Until a controller is connected nobody hears what the board senses."""

@@ -14,10 +14,22 @@ the same names with `_` for `-`, for example `virtual_time = true`.
 """
 _COMMANDS = """\
 
+## `leverframe simulate SCENARIO.toml`
+
+Lets a controller live through a [scenario](simulation.md#scenarios) on virtual time. `--for 7d`
+says how long (24 hours if not given), `--csv FILE` records values whenever one changes, and with
+`--step 60s` at every step instead. The exit code is 1, with one line that says why, if the
+scenario has a mistake.
+
 ## `leverframe commands [WORD]`
 
 Lists the commands of a version in the terminal, with a word only those that contain it. `--hw` and
 `--sw` choose the version.
+
+## `leverframe board check --config FILE`
+
+Looks at every device that the `[board]` table of the file wires and says what is there, what is
+missing and what to do. Nothing is driven. The exit code is 1 if something is missing.
 
 ## `python -m leverframe.reference`
 
@@ -45,6 +57,9 @@ def command_line_page() -> str:
         ("--timezone ZONE", default.timezone, "time zone of the schedule, like Europe/Warsaw"),
         ("--virtual-time", "", "time stands still until `/sim.cgi?advance=SECONDS` moves it"),
         ("--lenient", "", "skip bad commands and answer 200, as real units do"),
+        ("--serial-port PATH", "", "where the serial module is, like /dev/ttyUSB0"),
+        ("--no-discovery", "", "do not answer UDP discovery in the network"),
+        ("--no-mdns", "", "do not announce the controller by mDNS"),
         ("--verbose", "", "log more"),
     ]
     lines = [

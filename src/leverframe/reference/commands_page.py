@@ -14,7 +14,7 @@ from leverframe.commands.bodies import FormBody, ListBody, Upload
 from leverframe.commands.codes import CodeTable
 from leverframe.commands.examples import example_body, example_request
 from leverframe.commands.params import NOTHING_SEEN, Param, Trailing
-from leverframe.commands.row import ADMIN, ANYBODY, CONTROL, Row
+from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
 from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
 from leverframe.reference.markdown import code, link_within, prose, table
@@ -23,6 +23,7 @@ from leverframe.reference.trials import any_index, settings_changed, settings_of
 _ROLES = {
     ADMIN: "the administrator",
     CONTROL: "the administrator, the user and control users",
+    ACCOUNT: "whoever has signed in",
     ANYBODY: "everybody",
 }
 #: A field that sets more than this is told about in a line of its own.

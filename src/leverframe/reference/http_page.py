@@ -96,6 +96,10 @@ def _bench() -> str:
 - `onewire=28:FF:64:1E:8C:16:03:5A` attaches a sensor to the 1-Wire bus, `onewire=none` clears the
   bus.
 - `i2c=BME280` says which sensor answers on the I2C bus, `barcode=...` what was scanned.
+- `plant=room*heater:PWM0*reading:DS1*...` wires a [plant](simulation.md) between outputs and
+  inputs, `plant=none` removes all, `DS1=plant` shows again what a plant gives.
+- `ping=router:5` lets a host answer the watchdog after milliseconds, `ping=router:none` no longer;
+  only with `--virtual-time`. On real time pings are real.
 - `advance=3600` moves virtual time by seconds, `advance=next` to the next moment at which something
   is due; only with `--virtual-time`. All that is due in between happens before the answer."""
 

@@ -5,6 +5,7 @@ from leverframe.reference.commands_page import commands_page
 from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
 from leverframe.reference.settings_page import settings_page
+from leverframe.reference.simulation_page import simulation_page
 
 _NOTICE = "<!-- Written by `make docs` from the program itself: changes here are lost. -->"
 _OVERVIEW = """\
@@ -15,6 +16,7 @@ _OVERVIEW = """\
 - [Settings](reference/settings.md): everything a controller remembers, with its defaults
 - [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
 - [Status files](reference/files.md): every key of the JSON and XML files
+- [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
 - [Command line](reference/command-line.md): the program's options
 
 A running controller tells the same about its own version: `/api/commands` is the command table,
@@ -29,6 +31,7 @@ def pages() -> dict[str, str]:
         "reference/settings.md": settings_page(),
         "reference/http.md": http_page(),
         "reference/files.md": files_page(),
+        "reference/simulation.md": simulation_page(),
         "reference/command-line.md": command_line_page(),
     }
     return {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}

@@ -48,6 +48,9 @@ def state(controller: Controller) -> dict[str, Any]:
         "schedule": engine.schedule.explain(),
         "watchdog": engine.watchdog.explain(),
         "pid": engine.pid.explain(),
+        "barcode": engine.inputs.barcode,
+        "troubles": dict(controller.troubles),
+        **{key: report() for key, report in controller.reports.items()},
     }
 
 
@@ -75,4 +78,7 @@ def openapi_document(controller: Controller) -> dict[str, Any]:
 
 def health(controller: Controller) -> dict[str, Any]:
     """Enough for a supervisor, and nothing that a stranger should not know."""
-    return {"status": "ok", "board": controller.board.kind}
+    status = {"status": "ok", "board": controller.board.kind}
+    if controller.troubles:
+        return {**status, "status": "degraded", "troubles": sorted(controller.troubles)}
+    return status

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from leverframe.commands.refusals import Malformed, Refusal
+from leverframe.commands.rights import Account
 from leverframe.commands.row import CONTROL
 from leverframe.commands.stage import NO_HASHES
 from leverframe.commands.table import Call, find, items_of
@@ -79,17 +80,18 @@ class CommandEndpoint:
         self._kept_calls[(path, query)] = calls
 
     def handle(
-        self, request: Request, calls: tuple[Call, ...], account: str
+        self, request: Request, calls: tuple[Call, ...], account: Account
     ) -> Reply | Awaitable[Reply]:
         """Perform the commands; an awaitable where something goes to the disk."""
         if request.method not in ("GET", "POST"):
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
         commands = self._with_bodies(request, calls)
-        cause = Cause("command", f"{account} {request.peer}" if account else request.peer)
+        peer, name = request.peer, account.name
+        cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
         try:
-            done = self._perform(commands, cause, NO_HASHES)
+            done = self._perform(commands, cause, account, NO_HASHES)
         except NeedsHashing as needed:
-            return self._hash_and_perform(commands, cause, needed.passwords)
+            return self._hash_and_perform(commands, cause, account, needed.passwords)
         if done is None:
             return self.status_reply()
         return self._reply_when_done(done)
@@ -106,25 +108,35 @@ class CommandEndpoint:
         try:
             body = call.row.body.read(request.body, content_type, self._controller.profile)
         except Refusal as refusal:
+            if call.row.secret:
+                refusal.without_value()
             raise refusal.of(call.row.line) from None
         return [(call, body)]
 
     def _perform(
-        self, commands: Sequence[Command], cause: Cause, hashes: Mapping[str, str]
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        account: Account,
+        hashes: Mapping[str, str],
     ) -> asyncio.Future[None] | None:
         if not self._lenient:
-            return self._controller.perform(commands, cause, hashes)
-        done, skipped = self._controller.perform_leniently(commands, cause, hashes)
+            return self._controller.perform(commands, cause, hashes, account=account)
+        done, skipped = self._controller.perform_leniently(commands, cause, hashes, account=account)
         for refusal in skipped:
             log.info("skipped: %s", refusal.detail)
         return done
 
     async def _hash_and_perform(
-        self, commands: Sequence[Command], cause: Cause, passwords: Sequence[str]
+        self,
+        commands: Sequence[Command],
+        cause: Cause,
+        account: Account,
+        passwords: Sequence[str],
     ) -> Reply:
         hashes = {password: await self._passwords.hash(password) for password in passwords}
         try:
-            done = self._perform(commands, cause, hashes)
+            done = self._perform(commands, cause, account, hashes)
         except Refusal as refusal:
             return reply_to_refusal(refusal)
         return self.status_reply() if done is None else await self._reply_when_done(done)

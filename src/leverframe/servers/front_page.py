@@ -1,26 +1,76 @@
-"""What a person sees at `/` who opens the controller in a browser."""
+"""What a person sees who opens the controller in a browser, and what pages are allowed to do.
 
-from leverframe.servers.messages import Reply
+Pages carry no script of their own in the text, may be shown in no frame, and load nothing from
+elsewhere; the browser is told so.
+"""
 
-_PAGE = """<!doctype html>
+from leverframe.servers.messages import Headers, Reply
+
+#: Every page goes out with these.
+PAGE_HEADERS: Headers = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+)
+_HEAD = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Leverframe</title></head>
 <body>
-<h1>Leverframe</h1>
+"""
+_PAGE = (
+    _HEAD
+    + """<h1>Leverframe</h1>
 <p>This controller takes commands by HTTP, for example
 <code>/outs.cgi?out0=1</code> to switch OUT0 on.</p>
 <ul>
 <li><a href="/api/state">State</a>, every reading and output</li>
 <li><a href="/api/settings">Settings</a></li>
 <li><a href="/api/log">Log</a>, what happened and why</li>
+<li><a href="/api/audit">Audit trail</a>, who changed which setting</li>
 <li><a href="/api/commands">Commands</a> of this version, as
 <a href="/api/openapi.json">OpenAPI</a> too</li>
 <li><a href="/json/status.json">status.json</a>, as clients of these controllers read it</li>
 <li><a href="/health">Health</a></li>
+<li><a href="/signin">Sign in</a> or out, change a password</li>
 </ul>
 </body>
 </html>
 """
+)
+_SIGN_IN = (
+    _HEAD
+    + """<h1>Leverframe</h1>
+<h2>Sign in</h2>
+<form method="post" action="/post.cgi?signin">
+<p><label>User name<br>
+<input name="username" autocomplete="username" required autofocus></label></p>
+<p><label>Password<br>
+<input name="password" type="password" autocomplete="current-password" required></label></p>
+<p><button>Sign in</button></p>
+</form>
+<h2>Sign out</h2>
+<form method="post" action="/post.cgi?signout"><p><button>Sign out</button></p></form>
+<h2>Change a password</h2>
+<form method="post" action="/post.cgi?passwd">
+<p><label>User name<br>
+<input name="username" autocomplete="username" required></label></p>
+<p><label>Present password<br>
+<input name="password" type="password" autocomplete="current-password" required></label></p>
+<p><label>New password, at least 12 characters<br>
+<input name="new" type="password" autocomplete="new-password" minlength="12" required></label></p>
+<p><button>Change the password</button></p>
+</form>
+</body>
+</html>
+"""
+)
 
-FRONT_PAGE = Reply(200, "text/html", _PAGE.encode())
+FRONT_PAGE = Reply(200, "text/html", _PAGE.encode(), PAGE_HEADERS)
+SIGN_IN_PAGE = Reply(200, "text/html", _SIGN_IN.encode(), PAGE_HEADERS)

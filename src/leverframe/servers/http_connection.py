@@ -26,12 +26,7 @@ from leverframe.servers.http_reader import (
     RequestReader,
     Turn,
 )
-from leverframe.servers.messages import (
-    AnyReply,
-    Reply,
-    Request,
-    StreamReply,
-)
+from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
 
 if TYPE_CHECKING:
     from leverframe.servers.http import HttpServer
@@ -89,7 +84,7 @@ class Connection(RequestReader, asyncio.Protocol):
     def eof_received(self) -> bool:
         """A client may finish sending and still wait for answers, though not for a stream."""
         self.deaf = self._last = True
-        answers_due = (self._busy and self._stream is None) or bool(self._waiting)
+        answers_due = self._stream is None and bool(self._busy or self._waiting)
         return answers_due and self._transport.get_extra_info("sslcontext") is None
 
     def finish(self) -> None:

@@ -11,6 +11,8 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
     headers: Headers = ()
     if refusal.status == 405:
         headers = (("Allow", refusal.allowed or "GET"),)
+    elif isinstance(refusal, TooManyTries):
+        headers = (("Retry-After", str(refusal.retry_after_s)),)
     return Reply(refusal.status, PROBLEM_TYPE, body, headers)
 
 
@@ -22,6 +24,22 @@ class NoSuchPath(Refusal):
 class WrongMethodForPath(Refusal):
     status = 405
     title = "The path takes another method"
+
+
+class TooManyTries(Refusal):
+    status = 429
+    title = "Too many wrong passwords"
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"Too many wrong passwords came from your address; try again in {retry_after_s} s."
+        )
+        self.retry_after_s = retry_after_s
+
+
+class ForeignPage(Refusal):
+    status = 403
+    title = "Requests from foreign pages are refused"
 
 
 class StoreFailed(Refusal):

@@ -5,6 +5,7 @@ paths mean lives elsewhere. On the fast way, a command that switches an output o
 controller, nothing is awaited and no task is made.
 """
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import ceil
@@ -13,33 +14,30 @@ from typing import Any
 import msgspec
 
 from leverframe import files
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
+from leverframe.commands.refusals import Refusal, SignInRequired
+from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
+from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
 from leverframe.commands.table import COMMAND_PATHS
 from leverframe.controller import Controller
 from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.servers import api
-from leverframe.servers.access import (
-    OPEN,
-    Access,
-    Account,
-    SignInRequired,
-    require,
-    require_for_calls,
-)
+from leverframe.servers.access import Access
 from leverframe.servers.cgi import CommandEndpoint
+from leverframe.servers.cross_site import OwnNames
 from leverframe.servers.front_page import FRONT_PAGE
 from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.passwords import Passwords
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.sessions import Sessions
+from leverframe.servers.signing_in import PAGE_PATH, SignInEndpoint, redirect, wants_page
 from leverframe.servers.sim import Bench
 from leverframe.servers.stream import state_stream
 from leverframe.storage.backup import encode_backup
 
 JSON = "application/json"
 BACKUP_PATHS = ("/dev_settings.bin", "/lk3_settings.bin")
-SIGN_IN = "signin"
 
 #: What of our own API may be read, by whom, and what makes it.
 API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
@@ -48,6 +46,8 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/commands": (ADMIN, api.commands),
     "/api/openapi.json": (ADMIN, api.openapi_document),
     "/api/log": (ADMIN, api.log_entries),
+    "/api/outbox": (ADMIN, lambda controller: controller.outbox_report()),
+    "/api/modem": (ADMIN, lambda controller: controller.modem_report()),
     "/health": (ANYBODY, api.health),
 }
 #: What never changes while the controller runs.
@@ -70,14 +70,28 @@ class KeptFile:
 
 class Web:
     def __init__(
-        self, controller: Controller, *, name: str, mac: str, lenient: bool = False
+        self,
+        controller: Controller,
+        *,
+        name: str,
+        mac: str,
+        lenient: bool = False,
+        names: OwnNames | None = None,
+        must_sign_in: bool = False,
+        secure: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
         self._name = name
         self._mac = mac
+        self._names = names or OwnNames()
+        #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
+        self._must_sign_in = must_sign_in
         passwords = Passwords()
-        self._access = Access(passwords)
+        sessions = Sessions(f"leverframe_{mac.replace(':', '')}", monotonic)
+        self._access = Access(passwords, sessions, monotonic, self._sign_in_failed)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
+        self._signing_in = SignInEndpoint(controller, self._access, self._commands, secure=secure)
         self._bench = (
             Bench(controller, controller.board)
             if isinstance(controller.board, SimulatedBoard)
@@ -90,30 +104,45 @@ class Web:
         try:
             if self._controller.bootloader_until is not None:
                 return self._in_bootloader()
-            if self._controller.pending.access.required:
+            self._names.check_host(request)
+            settings = self._controller.pending
+            if not (settings.access.required or self._must_sign_in):
+                return self._answer(request, OPEN)
+            account = self._access.recognise(request, settings)
+            if account is None:
                 return self._identified(request)
-            return self._answer(request, OPEN)
+            return self._answer(request, account)
         except Refusal as refusal:
-            return reply_to_refusal(refusal)
+            return self._refused(request, refusal)
 
     async def _identified(self, request: Request) -> AnyReply:
         try:
-            account = await self._access.who(
-                request.headers.get("authorization"), self._controller.pending
-            )
+            account = await self._access.who(request, self._controller.pending)
             answer = self._answer(request, account)
             return answer if isinstance(answer, Reply | StreamReply) else await answer
-        except SignInRequired as refusal:
-            reply = reply_to_refusal(refusal)
-            challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
-            return Reply(reply.status, reply.content_type, reply.body, (challenge,))
         except Refusal as refusal:
-            return reply_to_refusal(refusal)
+            return self._refused(request, refusal)
 
-    def _answer(
-        self, request: Request, account: Account
-    ) -> AnyReply | Awaitable[AnyReply]:
+    def _refused(self, request: Request, refusal: Refusal) -> Reply:
+        reply = reply_to_refusal(refusal)
+        # To a script's request the browser would show its own dialog on top of the page.
+        is_script = request.headers.get("sec-fetch-mode", "navigate") != "navigate"
+        if not isinstance(refusal, SignInRequired) or is_script:
+            return reply
+        challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
+        return Reply(reply.status, reply.content_type, reply.body, (challenge,))
+
+    def _sign_in_failed(self, name: str, source: str) -> None:
+        # The name of an account that does not exist may be a password typed into the wrong field.
+        whom = f"for {name!r}" if name else "for an account that does not exist"
+        self._controller.engine.machine.journal.add(
+            self._controller.clock.read().wall, Cause("sign-in", source), f"wrong password {whom}"
+        )
+
+    def _answer(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
         path = request.path
+        if request.query or request.method == "POST":
+            self._names.check_page(request)
         if path in COMMAND_PATHS:
             return self._command(request, account)
         if path == "/sim.cgi" and self._bench is not None:
@@ -135,28 +164,23 @@ class Web:
             require(account, ADMIN)
             backup = encode_backup(self._controller.profile, self._controller.engine.settings)
             return Reply(200, "application/octet-stream", backup)
+        if path == PAGE_PATH:
+            return self._signing_in.page(request)
         if path == "/":
+            if account is NOBODY and wants_page(request):
+                return redirect(PAGE_PATH)
+            require(account, CONTROL)
             return FRONT_PAGE
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
         calls = self._commands.calls(request)
-        require_for_calls(account, calls, self._controller.pending)
+        check_calls(account, calls, self._controller.pending)
         if not calls:
             require(account, CONTROL)
-        if request.query == SIGN_IN:
-            return self._sign_in(request)
-        return self._commands.handle(request, calls, account.name)
-
-    async def _sign_in(self, request: Request) -> Reply:
-        try:
-            fields = self._commands.form(request)
-            await self._access.check(
-                fields.get("username", ""), fields.get("password", ""), self._controller.pending
-            )
-        except Refusal as refusal:
-            return reply_to_refusal(refusal)
-        return self._commands.status_reply()
+        elif calls[0].row.role in (ANYBODY, ACCOUNT):
+            return self._signing_in.handle(request, calls, account)
+        return self._commands.handle(request, calls, account)
 
     async def _on_bench(self, bench: Bench, request: Request) -> Reply:
         try:
@@ -199,7 +223,7 @@ class Web:
 
     def _no_such(self, request: Request) -> Refusal:
         known = request.path in files.PATHS or request.path in API
-        if known or request.path in (*BACKUP_PATHS, "/api/stream", "/"):
+        if known or request.path in (*BACKUP_PATHS, "/api/stream", "/", PAGE_PATH):
             return WrongMethodForPath(f"{request.path} takes GET.", allowed="GET, HEAD")
         return NoSuchPath(f"There is nothing at {request.path[:80]}.")
 

@@ -30,6 +30,8 @@ from leverframe.storage.store import (
     Rows,
     Stored,
     StoreUnavailable,
+    Then,
+    messages_from_texts,
     rows_from_changes,
     values_from_texts,
 )
@@ -45,6 +47,19 @@ _Statement = tuple[str, tuple[Any, ...]]
 class _Waiting:
     rows: Rows
     future: asyncio.Future[None]
+    then: Then | None
+
+    def succeed(self) -> None:
+        if self.then is not None:
+            self.then(None)
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def fail(self, refusal: StoreUnavailable) -> None:
+        if self.then is not None:
+            self.then(refusal)
+        if not self.future.done():
+            self.future.set_exception(refusal)
 
 
 class SqliteStore:
@@ -76,11 +91,17 @@ class SqliteStore:
             return Stored(settings, kept)
 
     def _read(self, query: str) -> dict[str, Any]:
+        return values_from_texts(self._read_texts(query))
+
+    def _read_texts(self, query: str) -> dict[str, bytes]:
         """Values by name. Asked for as bytes, since sqlite3 repeats a text it cannot decode in its
         complaint, and that text may be a password."""
-        return values_from_texts(
-            {name.decode(): text for name, text in self._reading.execute(query)}
-        )
+        return {name.decode(): text for name, text in self._reading.execute(query)}
+
+    def messages(self) -> dict[int, Any]:
+        with sentences(self._path):
+            query = "SELECT CAST(number AS BLOB), CAST(value AS BLOB) FROM message"
+            return messages_from_texts(self._read_texts(query))
 
     def blob(self, name: str) -> bytes | None:
         with sentences(self._path):
@@ -88,15 +109,17 @@ class SqliteStore:
             rows: list[tuple[bytes]] = found.fetchall()
         return rows[0][0] if rows else None
 
-    def commit(self, changes: Changes) -> asyncio.Future[None]:
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
         rows = rows_from_changes(changes)
         future = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(rows, future, then)
         with self._queue:
-            if self._closing:
-                future.set_exception(StoreUnavailable("The store is closed: the program stops."))
-            else:
-                self._waiting.append(_Waiting(rows, future))
+            closing = self._closing
+            if not closing:
+                self._waiting.append(waiting)
                 self._queue.notify()
+        if closing:
+            waiting.fail(StoreUnavailable("The store is closed: the program stops."))
         return future
 
     async def close(self) -> None:
@@ -185,10 +208,9 @@ class SqliteStore:
             self._held = False
             self._queue.notify()
         for waiting in batch + behind:
-            if not waiting.future.done():
-                refusal = StoreUnavailable(_sentence(error))
-                refusal.__cause__ = error
-                waiting.future.set_exception(refusal)
+            refusal = StoreUnavailable(_sentence(error))
+            refusal.__cause__ = error
+            waiting.fail(refusal)
 
 
 def _loop_of(batch: Sequence[_Waiting]) -> asyncio.AbstractEventLoop:
@@ -198,8 +220,7 @@ def _loop_of(batch: Sequence[_Waiting]) -> asyncio.AbstractEventLoop:
 
 def _succeed(batch: list[_Waiting]) -> None:
     for waiting in batch:
-        if not waiting.future.done():
-            waiting.future.set_result(None)
+        waiting.succeed()
 
 
 def _merged(batch: Sequence[_Waiting]) -> Rows:
@@ -221,6 +242,7 @@ def _statements(rows: Rows) -> list[_Statement]:
         statements.append(("DELETE FROM setting", ()))
     statements += _text_statements("setting", "path", rows.settings)
     statements += _text_statements("kept", "name", rows.kept)
+    statements += _text_statements("message", "number", rows.messages)
     for name, data in rows.blobs.items():
         if data is None:
             statements.append(("DELETE FROM blob WHERE name = ?", (name,)))

@@ -1,8 +1,8 @@
 """What durable storage promises to the rest of the program, and a store that only remembers.
 
-A store keeps three things: settings by leaf path (`outputs.3.name`), remembered machine state by
-name (`energy.0`), and uploaded files. `Changes` describes one step from what is kept to what shall
-be kept; it is applied whole or not at all.
+A store keeps settings by leaf path (`outputs.3.name`), remembered machine state by name
+(`energy.0`), uploaded files, and the messages of the outbox by number. `Changes` describes one step
+from what is kept to what shall be kept; it is applied whole or not at all.
 
 The order of `commit` calls is the order of the changes. When one fails, everything that was
 committed before its future failed fails with it, because it was computed on top of the change that
@@ -12,7 +12,7 @@ is now missing. What is committed after that is tried afresh.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol
@@ -38,6 +38,8 @@ class Changes:
     blobs: dict[str, bytes | None] = field(default_factory=dict)
     #: All settings are removed before `settings` is written (factory reset, restore).
     replace_settings: bool = False
+    #: Messages of the outbox by number.
+    messages: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -52,6 +54,10 @@ class StoreUnavailable(Exception):
     """Nothing can be written now. Carries a sentence for people."""
 
 
+#: Called on the loop with None, or with what went wrong.
+Then = Callable[[StoreUnavailable | None], None]
+
+
 class Store(Protocol):
     """Where a controller's settings survive."""
 
@@ -61,8 +67,15 @@ class Store(Protocol):
     def blob(self, name: str) -> bytes | None:
         """One upload, or None when there is none of that name."""
 
-    def commit(self, changes: Changes) -> asyncio.Future[None]:
-        """Queue changes; the future is done when they are durable, or holds StoreUnavailable."""
+    def messages(self) -> dict[int, Any]:
+        """The messages of the outbox by number."""
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        """Queue changes; the future is done when they are durable, or holds StoreUnavailable.
+
+        `then` is called first, in the order of the commits and without anything in between, so
+        that whoever builds one change on the other is never ahead of a failure.
+        """
 
     async def close(self) -> None:
         """Write what is queued, then let go of everything."""
@@ -76,6 +89,8 @@ class Rows:
     kept: dict[str, str | None] = field(default_factory=dict)
     blobs: dict[str, bytes | None] = field(default_factory=dict)
     replace_settings: bool = False
+    #: Numbers as text, since they travel as keys of one JSON object.
+    messages: dict[str, str | None] = field(default_factory=dict)
 
     def add(self, later: "Rows") -> None:
         """Become what results from writing these rows and then the later ones."""
@@ -85,6 +100,7 @@ class Rows:
         self.settings.update(later.settings)
         self.kept.update(later.kept)
         self.blobs.update(later.blobs)
+        self.messages.update(later.messages)
 
 
 def rows_from_changes(changes: Changes) -> Rows:
@@ -94,12 +110,19 @@ def rows_from_changes(changes: Changes) -> Rows:
         kept=_texts(changes.kept),
         blobs={_checked(name): data for name, data in changes.blobs.items()},
         replace_settings=changes.replace_settings,
+        messages=_texts({str(number): value for number, value in changes.messages.items()}),
     )
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
     """The values of all rows that are not removed."""
     return {name: msgspec.json.decode(text) for name, text in texts.items() if text is not None}
+
+
+def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, Any]:
+    """Messages by number, in the order of their numbers."""
+    values = values_from_texts(texts)
+    return {number: values[str(number)] for number in sorted(map(int, values))}
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str | None]:
@@ -129,8 +152,13 @@ class MemoryStore:
     def blob(self, name: str) -> bytes | None:
         return self._rows.blobs.get(name)
 
-    def commit(self, changes: Changes) -> asyncio.Future[None]:
+    def messages(self) -> dict[int, Any]:
+        return messages_from_texts(self._rows.messages)
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
         self._rows.add(rows_from_changes(changes))
+        if then is not None:
+            then(None)
         done = self._loop().create_future()
         done.set_result(None)
         return done

@@ -1,0 +1,45 @@
+"""Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
+
+Where no path is given, the commands are looked for on every path; one path has to know them all.
+"""
+
+from leverframe.commands.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.commands.table import COMMAND_PATHS, Call, find, items_of
+from leverframe.profile import Profile
+
+#: Switching comes first: the most frequent, and the shortest names.
+_PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
+MOST_COMMANDS = 20
+
+
+def calls_in(text: str, profile: Profile) -> list[Call]:
+    """The calls of a text; raises the refusal of the first command that is none."""
+    path, mark, query = text.strip().partition("?")
+    named = "/" + path.lstrip("/")
+    if mark and named in COMMAND_PATHS:
+        return _calls_on(named, query, profile)
+    refusal: Refusal | None = None
+    for path in _PATHS:
+        try:
+            return _calls_on(path, text.strip(), profile)
+        except UnknownCommand as unknown:
+            refusal = refusal or unknown
+        except Refusal as telling:
+            # A path that knows the command and refuses it says more than one that does not.
+            refusal = telling
+    assert refusal is not None
+    raise refusal
+
+
+def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:
+    items = [item for item in items_of(query) if item]
+    if not 0 < len(items) <= MOST_COMMANDS:
+        raise Malformed(
+            f"The text has {len(items)} commands.", allowed=f"1 to {MOST_COMMANDS} commands"
+        )
+    calls = []
+    for call in find("GET", path, items, profile):
+        if isinstance(call, Refusal):
+            raise call
+        calls.append(call)
+    return calls

@@ -1,0 +1,125 @@
+"""Reading codes in texts, and the texts of messages.
+
+A code stands for the value of a reading or state at the moment the text is made: `%0141` is T1 with
+one decimal. Behind the marker come the number of the label and one digit for the decimals; on the
+display a second digit gives the least width, so that columns stay where they are. Numbers have
+three digits from HW 3.5+ SW 1.49 on and two before and on HW 3.0, the same numbers in both. The
+marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
+
+What is no code, or has a number that no label has, stays as it is.
+
+# Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from leverframe.engine import labels
+from leverframe.engine.settings import Settings
+from leverframe.profile import HW35, Profile
+
+Values = Mapping[str, float | int | None]
+
+#: The labels by their number in a code. T1 is 14, as on the units that people have.
+CODED = (
+    "VCC",
+    "TEMP",
+    *labels.ANALOG_INPUTS,
+    *labels.OUTPUTS,
+    "T1",
+    "H1",
+    "P1",
+    "DEWPOINT",
+    *labels.ONEWIRE,
+    *labels.DIFFERENTIALS,
+    "CO2",
+    *labels.PARTICULATES,
+    "DISTANCE",
+    *labels.POWERS,
+    *labels.ENERGIES,
+    *labels.MAPPED,
+    *labels.DIGITAL_INPUTS,
+    *labels.EVENT_VARIABLES,
+    *labels.PWMS,
+    "MQTT",
+)
+#: What stands for a value that is absent: no number, and safe in an address.
+ABSENT = "--"
+#: An SMS is this long at most, whatever the codes became.
+MOST_SMS_LETTERS = 160
+TEST_TEXT = "Test message"
+
+
+def number_digits(profile: Profile) -> int:
+    return 3 if profile.since("1.49", HW35) else 2
+
+
+def has_codes_in_messages(profile: Profile) -> bool:
+    """Do the texts of mails and SMS have codes? Addresses always had them."""
+    return profile.since("1.40", HW35)
+
+
+def rendered(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
+    """The text with its codes replaced by the values they stand for."""
+    if marker not in text:
+        return text
+    return _pattern(marker, number_digits(profile), 0).sub(
+        lambda found: _replacement(found, values), text
+    )
+
+
+def rendered_line(text: str, values: Values, profile: Profile) -> str:
+    """A line of the display: codes have the marker `!` and a digit more, the least width."""
+    if "!" not in text:
+        return text
+    return _pattern("!", number_digits(profile), 1).sub(
+        lambda found: _replacement(found, values).rjust(int(found[3])), text
+    )
+
+
+@lru_cache(maxsize=16)
+def _pattern(marker: str, digits: int, width_digits: int) -> re.Pattern[str]:
+    return re.compile(
+        rf"{re.escape(marker)}([0-9]{{{digits}}})([0-9])([0-9]{{{width_digits}}})", re.ASCII
+    )
+
+
+def _replacement(code: re.Match[str], values: Values) -> str:
+    number = int(code[1])
+    if number >= len(CODED):
+        return code[0]
+    label = CODED[number]
+    return shown_value(label, values.get(label), int(code[2]))
+
+
+def shown_value(label: str, value: float | int | None, decimals: int) -> str:
+    if value is None:
+        return ABSENT
+    # A state is 0 or 1, however many decimals somebody asks for.
+    return str(int(value)) if label in labels.DIGITAL else f"{value:.{decimals}f}"
+
+
+def message_texts(
+    channel: str, slot: int, active: bool, settings: Settings, values: Values, profile: Profile
+) -> tuple[str, str]:
+    """The text of a message, or its address for HTTP, and the body of a POST."""
+    if channel == "http":
+        call = settings.http[slot - 1]
+        marker = "%%" if settings.http_double_percent else "%"
+        return (
+            rendered(call.url, values, profile, marker),
+            rendered(call.body, values, profile, marker),
+        )
+    if channel == "email":
+        texts = settings.email.on_texts if active else settings.email.off_texts
+        return _message_text(texts[slot - 1], values, profile), ""
+    if channel == "sms":
+        sms = settings.gsm.sms[slot - 1]
+        text = _message_text(sms.on_text if active else sms.off_text, values, profile)
+        return text[:MOST_SMS_LETTERS], ""
+    return "", ""
+
+
+def _message_text(text: str, values: Values, profile: Profile) -> str:
+    return rendered(text, values, profile) if has_codes_in_messages(profile) else text

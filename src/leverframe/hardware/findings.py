@@ -1,0 +1,96 @@
+"""What `leverframe board check` finds: every wired device is looked at once, and nothing is driven.
+
+GPIO lines and PWM channels are only asked for; converters, sensors and buses are read.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from leverframe.engine.settings import I2c
+from leverframe.hardware.gpio import Lines
+from leverframe.hardware.i2c_bus import OpenBus
+from leverframe.hardware.i2c_sensors import I2cSensors, too_fast
+from leverframe.hardware.linux import converters
+from leverframe.hardware.onewire import OneWireBus
+from leverframe.hardware.sysfs_pwm import PwmPin
+from leverframe.hardware.troubles import Unusable
+from leverframe.wiring import OneWireWiring, Wiring
+
+
+class Finding(NamedTuple):
+    label: str
+    place: str
+    is_good: bool
+    #: What was found, or what is missing and what to do.
+    text: str
+
+
+def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Finding]:
+    yield from _of_lines(wiring, lines)
+    yield from _of_pwm(wiring)
+    yield from _of_converters(wiring)
+    if wiring.onewire is not None:
+        yield from _of_onewire(Path(wiring.sysfs), wiring.onewire)
+    if wiring.i2c is not None:
+        yield from _of_i2c(I2cSensors(Path(wiring.sysfs), wiring.i2c.bus, open_bus))
+
+
+def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[Finding]:
+    for label, pin in (*wiring.outputs.items(), *wiring.digital_inputs.items()):
+        place = f"{pin.chip} line {pin.line}"
+        try:
+            yield Finding(label, place, True, lines.describe(pin))
+        except Unusable as fault:
+            yield Finding(label, place, False, str(fault))
+
+
+def _of_pwm(wiring: Wiring) -> Iterator[Finding]:
+    for label, channel in wiring.pwm.items():
+        place = f"pwmchip{channel.chip} channel {channel.channel}"
+        try:
+            yield Finding(label, place, True, PwmPin(Path(wiring.sysfs), channel).describe())
+        except Unusable as fault:
+            yield Finding(label, place, False, str(fault))
+
+
+def _of_converters(wiring: Wiring) -> Iterator[Finding]:
+    for converter in converters(wiring):
+        for label, channel in converter.channels.items():
+            place = f"{channel.device} {channel.channel}"
+            unit = "°C" if label == "TEMP" else "V"
+            try:
+                yield Finding(label, place, True, f"{converter.measure(channel):g} {unit}")
+            except Unusable as fault:
+                yield Finding(label, place, False, str(fault))
+
+
+def _of_onewire(sysfs: Path, wiring: OneWireWiring) -> Iterator[Finding]:
+    bus = OneWireBus(sysfs, ())
+    try:
+        found = bus.search()
+    except Unusable as fault:
+        yield Finding("1-Wire", bus.name, False, str(fault))
+        return
+    yield Finding("1-Wire", bus.name, True, f"{len(found)} sensors")
+    slots = {sensor_id: f"slot {4 + at}" for at, sensor_id in enumerate(wiring.extra)}
+    for sensor_id in found:
+        celsius = bus.measure(sensor_id)
+        text = "no reading; check its wires and its supply" if celsius is None else f"{celsius} °C"
+        yield Finding(slots.pop(sensor_id, "sensor"), sensor_id, celsius is not None, text)
+    for sensor_id, slot in slots.items():
+        yield Finding(slot, sensor_id, False, "not on the bus; check its wires.")
+
+
+def _of_i2c(sensors: I2cSensors) -> Iterator[Finding]:
+    try:
+        primary = sensors.search()
+        has_sps30 = sensors.has_sps30()
+    except Unusable as fault:
+        yield Finding("I2C", sensors.name, False, str(fault))
+        return
+    found = [name for name in (primary, "SPS30" if has_sps30 else None) if name is not None]
+    yield Finding("I2C", sensors.name, True, " and ".join(found) or "no sensor that is known")
+    bus_khz, most_khz = sensors.bus_khz(), I2c().frequency
+    if bus_khz is not None and bus_khz > most_khz:
+        yield Finding("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, most_khz))

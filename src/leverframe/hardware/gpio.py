@@ -1,0 +1,65 @@
+"""GPIO lines: what the board needs of them.
+
+`Lines` is all that the rest knows; `gpiod_lines.py` are the kernel's, and others can stand in for
+them. Each line is opened by itself: one that is taken or missing leaves the others alone. Methods
+raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from leverframe.hardware.troubles import Unusable
+from leverframe.wiring import Pin
+
+
+class OutputLine(Protocol):
+    def drive(self, on: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class InputLine(Protocol):
+    def fileno(self) -> int:
+        """Becomes readable when there are edges."""
+
+    def level(self) -> int: ...
+
+    def edges(self) -> Sequence[int]:
+        """The levels after the edges since the last call; called when there are some."""
+
+    def close(self) -> None: ...
+
+
+class Lines(Protocol):
+    def open_output(self, pin: Pin, on: bool) -> OutputLine: ...
+
+    def open_input(self, pin: Pin, pull_up: bool) -> InputLine: ...
+
+    def describe(self, pin: Pin) -> str:
+        """Which line it is, without touching it; trouble if it cannot be used."""
+
+
+class NoLines:
+    """Stands in where the package for GPIO lines is not installed."""
+
+    def open_output(self, pin: Pin, on: bool) -> OutputLine:
+        raise _not_installed()
+
+    def open_input(self, pin: Pin, pull_up: bool) -> InputLine:
+        raise _not_installed()
+
+    def describe(self, pin: Pin) -> str:
+        raise _not_installed()
+
+
+def _not_installed() -> Unusable:
+    return Unusable("the Python package gpiod is not installed; install leverframe[hardware].")
+
+
+def kernel_lines() -> Lines:
+    """The lines of /dev/gpiochip*."""
+    try:
+        from leverframe.hardware.gpiod_lines import KernelLines
+    except ImportError:
+        return NoLines()
+    return KernelLines()

@@ -1,0 +1,124 @@
+"""The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
+
+The kernel filters glitches and queues the edges; the oldest are lost if nobody fetches them.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import gpiod
+from gpiod.line import Bias, Direction, Edge, Value
+
+from leverframe.hardware.troubles import Unusable, told
+from leverframe.wiring import Pin
+
+CONSUMER = "leverframe"
+#: Edges that the kernel keeps for us.
+QUEUED_EDGES = 256
+
+
+def output_settings(pin: Pin, on: bool) -> gpiod.LineSettings:
+    return gpiod.LineSettings(
+        direction=Direction.OUTPUT, active_low=pin.active_low, output_value=_value(on)
+    )
+
+
+def input_settings(pin: Pin, pull_up: bool) -> gpiod.LineSettings:
+    return gpiod.LineSettings(
+        direction=Direction.INPUT,
+        edge_detection=Edge.BOTH,
+        # An open input reads 0 without pull-up; a floating one would read noise.
+        bias=Bias.PULL_UP if pull_up else Bias.PULL_DOWN,
+        active_low=pin.active_low,
+        debounce_period=timedelta(milliseconds=pin.debounce_ms),
+    )
+
+
+class KernelLines:
+    def open_output(self, pin: Pin, on: bool) -> "KernelOutput":
+        return KernelOutput(_request(pin, output_settings(pin, on)), pin)
+
+    def open_input(self, pin: Pin, pull_up: bool) -> "KernelInput":
+        return KernelInput(_request(pin, input_settings(pin, pull_up)), pin)
+
+    def describe(self, pin: Pin) -> str:
+        try:
+            with gpiod.Chip(pin.chip) as chip:
+                info = chip.get_line_info(pin.line)
+        except (OSError, ValueError) as error:
+            raise _unusable(pin, error) from error
+        if info.used and info.consumer == CONSUMER:
+            return "in use by a controller that runs"
+        if info.used:
+            raise Unusable(
+                f"{_place(pin)} is used by {info.consumer or 'a driver'};"
+                " free it or choose another."
+            )
+        return f"free, named {info.name}" if info.name else "free"
+
+
+class KernelOutput:
+    def __init__(self, request: gpiod.LineRequest, pin: Pin) -> None:
+        self._request = request
+        self._pin = pin
+
+    def drive(self, on: bool) -> None:
+        try:
+            self._request.set_value(self._pin.line, _value(on))
+        except OSError as error:
+            raise _unusable(self._pin, error) from error
+
+    def close(self) -> None:
+        self._request.release()
+
+
+class KernelInput:
+    def __init__(self, request: gpiod.LineRequest, pin: Pin) -> None:
+        self._request = request
+        self._pin = pin
+
+    def fileno(self) -> int:
+        return self._request.fd
+
+    def level(self) -> int:
+        try:
+            return int(self._request.get_value(self._pin.line) == Value.ACTIVE)
+        except OSError as error:
+            raise _unusable(self._pin, error) from error
+
+    def edges(self) -> Sequence[int]:
+        try:
+            events = self._request.read_edge_events()
+        except OSError as error:
+            raise _unusable(self._pin, error) from error
+        rising = gpiod.EdgeEvent.Type.RISING_EDGE
+        return [int(event.event_type == rising) for event in events]
+
+    def close(self) -> None:
+        self._request.release()
+
+
+def _value(on: bool) -> Value:
+    return Value.ACTIVE if on else Value.INACTIVE
+
+
+def _request(pin: Pin, settings: gpiod.LineSettings) -> gpiod.LineRequest:
+    try:
+        return gpiod.request_lines(
+            pin.chip,
+            {pin.line: settings},
+            consumer=CONSUMER,
+            event_buffer_size=QUEUED_EDGES,
+        )
+    except (OSError, ValueError) as error:
+        raise _unusable(pin, error) from error
+
+
+def _unusable(pin: Pin, error: OSError | ValueError) -> Unusable:
+    if isinstance(error, OSError):
+        return Unusable(told(error, _place(pin)))
+    return Unusable(f"{_place(pin)} is not there: {error}.")
+
+
+def _place(pin: Pin) -> str:
+    return f"{pin.chip} line {pin.line}"

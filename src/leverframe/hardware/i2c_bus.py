@@ -1,0 +1,41 @@
+"""The I2C bus: what the drivers of the sensors need of it, and the kernel's.
+
+`I2cBus` is all that the drivers know, so that a bus of another kind can stand in for the kernel's.
+A part that does not answer is an `OSError`. All methods may block; they run in the bus's thread.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from leverframe.hardware.troubles import Unusable, told
+
+
+class I2cBus(Protocol):
+    def write(self, address: int, data: bytes) -> None: ...
+
+    def read(self, address: int, count: int) -> bytes: ...
+
+    def ask(self, address: int, data: bytes, count: int) -> bytes:
+        """Write, then read without letting the bus go in between."""
+
+    def pause(self, seconds: float) -> None:
+        """Give a part time."""
+
+    def close(self) -> None: ...
+
+
+OpenBus = Callable[[int], I2cBus]
+
+
+def open_kernel_bus(number: int) -> I2cBus:
+    """/dev/i2c-NUMBER; raises `Unusable`."""
+    try:
+        from leverframe.hardware.smbus_bus import SmbusBus
+    except ImportError:
+        raise Unusable(
+            "the Python package smbus2 is not installed; install leverframe[hardware]."
+        ) from None
+    try:
+        return SmbusBus(number)
+    except OSError as error:
+        raise Unusable(told(error, f"/dev/i2c-{number}")) from error

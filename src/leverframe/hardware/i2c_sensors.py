@@ -1,0 +1,130 @@
+"""The sensors on the I2C bus, as chosen by the settings.
+
+The primary sensor gives T1, H1 and, if it has it, P1; SPS30 gives the particulates. Which primary
+sensor answers is reported as `i2c`, chosen or not, so that it can be detected by command.
+
+The speed of the bus belongs to the kernel, which takes it from the device tree when it starts. What
+the settings ask for is compared with it, and told if the bus is faster.
+"""
+
+import logging
+from pathlib import Path
+
+from leverframe.engine.settings import I2c, Settings
+from leverframe.hardware.i2c_bus import I2cBus, OpenBus
+from leverframe.hardware.i2c_parts import Am2320, Bme280, Hts221, Measured, Part, Sps30
+from leverframe.hardware.last_good import LastGood
+from leverframe.hardware.poller import Look
+from leverframe.hardware.troubles import Unusable
+
+log = logging.getLogger(__name__)
+
+NO_SENSOR = "NONE"
+
+
+class I2cSensors:
+    #: The AM2320 wants two seconds between two measurements.
+    period_s = 2.5
+    limit_s = 10.0
+
+    def __init__(self, sysfs: Path, number: int, open_bus: OpenBus) -> None:
+        self.name = f"I2C bus {number}"
+        self._sysfs = sysfs
+        self._number = number
+        self._open_bus = open_bus
+        self._bus: I2cBus | None = None
+        self._parts: dict[str, Part] = {}
+        self._sps30: Sps30 | None = None
+        self._chosen = I2c()
+        self._compared_khz: int | None = None
+        self._last_good = LastGood[Measured]()
+        #: The labels of the last look.
+        self._gave: set[str] = set()
+
+    def adopt(self, settings: Settings) -> None:
+        """Called from another thread than `look`: only a whole value is replaced."""
+        self._chosen = settings.i2c
+
+    def look(self) -> Look:
+        chosen = self._chosen
+        self._compare_speed(chosen.frequency)
+        readings: Measured = {}
+        troubles: dict[str, str] = {}
+        found: str | None = None
+        try:
+            self._open()
+        except Unusable as fault:
+            troubles[self.name] = str(fault)
+        else:
+            self._measure_chosen(chosen, readings, troubles)
+            primary = chosen.primary
+            found = primary if primary in self._parts and primary not in troubles else self.search()
+        if found is None and not any(value is not None for value in readings.values()):
+            # An adapter that was unplugged and plugged in again needs a new handle.
+            self._close()
+        no_longer = dict.fromkeys(self._gave - readings.keys())
+        self._gave = set(readings)
+        return Look({**no_longer, **readings, "i2c": found}, troubles)
+
+    def search(self) -> str | None:
+        """The primary sensor that answers."""
+        self._open()
+        return next((name for name, part in self._parts.items() if part.is_there()), None)
+
+    def has_sps30(self) -> bool:
+        self._open()
+        return self._sps30 is not None and self._sps30.is_there()
+
+    def bus_khz(self) -> float | None:
+        """How fast the bus is, where the device tree says so."""
+        path = self._sysfs / f"bus/i2c/devices/i2c-{self._number}/of_node/clock-frequency"
+        try:
+            return int.from_bytes(path.read_bytes(), "big") / 1000
+        except OSError:
+            return None
+
+    def _open(self) -> None:
+        if self._bus is None:
+            bus = self._bus = self._open_bus(self._number)
+            self._parts = {"BME280": Bme280(bus), "AM2320": Am2320(bus), "HTS221": Hts221(bus)}
+            self._sps30 = Sps30(bus)
+
+    def _close(self) -> None:
+        if self._bus is not None:
+            self._bus.close()
+            self._bus = None
+
+    def _measure_chosen(self, chosen: I2c, readings: Measured, troubles: dict[str, str]) -> None:
+        assert self._sps30 is not None
+        if chosen.primary in self._parts:
+            self._measure(chosen.primary, self._parts[chosen.primary], readings, troubles)
+        if chosen.sps30:
+            self._measure("SPS30", self._sps30, readings, troubles)
+        else:
+            self._sps30.stop()
+
+    def _measure(self, name: str, part: Part, readings: Measured, troubles: dict[str, str]) -> None:
+        try:
+            measured = part.measure()
+        except OSError:
+            measured = {}
+        is_good = any(value is not None for value in measured.values())
+        shown = self._last_good.judge(name, measured if is_good else None)
+        readings.update(shown or measured)
+        if shown is None and not measured:
+            troubles[name] = f"does not answer on {self.name}; check its wires, or choose another."
+
+    def _compare_speed(self, asked_khz: int) -> None:
+        if asked_khz == self._compared_khz:
+            return
+        self._compared_khz = asked_khz
+        bus_khz = self.bus_khz()
+        if bus_khz is not None and bus_khz > asked_khz:
+            log.warning("%s", too_fast(self.name, bus_khz, asked_khz))
+
+
+def too_fast(name: str, bus_khz: float, asked_khz: int) -> str:
+    return (
+        f"{name} runs at {bus_khz:g} kHz, faster than the {asked_khz} kHz that are set; only the"
+        " kernel can slow it down: set its clock-frequency in the device tree."
+    )

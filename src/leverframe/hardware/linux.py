@@ -1,0 +1,214 @@
+"""A board made of a Linux machine: GPIO lines, PWM, converters, the 1-Wire bus, the I2C bus.
+
+Which label hangs where is said by the configuration (`wiring.py`). Nothing here blocks the event
+loop: each chip and each bus has a thread of its own, so that one that is dead holds up no other.
+What is missing or fails is noted, tried again, and absent meanwhile.
+"""
+
+import asyncio
+from collections.abc import Coroutine, MutableMapping
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS, PWMS
+from leverframe.engine.settings import Settings
+from leverframe.hardware.board import Readings, Sense, nobody_listens
+from leverframe.hardware.device_thread import DeviceThread
+from leverframe.hardware.gpio import Lines, kernel_lines
+from leverframe.hardware.i2c_bus import OpenBus, open_kernel_bus
+from leverframe.hardware.i2c_sensors import I2cSensors
+from leverframe.hardware.iio import Converter
+from leverframe.hardware.onewire import OneWireBus
+from leverframe.hardware.pins import InputPin, OutputPin
+from leverframe.hardware.poller import Device, Poller
+from leverframe.hardware.sysfs_pwm import PwmPin
+from leverframe.hardware.troubles import Troubles
+from leverframe.wiring import Wiring
+
+#: How long a start waits for devices to say what they sense. Levels that are known at the start
+#: are no edges, so it is worth a moment; a bus that takes longer comes in later.
+FIRST_LOOK_S = 1.0
+#: How long an end waits for what was still to be driven.
+LAST_DRIVES_S = 2.0
+
+
+def converters(wiring: Wiring) -> list[Converter]:
+    """The converters that labels hang on."""
+    by_device = sorted(wiring.analog.items(), key=lambda item: item[1].device)
+    return [
+        Converter(Path(wiring.sysfs), device, dict(channels))
+        for device, channels in groupby(by_device, key=lambda item: item[1].device)
+    ]
+
+
+class LinuxBoard:
+    kind = "linux"
+
+    def __init__(
+        self, wiring: Wiring, lines: Lines | None = None, open_bus: OpenBus = open_kernel_bus
+    ) -> None:
+        self._wiring = wiring
+        self._lines = lines or kernel_lines()
+        self._open_bus = open_bus
+        self._sense: Sense = nobody_listens
+        self._sensed: dict[str, Any] = {}
+        self._threads: dict[str, DeviceThread] = {}
+        self._outputs: dict[str, OutputPin] = {}
+        self._inputs: dict[str, InputPin] = {}
+        self._pwms: dict[str, PwmPin] = {}
+        self._levels: dict[str, float] = {}
+        self._hz: list[int] = []
+        self._followers: list[OneWireBus | I2cSensors] = []
+        self._pollers: list[Poller] = []
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def open(self, settings: Settings, texts: MutableMapping[str, str]) -> None:
+        """Bring the devices up; what is wrong with them goes into `texts`, now and later."""
+        wiring, sysfs, troubles = self._wiring, Path(self._wiring.sysfs), Troubles(texts)
+        self._hz = list(settings.pwm_frequency)
+        for pin in (*wiring.outputs.values(), *wiring.digital_inputs.values()):
+            self._add_thread(pin.chip, troubles)
+        for place in wiring.pwm.values():
+            self._add_thread(_pwm_chip(place.chip), troubles)
+        self._outputs = {
+            label: OutputPin(self._lines, pin) for label, pin in wiring.outputs.items()
+        }
+        self._pwms = {label: PwmPin(sysfs, place) for label, place in wiring.pwm.items()}
+        self._open_inputs(settings, troubles)
+        self._pollers = [Poller(device, self._report, troubles) for device in self._devices()]
+        self.adopt(settings)
+        await _within(
+            FIRST_LOOK_S, self._settled(), *(_done(poller.start()) for poller in self._pollers)
+        )
+
+    async def close(self) -> None:
+        """Let the devices go; outputs stay as they are, as far as their drivers keep them."""
+        for pin in self._inputs.values():
+            pin.close()
+        await _within(LAST_DRIVES_S, self._settled())
+        for label, output in self._outputs.items():
+            self._threads[self._wiring.outputs[label].chip].ask(output.close)
+        await _within(LAST_DRIVES_S, self._settled())
+        for thread in self._threads.values():
+            thread.close()
+        for poller in self._pollers:
+            await poller.close()
+
+    def adopt(self, settings: Settings) -> None:
+        """Follow the settings that concern the buses."""
+        for follower in self._followers:
+            follower.adopt(settings)
+        for poller in self._pollers:
+            poller.hurry()
+
+    async def look(self) -> None:
+        """Look at everything once more, and wait until it has been seen."""
+        await asyncio.gather(self._settled(), *(poller.look() for poller in self._pollers))
+
+    # --- the board's interface --------------------------------------------------------------------
+
+    def connect(self, sense: Sense) -> Readings:
+        self._sense = sense
+        return dict(self._sensed)
+
+    def drive_output(self, index: int, on: bool) -> None:
+        label = OUTPUTS[index]
+        if label in self._outputs:
+            thread = self._threads[self._wiring.outputs[label].chip]
+            thread.drive(label, partial(self._outputs[label].drive, on))
+
+    def drive_pwm(self, index: int, level: float) -> None:
+        self._levels[PWMS[index]] = level
+        self._drive_pwm(index)
+
+    def set_pwm_frequency(self, group: int, hz: int) -> None:
+        self._hz[group] = hz
+        for index in (0,) if group == 0 else range(1, len(PWMS)):
+            if PWMS[index] in self._levels:
+                self._drive_pwm(index)
+
+    def set_pull_up(self, index: int, on: bool) -> None:
+        label = DIGITAL_INPUTS[index]
+        if label in self._inputs:
+            self._inputs[label].set_pull_up(on)
+
+    def next_deadline(self) -> float | None:
+        return None
+
+    def tick(self, now: float) -> None:
+        """Devices report by themselves."""
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _add_thread(self, chip: str, troubles: Troubles) -> None:
+        if chip not in self._threads:
+            self._threads[chip] = DeviceThread(chip, troubles.note)
+
+    def _open_inputs(self, settings: Settings, troubles: Troubles) -> None:
+        for label, pin in self._wiring.digital_inputs.items():
+            thread = self._threads[pin.chip]
+            self._inputs[label] = InputPin(
+                label, pin, self._lines, thread, self._report_level, troubles
+            )
+            pull_up = settings.digital_inputs[DIGITAL_INPUTS.index(label)].pull_up
+            self._inputs[label].set_pull_up(pull_up)
+
+    def _devices(self) -> list[Device]:
+        sysfs = Path(self._wiring.sysfs)
+        if self._wiring.onewire is not None:
+            self._followers.append(OneWireBus(sysfs, self._wiring.onewire.extra))
+        if self._wiring.i2c is not None:
+            self._followers.append(I2cSensors(sysfs, self._wiring.i2c.bus, self._open_bus))
+        return [*converters(self._wiring), *self._followers]
+
+    def _drive_pwm(self, index: int) -> None:
+        label = PWMS[index]
+        if label in self._pwms:
+            level, hz = self._levels[label], self._hz[min(index, 1)]
+            thread = self._threads[_pwm_chip(self._wiring.pwm[label].chip)]
+            thread.drive(label, partial(self._pwms[label].drive, level, hz))
+
+    def _report_level(self, label: str, level: int | None) -> None:
+        self._report({label: level})
+
+    def _report(self, readings: Readings) -> None:
+        """Pass on what is new."""
+        sensed = self._sensed
+        new = {
+            label: value
+            for label, value in readings.items()
+            if label not in sensed or sensed[label] != value
+        }
+        if new:
+            sensed.update(new)
+            self._sense(new)
+
+    async def _settled(self) -> None:
+        """Done when every chip has done what it was told so far."""
+        await asyncio.gather(*(thread.ask(_nothing) for thread in self._threads.values()))
+
+
+def _pwm_chip(number: int) -> str:
+    return f"pwmchip{number}"
+
+
+def _nothing() -> None:
+    """What is asked last is answered last."""
+
+
+async def _done(task: "asyncio.Task[None]") -> None:
+    """Waiting for this does not end the task when the waiting ends."""
+    await asyncio.shield(task)
+
+
+async def _within(limit_s: float, *work: Coroutine[Any, Any, None]) -> None:
+    """Wait for all of this, but no longer than that; a device that hangs holds up nobody."""
+    tasks = [asyncio.ensure_future(part) for part in work]
+    if not tasks:
+        return
+    _, late = await asyncio.wait(tasks, timeout=limit_s)
+    for task in late:
+        task.cancel()

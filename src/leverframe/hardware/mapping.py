@@ -1,0 +1,42 @@
+"""m1-m30: which reading of which slot each of them shows.
+
+Slots 1-3 are Modbus modules, 4-6 the additional 1-Wire sensors. Whoever reads a slot asks here what
+its readings mean for m1-m30, and what to say once the mapping has changed. Nothing is kept here.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from leverframe.engine.labels import MAPPED
+from leverframe.engine.settings import ModbusMapping
+
+MODBUS_SLOTS = (1, 2, 3)
+ONEWIRE_SLOTS = (4, 5, 6)
+INACTIVE = 0
+
+
+def mapped_readings(
+    mapping: Sequence[ModbusMapping], slots: Mapping[int, Sequence[float | None]]
+) -> dict[str, float | None]:
+    """What m1-m30 show of these slots; a reading that a slot does not have is absent.
+
+    Labels that are mapped to other slots are left out.
+    """
+    return {
+        label: slots[item.slot][item.reading] if item.reading < len(slots[item.slot]) else None
+        for label, item in zip(MAPPED, mapping, strict=False)
+        if item.slot in slots
+    }
+
+
+def given_up(
+    old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
+) -> dict[str, None]:
+    """Labels that showed these slots and show nothing any more.
+
+    A label that shows another slot now is the business of whoever reads that one.
+    """
+    return {
+        label: None
+        for label, before, after in zip(MAPPED, old, new, strict=False)
+        if before.slot in slots and after.slot == INACTIVE
+    }

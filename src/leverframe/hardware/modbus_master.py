@@ -1,0 +1,246 @@
+"""The Modbus RTU master: asks the modules in slots 1-3 for their readings, all the time.
+
+One task works on the bus and follows the settings by itself. What it reads becomes the readings
+m1-m30 by the mapping, and goes to the status files by slot. A reading that could not be read for a
+while is absent; what a module refuses is absent at once. Nothing that happens on the bus ends the
+work: a port that is missing is tried again, a silent module is asked less often.
+"""
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from leverframe.engine.settings import Settings, module_mapping
+from leverframe.hardware.board import Sense
+from leverframe.hardware.mapping import MODBUS_SLOTS, given_up, mapped_readings
+from leverframe.hardware.poll_plan import PollPlan, Turn, Work
+from leverframe.hardware.serial_line import SerialLine
+from leverframe.hardware.troubles import Troubles, told
+from leverframe.wire.modbus_blocks import Block, blocks_of
+from leverframe.wire.modbus_modules import Module, label_in_slot, module_in_slot
+from leverframe.wire.modbus_rtu import Answer, Data
+
+#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
+STALE_S = 15.0
+TRY_PORT_AGAIN_S = 5.0
+READINGS_PER_SLOT = 30
+PORT = "Modbus port"
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A module on the bus and what it said."""
+
+    number: int
+    label: str
+    slave: int
+    module: Module
+    blocks: tuple[Block, ...]
+    values: list[float | None] = field(default_factory=lambda: [None] * READINGS_PER_SLOT)
+    #: Until when each reading counts that has a value.
+    good_until: dict[int, float] = field(default_factory=dict)
+    #: Wall time since when nothing came, if nothing comes.
+    silent_since: float | None = None
+
+    @property
+    def stale_s(self) -> float:
+        return STALE_S + 3 * len(self.blocks) * self.module.delay_s
+
+    def take(self, block: Block, answer: Answer, now: float) -> None:
+        values = block.values(answer.data) if isinstance(answer, Data) else {}
+        for reading in block.readings:
+            value = self.values[reading.number] = values.get(reading.number)
+            if value is None:
+                self.good_until.pop(reading.number, None)
+            else:
+                self.good_until[reading.number] = now + self.stale_s
+
+    def expire(self, now: float) -> bool:
+        """Forget what is too old; was there anything?"""
+        old = [number for number, until in self.good_until.items() if until <= now]
+        for number in old:
+            del self.good_until[number]
+            self.values[number] = None
+        return bool(old)
+
+
+class ModbusMaster:
+    def __init__(
+        self,
+        path: str,
+        settings: Settings,
+        sense: Sense,
+        troubles: MutableMapping[str, str],
+        wall: Callable[[], float],
+    ) -> None:
+        self._path = path
+        self._settings = settings
+        self._sense = sense
+        self._troubles = Troubles(troubles)
+        self._wall = wall
+        self._line = SerialLine(path)
+        self._slots: dict[int, _Slot] = {}
+        self._plan = PollPlan({}, 0.0)
+        self._changed = asyncio.Event()
+        self._rebuild()
+        self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def close(self) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        self._line.close()
+
+    def adopt(self, old: Settings, new: Settings) -> None:
+        """Settings changed."""
+        self._settings = new
+        before, after = module_mapping(old), module_mapping(new)
+        self._rebuild()
+        if after != before:
+            self._sense(given_up(before, after, MODBUS_SLOTS))
+            for slot in self._slots.values():
+                self._tell(slot)
+
+    def report(self) -> dict[str, Any]:
+        """What is in the slots, for people."""
+        return {
+            str(slot.number): {
+                "module": slot.label,
+                "slave_id": slot.slave,
+                "silent_since": slot.silent_since,
+                "readings": {
+                    reading.name or str(reading.number): slot.values[reading.number]
+                    for reading in slot.module.readings
+                },
+            }
+            for slot in self._slots.values()
+        }
+
+    # --- following the settings -------------------------------------------------------------------
+
+    def _rebuild(self) -> None:
+        """Make what the settings ask for; a module that did not change keeps what it said."""
+        wanted = {
+            number: self._slot(number)
+            for number in MODBUS_SLOTS[: len(self._settings.modbus_slots)]
+        }
+        slots = {number: slot for number, slot in wanted.items() if slot is not None}
+        gone = [slot for n, slot in self._slots.items() if slots.get(n) is not slot]
+        if not gone and slots.keys() == self._slots.keys():
+            return
+        self._slots = slots
+        for slot in gone:
+            self._forget(slot)
+        now = asyncio.get_running_loop().time()
+        works = {n: Work(len(slot.blocks), slot.module.delay_s) for n, slot in slots.items()}
+        self._plan = PollPlan(works, now)
+        self._changed.set()
+
+    def _slot(self, number: int) -> _Slot | None:
+        module = module_in_slot(self._settings, number)
+        if module is None:
+            return None
+        setting = self._settings.modbus_slots[number - 1]
+        present = self._slots.get(number)
+        if present and (present.slave, present.module) == (setting.slave_id, module):
+            return present
+        label = label_in_slot(self._settings, number)
+        return _Slot(number, label, setting.slave_id, module, blocks_of(module))
+
+    def _forget(self, slot: _Slot) -> None:
+        self._troubles.note(_trouble(slot), None)
+        slot.values = [None] * READINGS_PER_SLOT
+        self._tell(slot)
+
+    def _tell(self, slot: _Slot) -> None:
+        mapping = module_mapping(self._settings)
+        values = tuple(slot.values)
+        mapped = mapped_readings(mapping, {slot.number: values})
+        self._sense({f"slot{slot.number}": values, **mapped})
+
+    # --- the work ---------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                await self._poll()
+            except OSError as error:
+                self._troubles.note(PORT, told(error, self._path))
+                self._line.close()
+            until = asyncio.get_running_loop().time() + TRY_PORT_AGAIN_S
+            await self._sleep_until(until)
+
+    async def _poll(self) -> None:
+        """Ask and ask; ends only by the failure of the port."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._expire(loop.time())
+            turn = self._plan.next(loop.time())
+            if turn is None:
+                await self._changed.wait()
+                self._changed.clear()
+            elif turn.at > loop.time():
+                await self._sleep_until(turn.at)
+            else:
+                await self._ask(turn)
+
+    async def _sleep_until(self, moment: float) -> None:
+        """Sleep, but let readings grow old, and wake when the settings change."""
+        loop = asyncio.get_running_loop()
+        while (now := loop.time()) < moment:
+            self._expire(now)
+            ends = [end for slot in self._slots.values() for end in slot.good_until.values()]
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(min([moment, *ends])):
+                    await self._changed.wait()
+                    self._changed.clear()
+                    return
+
+    async def _ask(self, turn: Turn) -> None:
+        loop = asyncio.get_running_loop()
+        plan, slot = self._plan, self._slots[turn.slave]
+        block = slot.blocks[turn.request]
+        began = loop.time()
+        plan.asked(turn.slave, began)
+        answer = await self._line.ask(slot.module.line, slot.slave, block.read)
+        self._troubles.note(PORT, None)
+        now = loop.time()
+        if plan is not self._plan:
+            # The slots are others by now; what came is nobody's answer any more.
+            return
+        if answer is None:
+            plan.was_silent(turn.slave, now - began, now)
+            self._note_silence(slot)
+        else:
+            plan.answered(turn.slave, now)
+            slot.take(block, answer, now)
+            slot.silent_since = None
+            self._troubles.note(_trouble(slot), None)
+            self._tell(slot)
+
+    def _note_silence(self, slot: _Slot) -> None:
+        if slot.silent_since is None:
+            slot.silent_since = self._wall()
+        if not slot.good_until:
+            self._troubles.note(
+                _trouble(slot),
+                f"{slot.label} with slave ID {slot.slave} does not answer; check its wiring, its"
+                f" slave ID and that it speaks {_in_words(slot.module)}.",
+            )
+
+    def _expire(self, now: float) -> None:
+        for slot in self._slots.values():
+            if slot.expire(now):
+                self._tell(slot)
+
+
+def _trouble(slot: _Slot) -> str:
+    return f"Modbus slot {slot.number}"
+
+
+def _in_words(module: Module) -> str:
+    line = module.line
+    bits = "stop bit" if line.stop_bits == 1 else "stop bits"
+    return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"

@@ -1,0 +1,141 @@
+"""One conversation with a GSM modem over an open port: a command goes out, its answer comes back.
+
+`wire/at.py` understands the lines; here are the waiting, the time limits and what can go wrong: the
+modem refuses, says nothing, or has restarted. An answer that comes after its time limit belongs to
+nobody: `synchronise` waits it out before the next command.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leverframe.hardware.serial_port import Reader, Writer
+from leverframe.wire.at import CANCEL, Answer, AtDialogue, Prompt, Restarted, Unasked
+from leverframe.wire.sms_pdu import Submit
+
+_READ_AT_ONCE = 4096
+_ATTENTION = "AT"
+
+
+class ModemRefused(Exception):
+    """The modem answered a command with an error: one sentence."""
+
+
+class ModemSilent(Exception):
+    """No answer came in time."""
+
+
+class ModemRestarted(Exception):
+    """The modem has started anew and must be set up again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things with a modem may take, in seconds."""
+
+    #: An ordinary answer; the network's answers take longer.
+    answer_s: float = 10.0
+    network_s: float = 65.0
+    #: Between two attempts to be heard at all, and how many there are.
+    attention_s: float = 1.0
+    attempts: int = 10
+    #: Quiet that ends what an earlier conversation left over.
+    settle_s: float = 0.3
+    #: Between two looks at signal and registration, and while something is missing.
+    look_s: float = 60.0
+    retry_s: float = 10.0
+
+
+class ModemLine:
+    def __init__(self, writer: Writer, pace: Pace, unasked: Callable[[str], None]) -> None:
+        self._writer = writer
+        self._pace = pace
+        self._unasked = unasked
+        self._dialogue = AtDialogue()
+        self._heard: asyncio.Future[Answer | Prompt] | None = None
+        #: Set while a restart has been noticed that nobody was told of yet.
+        self.restarted = asyncio.Event()
+
+    async def listen(self, reader: Reader) -> None:
+        """Hear what the modem says until the port ends."""
+        while data := await reader.read(_READ_AT_ONCE):
+            for heard in self._dialogue.feed(data):
+                match heard:
+                    case Unasked(line):
+                        self._unasked(line)
+                    case Restarted():
+                        self.restarted.set()
+                        self._hear(ModemRestarted())
+                    case _:
+                        self._hear(heard)
+
+    async def synchronise(self) -> None:
+        """Get the modem's attention, and its silence."""
+        self.restarted.clear()
+        # A modem that was left waiting for a text takes this as the end of it.
+        self._writer.write(CANCEL)
+        for attempt in range(1, self._pace.attempts + 1):
+            try:
+                await self._answer_to(self._dialogue.ask(_ATTENTION), self._pace.attention_s)
+                break
+            except ModemSilent:
+                if attempt == self._pace.attempts:
+                    raise
+        await asyncio.sleep(self._pace.settle_s)
+
+    async def ask(self, command: str) -> Answer:
+        """The answer to a command, whatever it is."""
+        heard = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
+        if isinstance(heard, Answer):
+            return heard
+        self._writer.write(CANCEL)
+        self._dialogue.forget()
+        await asyncio.sleep(self._pace.settle_s)
+        raise ModemRefused(f"the modem asks for a text after {_name(command)}, and there is none")
+
+    async def order(self, command: str) -> Answer:
+        """The good answer to a command; anything else is a refusal."""
+        answer = await self.ask(command)
+        if not answer.good:
+            raise ModemRefused(f"the modem refuses {_name(command)}: {answer.result}")
+        return answer
+
+    async def send(self, message: Submit) -> None:
+        """Hand one message to the network."""
+        command = self._dialogue.ask(f"AT+CMGS={message.length}")
+        heard = await self._answer_to(command, self._pace.answer_s)
+        if isinstance(heard, Prompt):
+            text = self._dialogue.text(message.digits)
+            heard = await self._answer_to(text, self._pace.network_s)
+        if not (isinstance(heard, Answer) and heard.good):
+            result = heard.result if isinstance(heard, Answer) else "it asks for the text again"
+            raise ModemRefused(f"the modem does not send the SMS: {result}")
+
+    async def _answer_to(self, data: bytes, limit_s: float) -> Answer | Prompt:
+        if self.restarted.is_set():
+            raise ModemRestarted
+        self._heard = asyncio.get_running_loop().create_future()
+        self._writer.write(data)
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._heard
+        except TimeoutError:
+            self._dialogue.forget()
+            raise ModemSilent from None
+
+    def _hear(self, heard: Answer | Prompt | ModemRestarted) -> None:
+        if self._heard is None or self._heard.done():
+            return
+        if isinstance(heard, ModemRestarted):
+            self._heard.set_exception(heard)
+        else:
+            self._heard.set_result(heard)
+
+    def _limit_s(self, command: str) -> float:
+        slow = ("AT+COPS", "AT+CIP", "AT+CGATT", "AT+CUSD", "AT+SAPBR", "AT+CFUN", "ATD")
+        return self._pace.network_s if command.upper().startswith(slow) else self._pace.answer_s
+
+
+def _name(command: str) -> str:
+    """A command without what it sets, which may be a secret."""
+    return command.partition("=")[0]

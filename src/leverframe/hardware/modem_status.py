@@ -1,0 +1,119 @@
+"""What is known about the GSM modem: SIM card, signal, network, and the last typed command.
+
+Answers that are not what they should be leave a value unknown; nothing here fails.
+"""
+
+import re
+from collections import deque
+from typing import Any
+
+from leverframe.wire.at import Answer
+
+_READY = "READY"
+_HINTS = {
+    "SIM PIN": " Enter the PIN with the command gsmcmd=AT%2BCPIN=1234.",
+    "SIM PUK": ' Enter PUK and a new PIN with the command gsmcmd=AT%2BCPIN="PUK","PIN".',
+}
+_REGISTRATIONS = {
+    0: "not registered",
+    1: "home",
+    2: "searching",
+    3: "denied",
+    4: "unknown",
+    5: "roaming",
+}
+_REGISTERED = ("home", "roaming")
+#: 99 is unknown.
+_MOST_SIGNAL = 31
+_KEPT_UNASKED = 20
+#: Commands whose values are secrets.
+_SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
+
+
+def shown_command(command: str) -> str:
+    """A typed command as it may be shown: without a PIN or password."""
+    return _SECRET.sub(r"\1***", command)
+
+
+class ModemStatus:
+    def __init__(self) -> None:
+        self.state = "not connected"
+        self.apn: str | None = None
+        self.sim: str | None = None
+        self.registration: str | None = None
+        self.operator: str | None = None
+        self.signal_dbm: int | None = None
+        self._command: str | None = None
+        self._answer: tuple[str, ...] | None = None
+        self._unasked: deque[str] = deque(maxlen=_KEPT_UNASKED)
+
+    @property
+    def sim_ready(self) -> bool:
+        return self.sim == _READY
+
+    @property
+    def sim_hint(self) -> str:
+        return _HINTS.get(self.sim or "", "")
+
+    @property
+    def registered(self) -> bool:
+        return self.registration in _REGISTERED
+
+    def lost(self, state: str) -> None:
+        """Nothing is known any more."""
+        self.state = state
+        self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
+
+    def took_sim(self, answer: Answer) -> None:
+        self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
+
+    def took_signal(self, answer: Answer) -> None:
+        """0 to 31 are -113 dBm to -51 dBm in steps of two."""
+        strength = _number(answer.after("+CSQ:"), 0)
+        if strength is None or strength > _MOST_SIGNAL:
+            self.signal_dbm = None
+        else:
+            self.signal_dbm = -113 + 2 * strength
+
+    def took_registration(self, answer: Answer) -> None:
+        code = _number(answer.after("+CREG:"), 1)
+        self.registration = _REGISTRATIONS.get(code, "unknown") if code is not None else "unknown"
+
+    def took_operator(self, answer: Answer) -> None:
+        found = re.search(r'"([^"]*)"', answer.after("+COPS:") or "")
+        self.operator = found[1] if found else None
+
+    def asked(self, command: str) -> None:
+        self._command, self._answer = shown_command(command), None
+
+    def answered(self, lines: tuple[str, ...]) -> None:
+        self._answer = lines
+
+    def heard(self, line: str) -> None:
+        self._unasked.append(line)
+
+    def shown(self) -> dict[str, Any]:
+        """For everybody who may read the state."""
+        return {
+            "state": self.state,
+            "sim": self.sim,
+            "registration": self.registration,
+            "operator": self.operator,
+            "signal_dbm": self.signal_dbm,
+            "apn": self.apn,
+        }
+
+    def shown_in_full(self) -> dict[str, Any]:
+        """For the administrator: also what was typed, and what the modem said unasked."""
+        return {
+            **self.shown(),
+            "command": self._command,
+            "answer": self._answer,
+            "unasked": list(self._unasked),
+        }
+
+
+def _number(fields: str | None, place: int) -> int | None:
+    parts = (fields or "").split(",")
+    text = parts[place].strip() if place < len(parts) else ""
+    return int(text) if re.fullmatch("[0-9]{1,3}", text) else None

@@ -1,0 +1,96 @@
+"""The 1-Wire bus through the kernel's `w1` class.
+
+The kernel searches the bus and has a folder for each sensor. Sensors that are bound to a position
+or serve as an additional one are read, one after another, because a conversion takes most of a
+second and the bus is one wire. All IDs are reported, for whoever steps through them.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leverframe.engine.settings import NO_ONEWIRE_ID, ModbusMapping, Settings
+from leverframe.hardware.last_good import LastGood
+from leverframe.hardware.mapping import ONEWIRE_SLOTS, given_up, mapped_readings
+from leverframe.hardware.poller import Look
+from leverframe.hardware.sysfs import read_text
+from leverframe.hardware.troubles import Unusable, told
+from leverframe.wire.w1_slave import celsius_from_text, id_from_name, name_from_id
+
+FOLDER = Path("bus/w1/devices")
+
+
+class OneWireBus:
+    name = "1-Wire bus"
+    period_s = 2.0
+    #: Eleven sensors with a second each, and some that fail.
+    limit_s = 30.0
+
+    def __init__(self, sysfs: Path, extra: tuple[str, ...]) -> None:
+        self._devices = sysfs / FOLDER
+        self._extra = extra
+        self._bound: tuple[str, ...] = ()
+        self._mapping: Sequence[ModbusMapping] = ()
+        self._last_good = LastGood[float]()
+        #: The sensors and the mapping of the last look.
+        self._shown: set[str] = set()
+        self._shown_mapping: Sequence[ModbusMapping] = ()
+
+    def adopt(self, settings: Settings) -> None:
+        """Called from another thread than `look`: only whole values are replaced."""
+        bound = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
+        self._bound = tuple(bound)
+        self._mapping = settings.modbus_mapping
+
+    def look(self) -> Look:
+        bound, mapping = self._bound, self._mapping
+        try:
+            found = self.search()
+            troubles = {}
+        except Unusable as fault:
+            found = ()
+            troubles = {self.name: str(fault)}
+        shown: dict[str, float | None] = {}
+        for sensor_id in dict.fromkeys((*bound, *self._extra)):
+            celsius = self.measure(sensor_id) if sensor_id in found else None
+            shown[sensor_id] = self._last_good.judge(sensor_id, celsius)
+            if shown[sensor_id] is None:
+                troubles[f"1-Wire sensor {sensor_id}"] = _trouble(sensor_id in found)
+        no_longer = {
+            **dict.fromkeys(self._shown - shown.keys()),
+            **given_up(self._shown_mapping, mapping, ONEWIRE_SLOTS),
+        }
+        self._shown, self._shown_mapping = set(shown), mapping
+        mapped = self._mapped(shown, mapping)
+        return Look({**no_longer, "onewire": found, **shown, **mapped}, troubles)
+
+    def search(self) -> tuple[str, ...]:
+        """The IDs that the kernel knows on the bus."""
+        try:
+            names = sorted(path.name for path in self._devices.iterdir())
+        except OSError as error:
+            raise Unusable(f"{told(error, str(self._devices))} Is the w1 driver loaded?") from error
+        return tuple(found for name in names if (found := id_from_name(name)) is not None)
+
+    def measure(self, sensor_id: str) -> float | None:
+        """The temperature of a sensor; None if it does not answer properly."""
+        try:
+            return celsius_from_text(
+                read_text(self._devices / name_from_id(sensor_id) / "w1_slave")
+            )
+        except Unusable:
+            return None
+
+    def _mapped(
+        self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
+    ) -> dict[str, float | None]:
+        """m1-m30 of the additional sensors, whose only reading is the temperature."""
+        slots: dict[int, Sequence[float | None]] = dict.fromkeys(ONEWIRE_SLOTS, ())
+        for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
+            slots[slot] = (shown[sensor_id],)
+        return mapped_readings(mapping, slots)
+
+
+def _unusable(is_listed: bool) -> str:
+    if is_listed:
+        return "answers with errors or not at all; check its wires and its supply."
+    return "is not on the bus; check its wires, or free its position."

@@ -1,0 +1,110 @@
+"""The outputs and digital inputs of a Linux board, on GPIO lines.
+
+Lines are opened when they are needed, each chip's in a thread of its own, and again after a
+failure: an output comes up with the state that it is wanted to have, an input with its present
+level. Edges come straight to the event loop.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from leverframe.hardware.device_thread import DeviceThread
+from leverframe.hardware.gpio import InputLine, Lines, OutputLine
+from leverframe.hardware.troubles import Unusable, Troubles
+from leverframe.wiring import Pin
+
+
+class OutputPin:
+    """An output; every call runs in the thread of its chip."""
+
+    def __init__(self, lines: Lines, pin: Pin) -> None:
+        self._lines = lines
+        self._pin = pin
+        self._line: OutputLine | None = None
+
+    def drive(self, on: bool) -> None:
+        if self._line is None:
+            self._line = self._lines.open_output(self._pin, on)
+            return
+        try:
+            self._line.drive(on)
+        except Unusable:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+
+class InputPin:
+    """A digital input; `report` gets its levels, None while it cannot be read."""
+
+    def __init__(
+        self,
+        label: str,
+        pin: Pin,
+        lines: Lines,
+        thread: DeviceThread,
+        report: Callable[[str, int | None], None],
+        troubles: Troubles,
+    ) -> None:
+        self.label = label
+        self._pin = pin
+        self._lines = lines
+        self._thread = thread
+        self._report = report
+        self._troubles = troubles
+        self._loop = asyncio.get_running_loop()
+        self._line: InputLine | None = None
+        self._pull_up: bool | None = None
+        self._closed = False
+
+    def set_pull_up(self, on: bool) -> None:
+        """Open the line with or without pull-up, soon; it is closed for a moment if it was open."""
+        if on == self._pull_up:
+            return
+        self._pull_up = on
+        self._reopen()
+
+    def close(self) -> None:
+        self._closed = True
+        self._let_go()
+
+    def _reopen(self) -> None:
+        self._let_go()
+        pull_up = bool(self._pull_up)
+
+        def reopen() -> None:
+            line = self._lines.open_input(self._pin, pull_up)
+            self._loop.call_soon_threadsafe(self._opened, line, line.level())
+
+        self._thread.drive(self.label, reopen)
+
+    def _opened(self, line: InputLine, level: int) -> None:
+        self._let_go()
+        self._line = line
+        if self._closed:
+            self._let_go()
+            return
+        self._loop.add_reader(line.fileno(), self._readable)
+        self._report(self.label, level)
+
+    def _readable(self) -> None:
+        assert self._line is not None
+        try:
+            levels = self._line.edges()
+        except Unusable as fault:
+            self._troubles.note(self.label, str(fault))
+            self._report(self.label, None)
+            self._reopen()
+            return
+        for level in levels:
+            self._report(self.label, level)
+
+    def _let_go(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            self._loop.remove_reader(line.fileno())
+            self._thread.ask(line.close)

@@ -1,0 +1,94 @@
+"""Looks at a device again and again, from the event loop, in a thread of the device's own.
+
+A look gives readings and troubles. One that takes longer than its limit makes what the device gave
+so far absent, until the device answers; no second look starts meanwhile.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from leverframe.hardware.board import Readings
+from leverframe.hardware.device_thread import DeviceThread
+from leverframe.hardware.troubles import Troubles
+
+HANGS = "does not answer in time; what it read is absent."
+
+
+class Look(NamedTuple):
+    readings: Readings
+    #: What is wrong, by device; what is not named here works.
+    troubles: Mapping[str, str]
+
+
+class Device(Protocol):
+    """Something that can be looked at; `look` may block and never raises."""
+
+    name: str
+    period_s: float
+    limit_s: float
+
+    def look(self) -> Look: ...
+
+
+class Poller:
+    """Reports what a device reads; `report` gets the readings of each look."""
+
+    def __init__(
+        self, device: Device, report: Callable[[Readings], None], troubles: Troubles
+    ) -> None:
+        self._device = device
+        self._report = report
+        self._troubles = troubles
+        self._thread = DeviceThread(device.name, troubles.note)
+        self._hurry = asyncio.Event()
+        #: The readings of the last look, and what was in trouble then.
+        self._given: set[str] = set()
+        self._in_trouble: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> "asyncio.Task[None]":
+        """Look again and again from now on; what is returned is done after the first look."""
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(self.look())
+        self._task = loop.create_task(self._run(first))
+        return first
+
+    def hurry(self) -> None:
+        """Look again at once."""
+        self._hurry.set()
+
+    async def look(self) -> None:
+        """One look; the end of the look, not of its limit, is waited for."""
+        answer = self._thread.ask(self._device.look)
+        try:
+            look = await asyncio.wait_for(asyncio.shield(answer), self._device.limit_s)
+        except TimeoutError:
+            self._show(Look(dict.fromkeys(self._given), {self._device.name: HANGS}))
+            look = await answer
+        self._show(look)
+
+    async def close(self) -> None:
+        self._thread.close()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def _show(self, look: Look) -> None:
+        for device in self._in_trouble - look.troubles.keys():
+            self._troubles.note(device, None)
+        for device, text in look.troubles.items():
+            self._troubles.note(device, text)
+        self._in_trouble = set(look.troubles)
+        self._given = set(look.readings)
+        self._report(look.readings)
+
+    async def _run(self, look: "asyncio.Task[None]") -> None:
+        await look
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), self._device.period_s)
+            self._hurry.clear()
+            await self.look()

@@ -1,0 +1,105 @@
+"""A serial port with several slaves on it, asked one at a time.
+
+Before a request the line must have been silent for a moment, which also ends whatever a late slave
+is saying; what arrives while nothing is asked is dropped. Each slave may speak at its own bitrate,
+so the port is opened anew where two neighbours differ.
+"""
+
+import asyncio
+from typing import Any
+
+from leverframe.wire.modbus import Read
+from leverframe.wire.modbus_modules import Line
+from leverframe.wire.modbus_rtu import Answer, AnswerReader, answer_frame_bytes
+
+#: How long a slave may think before it answers.
+ANSWER_S = 0.5
+#: A line that never falls silent is asked in spite of it.
+MOST_QUIET_WAIT_S = 0.25
+#: Start bit, eight data bits, parity or a second stop bit, stop bit.
+_BITS_PER_BYTE = 11
+_GAP_BYTES = 3.5
+#: Above 19200 bit/s the protocol fixes the gap.
+_SHORTEST_GAP_S = 0.00175
+_PARITIES = {"none": "N", "even": "E", "odd": "O"}
+
+
+class SerialLine(asyncio.Protocol):
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._line: Line | None = None
+        self._transport: Any = None
+        self._lost: Exception | None = None
+        self._heard_at = float("-inf")
+        self._reader: AnswerReader | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+
+    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+        """The slave's answer; None if it is silent. OSError: the port cannot be used."""
+        await self._speak_as(line)
+        await self._quiet(line)
+        byte_s = _BITS_PER_BYTE / line.bitrate
+        reader = AnswerReader(slave, read)
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._reader, self._answer = reader, answer
+        try:
+            self._transport.write(reader.request)
+            async with asyncio.timeout(
+                ANSWER_S + byte_s * (len(reader.request) + answer_frame_bytes(read))
+            ):
+                return await answer
+        except TimeoutError:
+            return None
+        finally:
+            self._reader = self._answer = None
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+        self._transport = self._line = None
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    async def _speak_as(self, line: Line) -> None:
+        if self._lost is not None:
+            self.close()
+        if self._line == line:
+            return
+        self.close()
+        # Imported here: most controllers have no serial bus, and it takes a tenth of a second.
+        import serialx
+
+        self._lost = None
+        self._transport, _ = await serialx.create_serial_connection(
+            asyncio.get_running_loop(),
+            lambda: self,
+            self._path,
+            line.bitrate,
+            parity=serialx.Parity(_PARITIES[line.parity]),
+            stopbits=serialx.StopBits(line.stop_bits),
+        )
+        self._line = line
+
+    async def _quiet(self, line: Line) -> None:
+        """Wait until nobody has spoken for the gap between two frames."""
+        loop = asyncio.get_running_loop()
+        gap_s = max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
+        give_up_at = loop.time() + MOST_QUIET_WAIT_S
+        # At least one wait: it also lets in what the system has kept for us so far.
+        wait_s = gap_s
+        while wait_s > 0 and loop.time() < give_up_at:
+            await asyncio.sleep(wait_s)
+            wait_s = self._heard_at + gap_s - loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+        if self._reader is None or self._answer is None or self._answer.done():
+            return
+        answer = self._reader.feed(data)
+        if answer is not None:
+            self._answer.set_result(answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = exc or OSError("the port was closed")
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(self._lost)

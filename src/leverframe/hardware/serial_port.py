@@ -1,0 +1,148 @@
+"""The serial port: kept open for the chosen module, opened again when it was lost.
+
+A module is a `Session`: it gets a reader and a writer and talks until the port fails. A port that
+is missing, taken or not permitted is tried again with growing pauses; meanwhile it is a trouble
+that people can read. Choosing another module closes the port and opens it for the new one.
+"""
+
+import asyncio
+import errno
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from leverframe.engine.settings import Settings
+from leverframe.hardware.trouble import Trouble
+
+PART = "serial port"
+
+
+class Reader(Protocol):
+    async def read(self, n: int) -> bytes: ...
+
+
+class Writer(Protocol):
+    def write(self, data: bytes) -> None: ...
+
+
+class Session(Protocol):
+    """What talks to the module on the other end."""
+
+    @property
+    def bitrate(self) -> int: ...
+
+    async def run(self, reader: Reader, writer: Writer) -> None:
+        """Talk until the port ends (return) or fails (OSError)."""
+
+    def leave(self) -> None:
+        """Another module was chosen: what this one measured is no longer known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Seconds before a port that cannot be used is tried again, doubled each time."""
+
+    first_s: float = 1.0
+    most_s: float = 60.0
+
+
+PAUSES = Pauses()
+
+
+class SerialPortService:
+    """Runs the session of the module that `serial.module` names, if there is one for it."""
+
+    def __init__(
+        self,
+        path: str,
+        sessions: Mapping[str, Callable[[], Session]],
+        troubles: MutableMapping[str, str],
+        *,
+        unreadable: Mapping[str, str],
+        pauses: Pauses = PAUSES,
+    ) -> None:
+        self._path = path
+        self._sessions = sessions
+        self._unreadable = unreadable
+        self._trouble = Trouble(troubles, PART)
+        self._pauses = pauses
+        self._wanted: str | None = None
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, settings: Settings) -> None:
+        self._wanted = settings.serial.module
+        self._task = asyncio.create_task(self._run())
+
+    def adopt(self, old: Settings, new: Settings) -> None:
+        """Follow the choice of a module."""
+        if new.serial.module != self._wanted:
+            self._wanted = new.serial.module
+            self._changed.set()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            serving = asyncio.create_task(self._serve(self._wanted or ""))
+            try:
+                await self._changed.wait()
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+
+    async def _serve(self, module: str) -> None:
+        self._trouble.clear()
+        if module in self._unreadable:
+            self._trouble.tell(self._unreadable[module])
+        make = self._sessions.get(module)
+        if make is None:
+            return
+        session = make()
+        try:
+            await self._keep_open(session)
+        finally:
+            session.leave()
+
+    async def _keep_open(self, session: Session) -> None:
+        pause_s = self._pauses.first_s
+        while True:
+            try:
+                await self._talk(session)
+                pause_s = self._pauses.first_s
+                self._trouble.tell(f"{self._path} was lost; it is opened again when it is back.")
+            except OSError as error:
+                self._trouble.tell(_why_not(self._path, error))
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, self._pauses.most_s)
+
+    async def _talk(self, session: Session) -> None:
+        # Imported when a port is really used: it takes a tenth of a second.
+        import serialx
+
+        reader, writer = await serialx.open_serial_connection(
+            url=self._path, baudrate=session.bitrate
+        )
+        self._trouble.clear()
+        try:
+            await session.run(reader, writer)
+        except OSError:
+            # The port worked and then failed: that is a loss, not a reason why it cannot open.
+            return
+        finally:
+            writer.transport.abort()
+            await writer.transport.wait_closed()
+
+
+def _why_not(path: str, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{path} does not exist; plug the adapter in, or correct serial_port."
+    if isinstance(error, PermissionError):
+        return f"{path} may not be used by this account; add it to the group that owns the port."
+    if error.errno in (errno.EBUSY, errno.EAGAIN):
+        return f"{path} is used by another program."
+    return f"{path} cannot be used: {error.strerror or error}."

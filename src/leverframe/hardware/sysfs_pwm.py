@@ -1,0 +1,62 @@
+"""A PWM output through the kernel's `pwm` class: period and duty in nanoseconds.
+
+The kernel refuses a period that is shorter than the duty, so the duty steps aside while the period
+shrinks. The pin's polarity stays as it is: active low is the engine's business.
+"""
+
+from pathlib import Path
+
+from leverframe.hardware.sysfs import read_number, write_text
+from leverframe.hardware.troubles import Unusable
+from leverframe.wiring import PwmChannel
+
+NS_PER_S = 1_000_000_000
+
+
+class PwmPin:
+    """Every call runs in the thread of its chip."""
+
+    def __init__(self, sysfs: Path, place: PwmChannel) -> None:
+        self._chip = sysfs / "class" / "pwm" / f"pwmchip{place.chip}"
+        self._channel = place.channel
+        self._folder = self._chip / f"pwm{place.channel}"
+        #: What the kernel was told last; None: nobody knows.
+        self._period_ns: int | None = None
+        self._duty_ns = 0
+
+    def drive(self, level: float, hz: int) -> None:
+        period_ns = NS_PER_S // hz
+        duty_ns = round(period_ns * level)
+        try:
+            if period_ns != self._period_ns:
+                self._set_period(period_ns)
+            if duty_ns != self._duty_ns:
+                self._set_duty(duty_ns)
+        except Unusable:
+            self._period_ns = None
+            raise
+
+    def describe(self) -> str:
+        """Which channel it is, without touching it; trouble if it cannot be used."""
+        channels = int(read_number(self._chip / "npwm"))
+        if self._channel >= channels:
+            raise Unusable(
+                f"{self._chip} has no channel {self._channel}; its channels are 0 to"
+                f" {channels - 1}."
+            )
+        return f"channel {self._channel} of {channels}"
+
+    def _set_period(self, period_ns: int) -> None:
+        """Also brings up a channel that nobody has used yet."""
+        if not self._folder.is_dir():
+            write_text(self._chip / "export", str(self._channel))
+        if read_number(self._folder / "duty_cycle") > period_ns:
+            self._set_duty(0)
+        write_text(self._folder / "period", str(period_ns))
+        self._duty_ns = int(read_number(self._folder / "duty_cycle"))
+        write_text(self._folder / "enable", "1")
+        self._period_ns = period_ns
+
+    def _set_duty(self, duty_ns: int) -> None:
+        write_text(self._folder / "duty_cycle", str(duty_ns))
+        self._duty_ns = duty_ns

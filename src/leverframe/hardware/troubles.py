@@ -1,0 +1,50 @@
+"""What is wrong with the hardware, in sentences for people.
+
+A device that is missing, silent or may not be used is noted by its name where the controller shows
+such things, and logged once when that begins and once when it is over. Everything else goes on.
+"""
+
+import errno
+import logging
+from collections.abc import MutableMapping
+
+log = logging.getLogger(__name__)
+
+
+class Unusable(Exception):
+    """A device cannot be used: one sentence that says what is wrong and what to do."""
+
+
+class Troubles:
+    """The sentences by device, in a mapping that others may read and write as well."""
+
+    def __init__(self, texts: MutableMapping[str, str]) -> None:
+        self._texts = texts
+
+    def note(self, device: str, text: str | None) -> None:
+        """Something is wrong with a device; None: nothing (any more)."""
+        if text == self._texts.get(device):
+            return
+        if text is None:
+            del self._texts[device]
+            log.warning("%s: the trouble is over", device)
+        else:
+            self._texts[device] = text
+            log.warning("%s: %s", device, text)
+
+
+def told(error: OSError, what: str) -> str:
+    """Why a file or device cannot be used, and what to do about it."""
+    match error.errno:
+        case errno.ENOENT | errno.ENODEV | errno.ENXIO:
+            return f"{what} is not there; check the wiring, its driver and the configuration."
+        case errno.EACCES | errno.EPERM:
+            return (
+                f"{what} may not be used by this account; make the account a member of the"
+                " device's group, or add a udev rule."
+            )
+        case errno.EBUSY:
+            return f"{what} is used by another program or driver; free it or choose another."
+        case errno.EINVAL:
+            return f"{what} refuses what it was told; its driver may not be able to do it."
+    return f"{what} failed: {error.strerror or error}."

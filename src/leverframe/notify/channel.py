@@ -1,0 +1,71 @@
+"""What the outbox asks of a channel, and what a channel may say.
+
+A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
+deliver one (`deliver`, perhaps hours later, with the settings of then). Everything about waiting,
+order, repetition and storage is the outbox's business.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Settings
+from leverframe.notify.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message that the outbox is to store and send."""
+
+    #: Where it goes, for people to read; never a secret.
+    target: str
+    #: What `deliver` needs, as JSON can say it; never a password.
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    #: After that long nobody wants the message any more.
+    expires_s: float = 86_400.0
+    #: When more wait, the oldest are dropped.
+    most_waiting: int = 2_000
+    #: Attempts per second on average, after so many at once.
+    per_s: float = 10.0
+    burst: int = 20
+    #: How long one attempt may take in all.
+    timeout_s: float = 30.0
+    #: The pause between two attempts grows up to this.
+    longest_pause_s: float = 120.0
+
+
+class CannotSend(Exception):
+    """One sentence for people: why, and what they can do. It must not contain a secret.
+
+    `final` means that trying again cannot help; otherwise the message is tried again later.
+    """
+
+    def __init__(self, sentence: str, *, final: bool = False) -> None:
+        super().__init__(sentence)
+        self.final = final
+
+
+class Channel(Protocol):
+    @property
+    def limits(self) -> Limits: ...
+
+    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+        """The messages of an effect, one per recipient; none if there is nothing to say.
+
+        Raises `CannotSend` when the channel is not set up.
+        """
+
+    def configuration(self, settings: Settings) -> object:
+        """The branch of the settings that delivery depends on: when it changes, what waits is
+        tried again at once."""
+
+    async def deliver(self, message: Message, settings: Settings) -> str:
+        """Send it and say in a few words what the other side answered, or raise `CannotSend`."""
+
+    async def close(self) -> None:
+        """Let go of connections; the queue is empty or the program ends. May be called again."""

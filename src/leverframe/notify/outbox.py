@@ -1,0 +1,270 @@
+"""The outbox: takes `Notify` effects, stores them as messages, and has its lanes deliver them.
+
+Every message is on disk before it is tried, and its row goes through `waiting` to `sent` or
+`failed`. The last ones of both stay, so that people can see what became of them, also after a
+restart. With `capture` nothing is sent: messages are kept as `captured` for whoever tests with
+them, and a later start without `capture` does not send them either.
+
+Taking an effect never waits: a dead server, a full queue or a slow disk cannot hold up a relay.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Protocol
+
+import msgspec
+
+from leverframe.clock import Clock
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Settings
+from leverframe.notify.channel import CannotSend, Channel, Draft
+from leverframe.notify.lane import Lane, Surroundings, Waiting
+from leverframe.notify.message import CAPTURED, FAILED, SENT, WAITING, Message, shown
+from leverframe.notify.pacing import FIRST_PAUSE_S
+
+log = logging.getLogger(__name__)
+
+#: How many messages of each channel stay after their end.
+KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
+#: How many waiting messages of each channel are shown; all are counted.
+SHOWN_WAITING = 100
+#: A clock that shows an earlier time was not set yet when the message was made (1 January 2025).
+SET_CLOCK = 1_735_689_600.0
+
+
+class Shelf(Protocol):
+    """Where messages survive."""
+
+    def load(self) -> dict[int, Any]:
+        """Every message by number, in order."""
+
+    def write(self, messages: Mapping[int, Any]) -> "asyncio.Future[None]":
+        """Keep these; None removes. The future is done when they are durable."""
+
+
+class LaneFigures(msgspec.Struct, frozen=True):
+    """The state of one channel, in numbers since the start and in words."""
+
+    waiting: int
+    attempts: int
+    sent: int
+    failed: int
+    captured: int
+    dropped: int
+    problem: str | None
+    next_attempt_in: float | None
+
+
+class Outbox:
+    def __init__(
+        self,
+        shelf: Shelf,
+        clock: Clock,
+        settings: Callable[[], Settings],
+        *,
+        capture: bool = False,
+        tell: Callable[[str, str], None] = lambda lane, sentence: None,
+        troubles: dict[str, str] | None = None,
+        first_pause_s: float = FIRST_PAUSE_S,
+        chance: Random | None = None,
+    ) -> None:
+        self.capture = capture
+        self._shelf = shelf
+        self._clock = clock
+        self._settings = settings
+        self._tell = tell
+        #: What is wrong now, by lane; others read it, too.
+        self._troubles = {} if troubles is None else troubles
+        self._around = Surroundings(clock, settings, first_pause_s, chance or Random())
+        self._lanes: dict[str, Lane] = {}
+        self._ended: dict[tuple[str, str], deque[Message]] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._number = 0
+        self._closed = False
+
+    def add(self, name: str, channel: Channel) -> None:
+        """Send what is for this channel, or for this channel and slot (`http1`), through it."""
+        self._lanes[name] = Lane(name, channel, self._around, self)
+
+    def start(self) -> None:
+        """Go on with what an earlier run left; called once all channels are there."""
+        for number, row in self._shelf.load().items():
+            self._number = max(self._number, number)
+            try:
+                message = msgspec.convert(row, Message)
+            except msgspec.ValidationError:
+                log.warning("message %d of the store is not understood and left out", number)
+                self._write({number: None})
+                continue
+            if message.state != WAITING:
+                self._remember(message)
+            elif not self.capture:
+                self._resume(message)
+
+    def _resume(self, message: Message) -> None:
+        lane = self._lanes.get(message.channel)
+        if lane is None:
+            self._fail(message, f"Nothing here sends {message.channel} messages.")
+            return
+        at = self._clock.read()
+        known = message.created >= SET_CLOCK
+        age_s = max(0.0, at.wall - message.created) if known else 0.0
+        stored = asyncio.get_running_loop().create_future()
+        stored.set_result(None)
+        self._put(lane, Waiting(message, stored, at.now + lane.channel.limits.expires_s - age_s))
+
+    def notify(self, effect: Notify) -> None:
+        """Take an effect. Never waits, never raises."""
+        name = f"{effect.channel}{effect.slot}"
+        lane = self._lanes.get(name) or self._lanes.get(effect.channel)
+        if lane is None:
+            log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
+            return
+        try:
+            drafts = lane.channel.compose(effect, self._settings())
+        except CannotSend as refusal:
+            self._fail(self._message(lane, effect, Draft("nobody")), str(refusal))
+        except Exception:
+            # Settings come from files, too; a bad one must not stop the controller.
+            log.exception("%s: a message could not be written", lane.name)
+        else:
+            for draft in drafts:
+                self._take(lane, self._message(lane, effect, draft))
+
+    def _message(self, lane: Lane, effect: Notify, draft: Draft) -> Message:
+        self._number += 1
+        return Message(
+            number=self._number,
+            channel=lane.name,
+            slot=effect.slot,
+            active=effect.active,
+            reason=effect.reason,
+            target=draft.target,
+            content=dict(draft.content),
+            created=self._clock.read().wall,
+        )
+
+    def _take(self, lane: Lane, message: Message) -> None:
+        if self.capture:
+            message.state = CAPTURED
+            self.ended(message)
+            return
+        stored = self._write({message.number: message})
+        expires_at = self._clock.read().now + lane.channel.limits.expires_s
+        if not self._closed:
+            self._put(lane, Waiting(message, stored, expires_at))
+
+    def _put(self, lane: Lane, waiting: Waiting) -> None:
+        dropped = lane.put(waiting)
+        if dropped is not None:
+            self._write({dropped.number: None})
+
+    def _fail(self, message: Message, problem: str) -> None:
+        message.state, message.problem = FAILED, problem
+        message.ended = self._clock.read().wall
+        self._tell(message.channel, problem)
+        self.ended(message)
+
+    # --- what lanes report ------------------------------------------------------------------------
+
+    def ended(self, message: Message) -> None:
+        key = (message.channel, message.state)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        rows: dict[int, Message | None] = {message.number: message}
+        gone = self._remember(message)
+        if gone is not None:
+            rows[gone.number] = None
+        self._write(rows)
+
+    def told(self, lane: str, sentence: str) -> None:
+        log.warning("%s: %s", lane, sentence)
+        self._tell(lane, sentence)
+
+    def troubled(self, lane: str, problem: str | None) -> None:
+        if problem is None:
+            self._troubles.pop(lane, None)
+        else:
+            self._troubles[lane] = problem
+
+    def _remember(self, message: Message) -> Message | None:
+        """Keep what has ended; gives the oldest one when there are too many."""
+        kept = self._ended.setdefault((message.channel, message.state), deque())
+        kept.append(message)
+        return kept.popleft() if len(kept) > KEPT[message.state] else None
+
+    def _write(self, rows: Mapping[int, Message | None]) -> "asyncio.Future[None]":
+        future = self._shelf.write(rows)
+        if future.done():
+            _log_failure(future)
+        else:
+            future.add_done_callback(_log_failure)
+        return future
+
+    # --- what people see --------------------------------------------------------------------------
+
+    def figures(self) -> dict[str, LaneFigures]:
+        """By channel, for `/api/outbox` and the metrics."""
+        return {name: self._figures(lane) for name, lane in self._lanes.items()}
+
+    def _figures(self, lane: Lane) -> LaneFigures:
+        count = {state: self._counts.get((lane.name, state), 0) for state in KEPT}
+        return LaneFigures(
+            waiting=len(lane),
+            attempts=lane.attempts,
+            sent=count[SENT],
+            failed=count[FAILED],
+            captured=count[CAPTURED],
+            dropped=lane.dropped,
+            problem=lane.problem,
+            next_attempt_in=lane.next_attempt_in(),
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Everything, for `/api/outbox`: oldest messages first, and no secrets."""
+        waiting = [
+            shown(message)
+            for lane in self._lanes.values()
+            for message, _ in zip(lane.waiting(), range(SHOWN_WAITING), strict=False)
+        ]
+        return {
+            "capture": self.capture,
+            "channels": self.figures(),
+            WAITING: _in_order(waiting),
+            **{state: self._shown(state) for state in KEPT},
+        }
+
+    def _shown(self, state: str) -> list[dict[str, Any]]:
+        return _in_order(
+            [
+                shown(message)
+                for (_, ended_as), kept in self._ended.items()
+                if ended_as == state
+                for message in kept
+            ]
+        )
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def settings_changed(self, old: Settings, new: Settings) -> None:
+        """Try again at once what may have failed because of the settings."""
+        for lane in self._lanes.values():
+            if lane.channel.configuration(old) != lane.channel.configuration(new):
+                lane.try_again()
+
+    async def close(self) -> None:
+        """Stop sending; what waits is on disk and goes on after the next start."""
+        self._closed = True
+        for lane in self._lanes.values():
+            await lane.close()
+
+
+def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(messages, key=lambda message: int(message["number"]))
+
+
+def _log_failure(future: "asyncio.Future[None]") -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.error("the outbox is not on disk: %s", error)

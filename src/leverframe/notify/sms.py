@@ -1,0 +1,51 @@
+"""The channel of SMS1-SMS4: one message per telephone number, through a modem.
+
+The modem is whatever has `send_sms`; without one messages wait, so that they go out when the
+program is started with a modem.
+"""
+
+from typing import Protocol
+
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Gsm, Settings
+from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.message import Message
+
+
+class Modem(Protocol):
+    async def send_sms(self, number: str, text: str) -> None:
+        """Done when the network has taken it; an OSError says why it has not."""
+
+
+class Sms:
+    # Every one costs money, and the network delays and drops what comes in floods.
+    limits = Limits(expires_s=86_400.0, most_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
+
+    def __init__(self, modem: Modem | None = None) -> None:
+        #: May be set later, when a modem has been found.
+        self.modem = modem
+
+    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+        if not effect.text:
+            # Nobody wrote a text for this edge, so nobody wants a message about it.
+            return []
+        numbers = settings.gsm.sms[effect.slot - 1].numbers
+        if not numbers:
+            slot = effect.slot
+            raise CannotSend(f"SMS{slot} has no recipient; set one with gsmnumber{slot}=...")
+        return [Draft(number, {"text": effect.text}) for number in numbers]
+
+    def configuration(self, settings: Settings) -> Gsm:
+        return settings.gsm
+
+    async def deliver(self, message: Message, settings: Settings) -> str:
+        if self.modem is None:
+            raise CannotSend("There is no modem.")
+        try:
+            await self.modem.send_sms(message.target, message.content["text"])
+        except OSError as error:
+            raise CannotSend(f"The modem did not send it: {error.strerror or error}.") from error
+        return "taken by the network"
+
+    async def close(self) -> None:
+        """The modem stays open: others use it, too."""

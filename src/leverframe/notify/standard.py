@@ -1,0 +1,46 @@
+"""The outbox of a controller, with the channels that every controller has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leverframe.clock import Clock, VirtualClock
+from leverframe.engine.settings import Settings
+from leverframe.notify.http_call import HttpCalls
+from leverframe.notify.mail import Mail
+from leverframe.notify.outbox import Outbox, Shelf
+from leverframe.notify.sms import Sms
+from leverframe.notify.trust import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How the process sends messages."""
+
+    #: Keep messages instead of sending them; None does so on virtual time, where tests run.
+    capture: bool | None = None
+    #: HTTP1-HTTP4 may request this machine, link-local addresses and metadata services.
+    allow_local_targets: bool = False
+    #: Further certificate authorities to trust, a PEM file.
+    ca_file: str | None = None
+
+
+def standard_outbox(
+    shelf: Shelf,
+    clock: Clock,
+    settings: Callable[[], Settings],
+    name: str,
+    sending: Sending,
+    sms: Sms,
+    *,
+    tell: Callable[[str, str], None],
+    troubles: dict[str, str],
+) -> Outbox:
+    """An outbox that has not been started yet."""
+    capture = isinstance(clock, VirtualClock) if sending.capture is None else sending.capture
+    outbox = Outbox(shelf, clock, settings, capture=capture, tell=tell, troubles=troubles)
+    trust = Trust(sending.ca_file)
+    for slot in range(1, 5):
+        outbox.add(f"http{slot}", HttpCalls(slot, trust, allow_local=sending.allow_local_targets))
+    outbox.add("email", Mail(name, trust))
+    outbox.add("sms", sms)
+    return outbox

@@ -1,0 +1,81 @@
+"""mDNS: the controller announces itself as `_http._tcp` and `_leverframe._tcp` in its network.
+
+Announcing takes seconds, because a name is first asked for, so it runs beside everything else. A
+name that somebody else has is counted up by the library. Nothing depends on it: a network that does
+not allow multicast is a line in the log.
+"""
+
+import asyncio
+import socket
+from collections.abc import MutableMapping, Sequence
+from typing import TYPE_CHECKING
+
+from leverframe.hardware.trouble import Trouble
+from leverframe.profile import Profile
+
+if TYPE_CHECKING:
+    from zeroconf import ServiceInfo
+    from zeroconf.asyncio import AsyncZeroconf
+
+TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
+PART = "mDNS"
+
+
+class MdnsAnnouncer:
+    def __init__(self, profile: Profile, *, name: str, mac: str, port: int) -> None:
+        self._name = name
+        self._port = port
+        self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
+        self._announcing: asyncio.Task[None] | None = None
+        self._zeroconf: AsyncZeroconf | None = None
+
+    def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
+        """Announce on these addresses of the machine; an empty list means all."""
+        self._announcing = asyncio.create_task(self._announce(addresses, troubles))
+
+    async def _announce(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
+        # Imported when it is used: it takes time and memory.
+        from zeroconf import IPVersion, NonUniqueNameException
+        from zeroconf.asyncio import AsyncZeroconf
+
+        try:
+            shown = list(addresses) or await asyncio.to_thread(_own_addresses)
+            self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
+            for kind in TYPES:
+                await self._zeroconf.async_register_service(
+                    self._service(kind, shown), allow_name_change=True
+                )
+        except (OSError, NonUniqueNameException) as error:
+            Trouble(troubles, PART).tell(f"the controller is not announced: {error}.")
+
+    def _service(self, kind: str, addresses: Sequence[str]) -> "ServiceInfo":
+        from zeroconf import ServiceInfo
+
+        return ServiceInfo(
+            kind,
+            f"{self._name}.{kind}",
+            port=self._port,
+            properties=self._properties,
+            server=f"{self._name}.local.",
+            addresses=[socket.inet_aton(address) for address in addresses],
+        )
+
+    async def close(self) -> None:
+        if self._announcing is not None:
+            self._announcing.cancel()
+            await asyncio.gather(self._announcing, return_exceptions=True)
+        if self._zeroconf is not None:
+            await self._zeroconf.async_unregister_all_services()
+            await self._zeroconf.async_close()
+
+
+def _own_addresses() -> list[str]:
+    """The IPv4 addresses of this machine that others can reach."""
+    import ifaddr
+
+    return [
+        str(address.ip)
+        for adapter in ifaddr.get_adapters()
+        for address in adapter.ips
+        if address.is_IPv4 and not str(address.ip).startswith("127.")
+    ]

@@ -1,0 +1,107 @@
+"""Sessions of people who signed in with a page: a random cookie stands for an account.
+
+A session ends when it was idle, when it is old, when its account signs in too often elsewhere, and
+as soon as the account has another password, another name or is gone. Only a digest of the cookie is
+kept. Sessions live in memory: a restart of the process ends them all.
+"""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from leverframe.commands.access import password_path
+from leverframe.commands.rights import Account
+from leverframe.engine.settings import Access, Settings
+from leverframe.engine.tree import value_at
+
+IDLE_S = 30 * 60.0
+LONGEST_S = 12 * 3600.0
+MOST_PER_ACCOUNT = 16
+TOKEN_BYTES = 16
+
+
+@dataclass(slots=True)
+class Session:
+    account: Account
+    #: The hash of the password it was opened with.
+    stored: str
+    #: The settings it was last found good under.
+    access: Access
+    opened: float
+    used: float
+
+
+class Sessions:
+    def __init__(self, cookie_name: str, now: Callable[[], float]) -> None:
+        self._cookie_name = cookie_name
+        self._now = now
+        #: By digest of the cookie; the one used last is at the end.
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+
+    def open(self, account: Account, settings: Settings) -> str:
+        """Begin a session; gives the value of its cookie."""
+        now = self._now()
+        self._drop_old(now)
+        same = [key for key, session in self._sessions.items() if session.account == account]
+        for key in same[: len(same) + 1 - MOST_PER_ACCOUNT]:
+            del self._sessions[key]
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        stored = value_at(settings, account.path)
+        self._sessions[_digest(token)] = Session(account, stored, settings.access, now, now)
+        return token
+
+    def account(self, cookies: str, settings: Settings) -> Account | None:
+        """Whose session the request's cookies belong to, if it is still good."""
+        token = self._token(cookies)
+        session = self._sessions.get(_digest(token)) if token else None
+        if session is None:
+            return None
+        now = self._now()
+        if _is_over(session, now) or not _still_fits(session, settings):
+            self.close(cookies)
+            return None
+        session.used = now
+        session.access = settings.access
+        self._sessions.move_to_end(_digest(token))
+        return session.account
+
+    def close(self, cookies: str) -> None:
+        self._sessions.pop(_digest(self._token(cookies)), None)
+
+    def set_cookie(self, token: str, *, secure: bool) -> str:
+        """The Set-Cookie header for a token; an empty one takes the cookie away."""
+        cookie = f"{self._cookie_name}={token}; Path=/; HttpOnly; SameSite=Strict"
+        if not token:
+            cookie += "; Max-Age=0"
+        return f"{cookie}; Secure" if secure else cookie
+
+    def _token(self, cookies: str) -> str:
+        for pair in cookies.replace(",", ";").split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self._cookie_name:
+                return value
+        return ""
+
+    def _drop_old(self, now: float) -> None:
+        for key in [key for key, session in self._sessions.items() if _is_over(session, now)]:
+            del self._sessions[key]
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode()).digest()
+
+
+def _is_over(session: Session, now: float) -> bool:
+    return now >= session.used + IDLE_S or now >= session.opened + LONGEST_S
+
+
+def _still_fits(session: Session, settings: Settings) -> bool:
+    """Is it still the same account, with the same password?"""
+    if settings.access is session.access:
+        return True
+    path = session.account.path
+    if password_path(settings, session.account.name) != path:
+        return False
+    return bool(value_at(settings, path) == session.stored)

@@ -1,0 +1,71 @@
+"""Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
+
+Whoever knows the code of `gsmcode` may do what the administrator may, except to set passwords,
+which have no place in an SMS. Without a code nobody may do anything. Everything else that arrives
+(wrong codes, advertising) is passed over without an answer; only that it came is logged.
+"""
+
+import asyncio
+import hmac
+import logging
+
+from leverframe.commands.pathless import calls_in
+from leverframe.commands.refusals import Refusal
+from leverframe.controller import Controller, NeedsHashing
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+#: An answer is one message.
+MOST_LETTERS = 160
+
+
+class SmsCommands:
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    async def take(self, sender: str, text: str) -> str | None:
+        """Carry out what an SMS asks for and say what became of it; None is no answer."""
+        command = self._command_in(text.strip())
+        if command is None:
+            log.warning("an SMS from %s without the right code was passed over", sender)
+            return None
+        if self._controller.bootloader_until is not None:
+            return "The controller is in its bootloader."
+        return (await self._perform(command, sender))[:MOST_LETTERS]
+
+    def _command_in(self, text: str) -> str | None:
+        """What stands behind the right code and its colon."""
+        code = self._controller.pending.gsm.code
+        said, rest = text[: len(code)], text[len(code) :].lstrip()
+        # The time that this takes must not tell how much of a code is right.
+        if not hmac.compare_digest(said.encode(), code.encode()) or not code:
+            return None
+        return rest[1:].strip() if rest.startswith(":") else None
+
+    async def _perform(self, command: str, sender: str) -> str:
+        controller = self._controller
+        try:
+            calls = calls_in(command, controller.profile)
+            done = controller.perform(
+                [(call, None) for call in calls], Cause("command", f"SMS from {sender}")
+            )
+            if done is not None:
+                await asyncio.shield(done)
+        except Refusal as refusal:
+            return f"Refused: {refusal.as_problem()['detail']}"
+        except NeedsHashing:
+            return "Refused: Passwords cannot be set by SMS."
+        except StoreUnavailable as error:
+            return f"Failed: {error}"
+        return f"OK {self._states()}"
+
+    def _states(self) -> str:
+        values = self._controller.engine.values
+        groups = {"OUT": OUTPUTS, "PWM": PWMS, "EVENT": EVENT_VARIABLES}
+        return " ".join(
+            f"{name} {''.join(str(values[label]) for label in labels)}"
+            for name, labels in groups.items()
+        )

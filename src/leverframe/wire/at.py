@@ -1,0 +1,134 @@
+"""The AT dialogue with a GSM modem: bytes become answers, prompts and things nobody asked for.
+
+One command is outstanding at a time. Its answer is every line up to a final result (`OK`, `ERROR`,
+`+CME ERROR: ...`); some lines come unasked even in between. A modem that starts says so (`RDY`), or
+is found out because it echoes commands again after it was told not to: both are `Restarted`.
+"""
+
+import re
+from dataclasses import dataclass
+
+#: Switches the echo off; until then, and after a restart, a modem repeats what it is told.
+ECHO_OFF = "ATE0"
+CANCEL = b"\x1b"
+_SEND = b"\x1a"
+#: Longer than any line of a modem; more is noise.
+_MOST_PENDING = 4096
+_LINE_ENDS = re.compile(rb"[\r\n]")
+_PROMPT = b"> "
+
+_GOOD = ("OK", "SHUT OK", "CONNECT")
+_BAD = ("ERROR", "NO CARRIER", "BUSY", "NO ANSWER", "NO DIALTONE")
+_BAD_WITH_REASON = ("+CME ERROR:", "+CMS ERROR:")
+_ALWAYS_UNASKED = (
+    *("+CMTI:", "+CLIP:", "+CUSD:", "RING"),
+    *("Call Ready", "SMS Ready", "UNDER-VOLTAGE", "OVER-VOLTAGE"),
+)
+#: Come by themselves at the start, unless a command of that name is outstanding.
+_UNASKED_UNLESS_ASKED = ("+CPIN:", "+CFUN:")
+_STARTED = "RDY"
+_STOPPED = "POWER DOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    lines: tuple[str, ...]
+    result: str
+
+    @property
+    def good(self) -> bool:
+        return self.result in _GOOD
+
+    def after(self, prefix: str) -> str | None:
+        """What stands behind a prefix such as `+CSQ:`, in the first line that has it."""
+        for line in self.lines:
+            if line.startswith(prefix):
+                return line.removeprefix(prefix).strip()
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The modem waits for the text of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """The modem has forgotten what it was told; the outstanding command gets no answer."""
+
+
+Heard = Answer | Prompt | Unasked | Restarted
+
+
+class AtDialogue:
+    def __init__(self) -> None:
+        self._pending = b""
+        self._command: str | None = None
+        self._lines: list[str] = []
+        self._echo = True
+
+    def ask(self, command: str) -> bytes:
+        """Make a command the outstanding one; what is returned goes to the modem."""
+        self._command = command.strip()
+        self._lines = []
+        return command.encode("ascii", "replace") + b"\r"
+
+    def text(self, text: str) -> bytes:
+        """What goes to the modem after its prompt; the command stays outstanding."""
+        return text.encode("ascii", "replace") + _SEND
+
+    def forget(self) -> None:
+        """No longer wait for an answer; one that comes late is unasked."""
+        self._command = None
+
+    def feed(self, data: bytes) -> list[Heard]:
+        *lines, self._pending = _LINE_ENDS.split(self._pending + data)
+        heard = [item for line in lines if (item := self._hear(_words(line))) is not None]
+        if self._pending == _PROMPT and self._command is not None:
+            self._pending = b""
+            heard.append(Prompt())
+        if len(self._pending) > _MOST_PENDING:
+            self._pending = b""
+        return heard
+
+    def _hear(self, line: str) -> Heard | None:
+        if not line:
+            return None
+        if line == _STARTED or line.endswith(_STOPPED):
+            return self._restarted()
+        if line == self._command:
+            return None if self._echo else self._restarted()
+        if self._command is None or self._is_unasked(line):
+            return Unasked(line)
+        if line in _GOOD or line in _BAD or line.startswith(_BAD_WITH_REASON):
+            return self._answered(line)
+        self._lines.append(line)
+        return None
+
+    def _is_unasked(self, line: str) -> bool:
+        if line.startswith(_ALWAYS_UNASKED):
+            return True
+        name = line.partition(":")[0]
+        return line.startswith(_UNASKED_UNLESS_ASKED) and name not in (self._command or "")
+
+    def _answered(self, result: str) -> Answer:
+        answer = Answer(tuple(self._lines), result)
+        if self._command == ECHO_OFF and answer.good:
+            self._echo = False
+        self._command = None
+        return answer
+
+    def _restarted(self) -> Restarted:
+        self._command = None
+        self._echo = True
+        return Restarted()
+
+
+def _words(line: bytes) -> str:
+    """A modem that starts can send anything; what is not ASCII is left out."""
+    return line.decode("ascii", "ignore").strip("\0 ")

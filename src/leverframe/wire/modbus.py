@@ -1,0 +1,202 @@
+"""Modbus as a server sees it: what a request asks for, answers, and frames of Modbus TCP.
+
+Functions: 1-4 read, 5, 6, 15 and 16 write. `request_from` accepts a request exactly as the protocol
+defines it, whole and nothing behind it; whatever else comes ends in the one exception that the
+protocol has for it. Which addresses exist is not known here.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+
+READ_COILS, READ_DISCRETE_INPUTS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS = 1, 2, 3, 4
+WRITE_COIL, WRITE_REGISTER, WRITE_COILS, WRITE_REGISTERS = 5, 6, 15, 16
+
+BIT_READS = frozenset({READ_COILS, READ_DISCRETE_INPUTS})
+REGISTER_READS = frozenset({READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS})
+
+ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE, DEVICE_FAILURE, DEVICE_BUSY = 1, 2, 3, 4, 6
+#: Set in the function code of an answer that is an exception.
+EXCEPTION_BIT = 0x80
+
+MOST_BITS_READ, MOST_REGISTERS_READ = 2000, 125
+MOST_BITS_WRITTEN, MOST_REGISTERS_WRITTEN = 1968, 123
+ADDRESSES = 0x10000
+
+_WORDS = Struct(">HH")
+_MANY = Struct(">HHB")
+_TCP_HEAD = Struct(">HHHB")
+#: What the length field of a TCP frame counts besides the request: the unit.
+_UNIT_BYTES = 1
+_SHORTEST, _LONGEST = 2, 254
+_COIL_STATES = {0x0000: 0, 0xFF00: 1}
+
+
+class ModbusException(Exception):
+    """The request is refused with a code of the protocol."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"Modbus exception {code}")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    function: int
+    address: int
+    count: int
+
+    def pdu(self) -> bytes:
+        return bytes((self.function,)) + _WORDS.pack(self.address, self.count)
+
+    @property
+    def answer_bytes(self) -> int:
+        """How many bytes of data the answer carries."""
+        return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """New values from an address on: bits for functions 5 and 15, else registers."""
+
+    function: int
+    address: int
+    values: tuple[int, ...]
+
+    def confirmation(self) -> bytes:
+        """The answer: the protocol repeats what was written, or where and how much."""
+        if self.function == WRITE_COIL:
+            second = 0xFF00 if self.values[0] else 0
+        elif self.function == WRITE_REGISTER:
+            second = self.values[0]
+        else:
+            second = len(self.values)
+        return bytes((self.function,)) + _WORDS.pack(self.address, second)
+
+
+def request_from(pdu: bytes) -> Read | Write:
+    """What a request asks for."""
+    function = pdu[0]
+    if function in BIT_READS:
+        return _read(pdu, MOST_BITS_READ)
+    if function in REGISTER_READS:
+        return _read(pdu, MOST_REGISTERS_READ)
+    if function in (WRITE_COIL, WRITE_REGISTER):
+        return _write_one(pdu)
+    if function in (WRITE_COILS, WRITE_REGISTERS):
+        return _write_many(pdu)
+    raise ModbusException(ILLEGAL_FUNCTION)
+
+
+def _read(pdu: bytes, most: int) -> Read:
+    address, count = _two_words(pdu)
+    if not 1 <= count <= most:
+        raise ModbusException(ILLEGAL_VALUE)
+    _check_span(address, count)
+    return Read(pdu[0], address, count)
+
+
+def _write_one(pdu: bytes) -> Write:
+    address, value = _two_words(pdu)
+    if pdu[0] == WRITE_COIL:
+        if value not in _COIL_STATES:
+            raise ModbusException(ILLEGAL_VALUE)
+        value = _COIL_STATES[value]
+    return Write(pdu[0], address, (value,))
+
+
+def _write_many(pdu: bytes) -> Write:
+    if len(pdu) < 1 + _MANY.size:
+        raise ModbusException(ILLEGAL_VALUE)
+    address, count, size = _MANY.unpack_from(pdu, 1)
+    data = pdu[1 + _MANY.size :]
+    of_bits = pdu[0] == WRITE_COILS
+    most = MOST_BITS_WRITTEN if of_bits else MOST_REGISTERS_WRITTEN
+    needed = (count + 7) // 8 if of_bits else 2 * count
+    if not 1 <= count <= most or not size == len(data) == needed:
+        raise ModbusException(ILLEGAL_VALUE)
+    _check_span(address, count)
+    values = bits_from(data, count) if of_bits else registers_from(data)
+    return Write(pdu[0], address, values)
+
+
+def _two_words(pdu: bytes) -> tuple[int, int]:
+    if len(pdu) != 1 + _WORDS.size:
+        raise ModbusException(ILLEGAL_VALUE)
+    first, second = _WORDS.unpack_from(pdu, 1)
+    return first, second
+
+
+def _check_span(address: int, count: int) -> None:
+    if address + count > ADDRESSES:
+        raise ModbusException(ILLEGAL_ADDRESS)
+
+
+def data_answer(function: int, data: bytes) -> bytes:
+    """The answer to a read."""
+    return bytes((function, len(data))) + data
+
+
+def exception_answer(function: int, code: int) -> bytes:
+    return bytes((function | EXCEPTION_BIT, code))
+
+
+def bits_from(data: bytes, count: int) -> tuple[int, ...]:
+    """The first of eight bits is the lowest of its byte."""
+    return tuple(data[index // 8] >> index % 8 & 1 for index in range(count))
+
+
+def packed_bits(bits: list[int]) -> bytes:
+    number = 0
+    for index, bit in enumerate(bits):
+        number |= bit << index
+    return number.to_bytes((len(bits) + 7) // 8, "little")
+
+
+def registers_from(data: bytes) -> tuple[int, ...]:
+    return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+
+
+@dataclass(frozen=True, slots=True)
+class TcpRequest:
+    transaction: int
+    unit: int
+    pdu: bytes
+
+    def answer(self, pdu: bytes) -> bytes:
+        head = _TCP_HEAD.pack(self.transaction, 0, len(pdu) + _UNIT_BYTES, self.unit)
+        return head + pdu
+
+
+class NotModbus(Exception):
+    """What came is no frame, and behind it none can be found any more."""
+
+
+class TcpFrames:
+    """Takes requests out of a stream that arrives in pieces of any size."""
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._pending += data
+
+    @property
+    def is_within_a_frame(self) -> bool:
+        return bool(self._pending)
+
+    def next(self) -> TcpRequest | None:
+        """The next whole request; None until more has come."""
+        pending = self._pending
+        if len(pending) < _TCP_HEAD.size:
+            return None
+        transaction, protocol, length, unit = _TCP_HEAD.unpack_from(pending)
+        if protocol != 0 or not _SHORTEST <= length <= _LONGEST:
+            raise NotModbus
+        end = _TCP_HEAD.size - _UNIT_BYTES + length
+        if len(pending) < end:
+            return None
+        pdu = bytes(pending[_TCP_HEAD.size : end])
+        del pending[:end]
+        return TcpRequest(transaction, unit, pdu)

@@ -1,0 +1,56 @@
+"""Which reads get all readings of a module, and what each answer says about them.
+
+Readings that lie directly behind one another are read together, never across a hole: many devices
+refuse registers that they do not have.
+"""
+
+from dataclasses import dataclass
+
+from leverframe.wire.modbus import BIT_READS, Read
+from leverframe.wire.modbus_modules import Module, ModuleReading
+from leverframe.wire.modbus_numbers import number_in
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One read and the readings that it gets."""
+
+    read: Read
+    readings: tuple[ModuleReading, ...]
+
+    def values(self, data: bytes) -> dict[int, float | None]:
+        """Numbers of readings and their values; `data` is an answer of the right length."""
+        return {reading.number: self._value(reading, data) for reading in self.readings}
+
+    def _value(self, reading: ModuleReading, data: bytes) -> float | None:
+        if reading.function in BIT_READS:
+            return (data[0] & 1) / reading.divisor
+        start = 2 * (reading.register - self.read.address)
+        part = data[start : start + 2 * reading.span]
+        return number_in(part, reading.type, reading.endian, reading.divisor)
+
+
+def blocks_of(module: Module) -> tuple[Block, ...]:
+    ordered = sorted(module.readings, key=lambda reading: (reading.function, reading.register))
+    groups: list[list[ModuleReading]] = []
+    for reading in ordered:
+        if groups and _continues(groups[-1], reading, module.most_registers):
+            groups[-1].append(reading)
+        else:
+            groups.append([reading])
+    return tuple(_block(group) for group in groups)
+
+
+def _continues(group: list[ModuleReading], reading: ModuleReading, most: int) -> bool:
+    first, last = group[0], group[-1]
+    return (
+        reading.function == last.function
+        and reading.register == last.register + last.span
+        and reading.register + reading.span - first.register <= most
+    )
+
+
+def _block(group: list[ModuleReading]) -> Block:
+    first, last = group[0], group[-1]
+    span = last.register + last.span - first.register
+    return Block(Read(first.function, first.register, span), tuple(group))

@@ -1,0 +1,45 @@
+"""What the bytes of a Modbus answer mean as a number.
+
+Modbus transmits registers of 16 bits, high byte first, and leaves it to devices how they split
+greater numbers. Four forms are in use, here by what has to be swapped to get the usual order:
+nothing, the bytes of every register, the registers, or both.
+"""
+
+from math import isfinite
+from struct import Struct
+
+_FORMATS = {
+    "int16": Struct(">h"),
+    "uint16": Struct(">H"),
+    "int32": Struct(">i"),
+    "uint32": Struct(">I"),
+    "float": Struct(">f"),
+}
+TYPES = tuple(_FORMATS)
+ENDIANS = ("none", "byte", "word", "byte and word")
+#: A four-byte float is known to about this many digits; more would be noise of the conversion.
+FLOAT_DIGITS = 7
+
+
+def register_count(type_name: str) -> int:
+    return _FORMATS[type_name].size // 2
+
+
+def in_usual_order(data: bytes, endian: str) -> bytes:
+    """High register first, high byte first; the same function also turns it back."""
+    if "word" in endian:
+        data = b"".join(data[at : at + 2] for at in reversed(range(0, len(data), 2)))
+    if "byte" in endian:
+        data = b"".join(data[at : at + 2][::-1] for at in range(0, len(data), 2))
+    return data
+
+
+def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
+    """A reading's value, or absent where the device sent something that is no number."""
+    (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
+    if type_name == "float":
+        if not isfinite(number):
+            return None
+        number = float(f"{number:.{FLOAT_DIGITS}g}")
+    value: float = number / divisor
+    return value

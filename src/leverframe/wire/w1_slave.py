@@ -1,0 +1,49 @@
+"""1-Wire sensors as the Linux kernel shows them: their names, and the text of `w1_slave`.
+
+The kernel names a sensor by family and serial number, most significant byte first
+(`28-0317611d64ff`); everybody else writes the eight bytes in the order in which they come over the
+wire, with the check byte at the end (`28:FF:64:1D:61:17:03:9C`).
+
+`w1_slave` has two lines: nine bytes with the verdict of the kernel about their checksum, and the
+temperature in thousandths of a degree. 85 °C is what a sensor shows that has just got power and has
+not measured yet, and is no reading.
+"""
+
+import re
+
+_NAME = re.compile(r"([0-9a-f]{2})-([0-9a-f]{12})")
+_TEXT = re.compile(r"crc=[0-9a-f]{2} YES\n.*t=(-?\d{1,6})\s*", re.DOTALL)
+_POWER_ON_MILLIDEGREES = 85_000
+
+
+def check_byte(data: bytes) -> int:
+    """The CRC-8 of the 1-Wire bus."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x8C if crc & 1 else 0)
+    return crc
+
+
+def id_from_name(name: str) -> str | None:
+    """The ID of a sensor that has this folder; None if it is no sensor's."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    body = bytes.fromhex(found[1]) + bytes.fromhex(found[2])[::-1]
+    return ":".join(f"{byte:02X}" for byte in (*body, check_byte(body)))
+
+
+def name_from_id(sensor_id: str) -> str:
+    """The folder of the sensor with this ID."""
+    family, *serial, _ = sensor_id.lower().split(":")
+    return f"{family}-{''.join(reversed(serial))}"
+
+
+def celsius_from_text(text: str) -> float | None:
+    """The temperature in `w1_slave`; absent for a wrong checksum and the power-on value."""
+    found = _TEXT.search(text)
+    if found is None or int(found[1]) == _POWER_ON_MILLIDEGREES:
+        return None
+    return int(found[1]) / 1000
