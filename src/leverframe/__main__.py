@@ -1,4 +1,4 @@
-"""The command line: `leverframe run`, `leverframe simulate`, `leverframe commands`.
+"""The command line: `leverframe run`, `simulate`, `commands`, `board`.
 
 Mistakes of the person at the keyboard end in one line that says what to do, never in a trace.
 """
@@ -85,6 +85,21 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="skip bad commands and answer 200, as real units do",
     )
     run.add_argument(
+        "--capture",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="keep messages in /api/outbox instead of sending them (default with --virtual-time)",
+    )
+    run.add_argument(
+        "--allow-local-targets",
+        action="store_true",
+        default=None,
+        help="let HTTP1-HTTP4 request this machine and link-local addresses",
+    )
+    run.add_argument(
+        "--ca-file", metavar="FILE", help="further certificate authorities to trust (PEM)"
+    )
+    run.add_argument(
         "--serial-port", metavar="PATH", help="where the serial module is, like /dev/ttyUSB0"
     )
     run.add_argument(
@@ -166,7 +181,7 @@ def _run(options: argparse.Namespace) -> int:
 
     names = (
         *("host", "port", "data", "hw", "sw", "timezone", "virtual_time", "lenient"),
-        *("serial_port", "discovery", "mdns"),
+        *("serial_port", "discovery", "mdns", "capture", "allow_local_targets", "ca_file"),
     )
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,

@@ -21,20 +21,27 @@ from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
 from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, Session
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.notify.outbox import Outbox
+from leverframe.notify.sms import Sms
+from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.profile import Profile
 from leverframe.servers.announcing import Announcing, announce
 from leverframe.servers.http import HttpServer, Limits
+from leverframe.servers.modbus_tcp import ModbusTcpServer
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.servers.web import Web
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.message_shelf import MessageShelf
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, Store
 from leverframe.wiring import Wiring
@@ -49,6 +56,7 @@ _POST_PATH = "/post.cgi"
 #: How soon the schedule follows somebody who sets the machine's clock.
 LOOK_AT_CLOCK_S = 20.0
 SIMULATED = Wiring()
+NORMALLY = Sending()
 
 
 class CannotListen(Exception):
@@ -86,6 +94,7 @@ async def build(
     lenient: bool = False,
     wiring: Wiring = SIMULATED,
     serial_port: str | None = None,
+    sending: Sending = NORMALLY,
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
@@ -107,13 +116,39 @@ async def build(
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping
         services.append(pinger)
-    services += connect_serial(controller, serial_port)
+    outbox = connect_outbox(controller, name, sending)
+    services.append(outbox)
+    services += connect_serial(controller, serial_port, outbox)
+    # What waits from before comes before what the start may bring.
+    outbox.start()
     controller.start()
     web = Web(controller, name=name, mac=mac, lenient=lenient)
     return BuiltController(controller, web, name, mac, tuple(services))
 
 
-def connect_serial(controller: Controller, port: str | None) -> list[Service]:
+def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
+    """What the controller asks for goes to the outbox, and people see what becomes of it."""
+
+    def tell(lane: str, sentence: str) -> None:
+        wall = controller.clock.read().wall
+        controller.engine.machine.journal.add(wall, Cause("outbox", lane), sentence)
+
+    outbox = standard_outbox(
+        MessageShelf(controller.store),
+        controller.clock,
+        lambda: controller.engine.settings,
+        name,
+        sending,
+        tell=tell,
+        troubles=controller.troubles,
+    )
+    controller.on_notify = outbox.notify
+    controller.settings_watchers.append(outbox.settings_changed)
+    controller.outbox_report = outbox.report
+    return outbox
+
+
+def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
     """The module on the serial port, and the modem, which says so where there is no port."""
     modem = Modem(
         lambda: controller.engine.settings.gsm,
@@ -121,6 +156,7 @@ def connect_serial(controller: Controller, port: str | None) -> list[Service]:
         controller.troubles,
     )
     controller.on_modem = modem.command
+    outbox.add("sms", Sms(modem))
     controller.reports["modem"] = modem.status.shown
     controller.modem_report = modem.status.shown_in_full
     if port is None:
@@ -134,6 +170,25 @@ def connect_serial(controller: Controller, port: str | None) -> list[Service]:
     controller.settings_watchers += [service.adopt, modem.adopt]
     service.start(controller.engine.settings)
     return [service]
+
+
+async def connect_modbus(controller: Controller, config: Config) -> list[Service]:
+    """The Modbus TCP server, which listens once it is switched on, and the bus if there is one."""
+    server = ModbusTcpServer(controller, config.host, config.modbus_port, config.writing_networks())
+    controller.settings_watchers.append(server.adopt)
+    await server.follow(controller.engine.settings)
+    if config.serial_modbus is None:
+        return [server]
+    master = ModbusMaster(
+        config.serial_modbus,
+        controller.engine.settings,
+        controller.sense,
+        controller.troubles,
+        lambda: controller.clock.read().wall,
+    )
+    controller.settings_watchers.append(master.adopt)
+    controller.reports["modbus"] = master.report
+    return [server, master]
 
 
 async def _identity(store: Store) -> tuple[str, str]:
@@ -182,12 +237,14 @@ async def serve(config: Config) -> None:
             lenient=config.lenient,
             wiring=config.board,
             serial_port=config.serial_port,
+            sending=Sending(config.capture, config.allow_local_targets, config.ca_file),
         )
         server = HttpServer(built.web.handle, http_limits())
-        announced: list[Service] = []
+        beside: list[Service] = []
         try:
             await _listen(server, config)
-            announced += await announce(
+            beside += await connect_modbus(built.controller, config)
+            beside += await announce(
                 built.controller,
                 Announcing(config.discovery, config.udp_bootloader, config.mdns),
                 name=built.name,
@@ -202,7 +259,7 @@ async def serve(config: Config) -> None:
             )
             await _told_to_stop(built.controller)
         finally:
-            for service in announced:
+            for service in reversed(beside):
                 await service.close()
             await server.stop()
             await built.stop()

@@ -5,7 +5,9 @@ is allowed. What is configured here belongs to the process; what belongs to the 
 commands and lives in its store.
 """
 
+import ssl
 import tomllib
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -31,8 +33,20 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timezone: str = "UTC"
     virtual_time: bool = False
     lenient: bool = False
+    #: Keep messages instead of sending them; None does so on virtual time only.
+    capture: bool | None = None
+    #: HTTP1-HTTP4 may request this machine, link-local addresses and metadata services.
+    allow_local_targets: bool = False
+    #: PEM file with further certificate authorities to trust when messages are sent.
+    ca_file: str | None = None
     #: Where the serial module is, like /dev/ttyUSB0.
     serial_port: str | None = None
+    #: Where the Modbus RTU bus is.
+    serial_modbus: str | None = None
+    #: Where the Modbus TCP server listens once `modbuson` has switched it on, on the same host.
+    modbus_port: int = 5020
+    #: Addresses and networks whose clients may also write by Modbus TCP.
+    modbus_writers: tuple[str, ...] = ("127.0.0.0/8", "::1")
     #: Be found in the network; never on a loopback address.
     discovery: bool = True
     mdns: bool = True
@@ -47,6 +61,15 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return Profile(self.hw or stored_hw or newest.hw, self.sw or stored_sw or newest.sw)
         except UnknownProfile as error:
             raise BadConfiguration(str(error)) from error
+
+    def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Whose clients may write by Modbus TCP."""
+        try:
+            return tuple(ip_network(text) for text in self.modbus_writers)
+        except ValueError as error:
+            raise BadConfiguration(
+                f"modbus_writers: {error}; write addresses or networks such as 192.168.1.0/24."
+            ) from None
 
     def zone(self) -> ZoneInfo:
         try:
@@ -68,12 +91,28 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
         raise BadConfiguration(
             f"{path or 'The configuration'}: {error}. Known keys are {known}."
         ) from error
-    if not 0 <= config.port <= 65535:
-        raise BadConfiguration(f"The port {config.port} is outside 0 to 65535.")
+    for port in (config.port, config.modbus_port):
+        if not 0 <= port <= 65535:
+            raise BadConfiguration(f"The port {port} is outside 0 to 65535.")
+    config.writing_networks()
     config.zone()
     config.profile(None, None)
+    _check_ca_file(config)
     _check_board(config)
     return config
+
+
+def _check_ca_file(config: Config) -> None:
+    if config.ca_file is None:
+        return
+    try:
+        ssl.create_default_context(cafile=config.ca_file)
+    except ssl.SSLError:
+        raise BadConfiguration(
+            f"{config.ca_file} holds no certificates; name a PEM file with --ca-file."
+        ) from None
+    except OSError as error:
+        raise BadConfiguration(f"{config.ca_file} cannot be read: {error.strerror}.") from error
 
 
 def _check_board(config: Config) -> None:

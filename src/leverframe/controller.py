@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
+from leverframe.storage.audit import AuditTrail, is_audit
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,13 @@ AGAIN = (do.SetClock, do.RestartController)
 
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
+
+
+class Told(NamedTuple):
+    """What a change leaves behind: a line of the log, and rows of the audit trail."""
+
+    text: str
+    audit: dict[str, Any]
 
 
 class NeedsHashing(Exception):
@@ -72,7 +80,10 @@ class Controller:
         settings, unfit = settings_from_leaves(profile, stored.settings)
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
-        self._kept: dict[str, Any] = stored.kept
+        self.audit = AuditTrail(stored.kept)
+        self._kept: dict[str, Any] = {
+            name: value for name, value in stored.kept.items() if not is_audit(name)
+        }
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, self._kept)
@@ -193,8 +204,12 @@ class Controller:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever asked may have left by then; the failure is not lost.
         done.add_done_callback(_log_failure)
-        follow = partial(self._follow, stage, cause, _told(leaves, stage.blobs), done)
-        durable = self.store.commit(Changes(settings=stored, blobs=stage.blobs), follow)
+        audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
+        told = Told(_told(leaves, stage.blobs), audit)
+        follow = partial(self._follow, stage, cause, told, done)
+        durable = self.store.commit(
+            Changes(settings=stored, kept=audit, blobs=stage.blobs), follow
+        )
         durable.add_done_callback(_heard)
         return done
 
@@ -202,7 +217,7 @@ class Controller:
         self,
         stage: Stage,
         cause: Cause,
-        told: str,
+        told: Told,
         done: asyncio.Future[None],
         error: StoreUnavailable | None,
     ) -> None:
@@ -222,9 +237,10 @@ class Controller:
         else:
             kept.add_done_callback(partial(_pass_on, done))
 
-    def _adopt(self, stage: Stage, cause: Cause, told: str) -> asyncio.Future[None] | None:
+    def _adopt(self, stage: Stage, cause: Cause, told: Told) -> asyncio.Future[None] | None:
         at, old = self.clock.read(), self.engine.settings
-        self.engine.machine.journal.add(at.wall, cause, told)
+        self.engine.machine.journal.add(at.wall, cause, told.text)
+        self.audit.written(told.audit)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         for watcher in self.settings_watchers:
             watcher(old, stage.settings)

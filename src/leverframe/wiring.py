@@ -116,5 +116,5 @@ def _check_extra(ids: tuple[str, ...]) -> None:
         if not _SENSOR_ID.fullmatch(sensor_id):
             raise BadWiring(
                 f"[board.onewire] extra: {sensor_id!r} is no ID;"
-                " write eight bytes like 28:FF:64:1D:61:17:03:9C."
+                " write eight bytes like 28:FF:64:1D:61:17:03:8D."
             )

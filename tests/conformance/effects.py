@@ -205,6 +205,14 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     },
     "POST /post.cgi?users_save": _users,
     "GET /stm.cgi?http<A>=<B>": lambda v: {f"http.{v['A'] - 1}.url": v["B"]},
+    "GET /stm.cgi?httppost<A>=<B>*<C>": lambda v: {
+        f"http.{v['A'] - 1}.post": v["B"],
+        f"http.{v['A'] - 1}.body": v["C"],
+    },
+    "GET /stm.cgi?httpauth<A>=<B>*<C>": lambda v: {
+        f"http.{v['A'] - 1}.username": v["B"],
+        f"http.{v['A'] - 1}.password": v["C"],
+    },
 }
 
 

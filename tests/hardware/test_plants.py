@@ -62,7 +62,7 @@ def live(plant: Plant, until: float) -> list[tuple[float, dict[str, float]]]:
     said: list[tuple[float, dict[str, float]]] = []
     while (due := plant.next_deadline()) is not None and due <= until:
         said.append((due, plant.tick(due)))
-        assert len(said) < 100_000, "the plant holds time still"
+        assert len(said) < 10_000, "the plant holds time still"
     return said
 
 
@@ -299,11 +299,10 @@ def test_the_earliest_deadline_of_all_plants_counts() -> None:
 
 def test_a_plant_takes_its_reading_over_from_the_one_before() -> None:
     plants = Plants()
-    plants.wire(room(sample=60.0), 0.0, ON)
-    plants.wire(Load("OUT0", "INPA1", on=1.0, off=0.0), 0.0, ON)
     plants.wire(room(sample=5.0), 0.0, ON)
-    assert plants.tick(5.0).keys() == {"DS1"}
-    assert plants.next_deadline() == 10.0
+    plants.wire(Load("OUT0", "INPA1", on=1.0, off=0.0), 0.0, ON)
+    plants.wire(room(sample=60.0), 0.0, ON)
+    assert plants.next_deadline() == 60.0
 
 
 def test_without_plants_nothing_is_due() -> None:

@@ -158,14 +158,21 @@ async def test_a_client_that_expects_it_is_told_to_go_on_before_it_sends_the_bod
     assert answer.json["body"] == "ok"
 
 
-async def test_head_is_get_without_the_body() -> None:
-    async with serving(echo) as running:
+async def test_head_is_answered_without_the_body() -> None:
+    methods = []
+
+    def handler(request: Request) -> Reply:
+        methods.append(request.method)
+        return Reply(200, "text/xml", b"<x/>")
+
+    async with serving(handler) as running:
         client = await running.connect()
         client.send(b"HEAD /x HTTP/1.1\r\n\r\n")
         head = await client.answer(to_head=True)
         full = await client.ask(b"GET /x HTTP/1.1\r\n\r\n")
     assert head.headers == full.headers
-    assert full.json["method"] == "GET"
+    assert full.body == b"<x/>"
+    assert methods == ["HEAD", "GET"]
 
 
 async def test_options_for_the_whole_server_reaches_the_handler() -> None:

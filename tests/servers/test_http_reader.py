@@ -76,8 +76,7 @@ class Sent:
         return wire + b"0\r\n\r\n"
 
     def expected(self) -> tuple[object, ...]:
-        method = "GET" if self.verb == "HEAD" else self.verb
-        fields = (method, self.path, self.query, self.all_headers(), self.body)
+        fields = (self.verb, self.path, self.query, self.all_headers(), self.body)
         return (*fields, self.verb == "HEAD", 0)
 
 

@@ -33,7 +33,9 @@ def api_schemas() -> dict[str, Json]:
         "State": _state(),
         "Commands": {"type": "array", "items": _command()},
         "Log": {"type": "array", "items": _log_entry()},
+        "Audit": {"type": "array", "items": _audit_entry()},
         "Modem": _modem(),
+        "Outbox": _outbox(),
         "Health": _health(),
         **_class_schemas(),
     }
@@ -109,6 +111,41 @@ def _state() -> Json:
     return state
 
 
+def _outbox() -> Json:
+    text: Json = {"type": "string"}
+    text_or_null: Json = {"type": ["string", "null"]}
+    count: Json = {"type": "integer"}
+    channel = _object(
+        **dict.fromkeys(("waiting", "attempts", "sent", "failed", "captured", "dropped"), count),
+        problem=text_or_null | {"description": "What keeps messages from being delivered now."},
+        next_attempt_in={"type": ["number", "null"], "description": "Seconds."},
+    )
+    message = _object(
+        number=count,
+        channel=text,
+        slot=count,
+        active={"type": "boolean", "description": "Did the condition start or stop being met?"},
+        reason=text | {"description": "Who asked for it, like `rule 3`."},
+        target=text,
+        created={"type": "number", "description": "Seconds since 1970."},
+        state=text,
+        attempts=count,
+        problem=text_or_null,
+        answer=text_or_null | {"description": "What the other side answered."},
+        ended={"type": ["number", "null"], "description": "Seconds since 1970."},
+    )
+    message["properties"]["content"] = {
+        "type": "object",
+        "description": "What it says, for captured messages.",
+    }
+    messages: Json = {"type": "array", "items": message}
+    return _object(
+        capture={"type": "boolean", "description": "Are messages kept instead of sent?"},
+        channels=_values_by_key(channel),
+        **dict.fromkeys(("waiting", "sent", "failed", "captured"), messages),
+    )
+
+
 def _modem() -> Json:
     text: Json = {"type": ["string", "null"]}
     return _object(
@@ -168,6 +205,21 @@ def _log_entry() -> Json:
         cause=text,
         detail=text,
         text=text,
+    )
+
+
+def _audit_entry() -> Json:
+    text: Json = {"type": "string"}
+    value: Json = {"description": "Null where there is none, `***` for a secret."}
+    return _object(
+        number={"type": "integer"},
+        time={"type": "number", "description": "Seconds since 1970."},
+        cause=text,
+        detail=text,
+        account=text | {"description": "Empty where nobody has to sign in."},
+        source=text | {"description": "The address that the request came from."},
+        changes={"type": "array", "items": _object(path=text, old=value, new=value)},
+        not_listed={"type": "integer", "description": "Further changes of the same request."},
     )
 
 

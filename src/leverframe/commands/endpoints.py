@@ -88,6 +88,22 @@ API = (
     Endpoint("/api/openapi.json", JSON, ADMIN, "This interface as OpenAPI.", "AnyObject"),
     Endpoint("/api/log", JSON, ADMIN, "What happened and who caused it, oldest first.", "Log"),
     Endpoint(
+        "/api/audit",
+        JSON,
+        ADMIN,
+        "The newest 1000 changes of settings, oldest first: when, by whom, from where, old and new "
+        "values. Secrets read `***`. They survive a restart and a factory reset.",
+        "Audit",
+    ),
+    Endpoint(
+        "/api/outbox",
+        JSON,
+        ADMIN,
+        "The messages of HTTP1-HTTP4, e-mail and SMS: what waits, what was sent, what failed and "
+        "why, and the state of every channel. Captured messages are shown in full.",
+        "Outbox",
+    ),
+    Endpoint(
         "/api/modem",
         JSON,
         ADMIN,

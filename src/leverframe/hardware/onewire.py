@@ -54,7 +54,7 @@ class OneWireBus:
             celsius = self.measure(sensor_id) if sensor_id in found else None
             shown[sensor_id] = self._last_good.judge(sensor_id, celsius)
             if shown[sensor_id] is None:
-                troubles[f"1-Wire sensor {sensor_id}"] = _trouble(sensor_id in found)
+                troubles[f"1-Wire sensor {sensor_id}"] = _complaint(sensor_id in found)
         no_longer = {
             **dict.fromkeys(self._shown - shown.keys()),
             **given_up(self._shown_mapping, mapping, ONEWIRE_SLOTS),
@@ -90,7 +90,7 @@ class OneWireBus:
         return mapped_readings(mapping, slots)
 
 
-def _unusable(is_listed: bool) -> str:
+def _complaint(is_listed: bool) -> str:
     if is_listed:
         return "answers with errors or not at all; check its wires and its supply."
     return "is not on the bus; check its wires, or free its position."

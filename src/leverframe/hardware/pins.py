@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.gpio import InputLine, Lines, OutputLine
-from leverframe.hardware.troubles import Unusable, Troubles
+from leverframe.hardware.troubles import Troubles, Unusable
 from leverframe.wiring import Pin
 
 

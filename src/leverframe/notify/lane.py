@@ -84,7 +84,8 @@ class Lane:
     def waiting(self) -> Iterable[Message]:
         return (waiting.message for waiting in self._queue)
 
-    def __len__(self) -> int:
+    @property
+    def waiting_count(self) -> int:
         return len(self._queue)
 
     def next_attempt_in(self) -> float | None:

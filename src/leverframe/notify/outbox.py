@@ -119,7 +119,7 @@ class Outbox:
     def notify(self, effect: Notify) -> None:
         """Take an effect. Never waits, never raises."""
         name = f"{effect.channel}{effect.slot}"
-        lane = self._lanes.get(name) or self._lanes.get(effect.channel)
+        lane = self._lanes.get(name, self._lanes.get(effect.channel))
         if lane is None:
             log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
             return
@@ -212,7 +212,7 @@ class Outbox:
     def _figures(self, lane: Lane) -> LaneFigures:
         count = {state: self._counts.get((lane.name, state), 0) for state in KEPT}
         return LaneFigures(
-            waiting=len(lane),
+            waiting=lane.waiting_count,
             attempts=lane.attempts,
             sent=count[SENT],
             failed=count[FAILED],

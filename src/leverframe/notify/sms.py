@@ -1,7 +1,6 @@
 """The channel of SMS1-SMS4: one message per telephone number, through a modem.
 
-The modem is whatever has `send_sms`; without one messages wait, so that they go out when the
-program is started with a modem.
+The modem is whatever has `send_sms`. While it cannot send, messages wait until they are a day old.
 """
 
 from typing import Protocol
@@ -14,16 +13,15 @@ from leverframe.notify.message import Message
 
 class Modem(Protocol):
     async def send_sms(self, number: str, text: str) -> None:
-        """Done when the network has taken it; an OSError says why it has not."""
+        """Done when the network has taken it; an exception says in a sentence why it has not."""
 
 
 class Sms:
     # Every one costs money, and the network delays and drops what comes in floods.
     limits = Limits(expires_s=86_400.0, most_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
 
-    def __init__(self, modem: Modem | None = None) -> None:
-        #: May be set later, when a modem has been found.
-        self.modem = modem
+    def __init__(self, modem: Modem) -> None:
+        self._modem = modem
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
@@ -39,12 +37,10 @@ class Sms:
         return settings.gsm
 
     async def deliver(self, message: Message, settings: Settings) -> str:
-        if self.modem is None:
-            raise CannotSend("There is no modem.")
         try:
-            await self.modem.send_sms(message.target, message.content["text"])
-        except OSError as error:
-            raise CannotSend(f"The modem did not send it: {error.strerror or error}.") from error
+            await self._modem.send_sms(message.target, message.content["text"])
+        except Exception as error:
+            raise CannotSend(str(error)) from error
         return "taken by the network"
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The outbox of a controller, with the channels that every controller has."""
+"""The outbox of a controller, with the channels that need nothing but the network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from leverframe.engine.settings import Settings
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mail import Mail
 from leverframe.notify.outbox import Outbox, Shelf
-from leverframe.notify.sms import Sms
 from leverframe.notify.trust import Trust
 
 
@@ -30,7 +29,6 @@ def standard_outbox(
     settings: Callable[[], Settings],
     name: str,
     sending: Sending,
-    sms: Sms,
     *,
     tell: Callable[[str, str], None],
     troubles: dict[str, str],
@@ -42,5 +40,4 @@ def standard_outbox(
     for slot in range(1, 5):
         outbox.add(f"http{slot}", HttpCalls(slot, trust, allow_local=sending.allow_local_targets))
     outbox.add("email", Mail(name, trust))
-    outbox.add("sms", sms)
     return outbox

@@ -28,8 +28,8 @@ from leverframe.servers.messages import Headers, Request
 
 logger = logging.getLogger(__name__)
 
-#: What stands in the request line -> what the handler sees. HEAD is GET without the body.
-METHODS = {b"GET": "GET", b"HEAD": "GET", b"POST": "POST", b"OPTIONS": "OPTIONS"}
+#: What stands in the request line -> what the handler sees.
+METHODS = {b"GET": "GET", b"HEAD": "HEAD", b"POST": "POST", b"OPTIONS": "OPTIONS"}
 ALLOW: Headers = (("Allow", "GET, HEAD, POST, OPTIONS"),)
 RETRY: Headers = (("Retry-After", "5"),)
 

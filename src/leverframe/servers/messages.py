@@ -30,7 +30,7 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Request(msgspec.Struct, gc=False, eq=False):
-    """One request as it came, text still percent-encoded. A HEAD request reads as GET."""
+    """One request as it came, text still percent-encoded. HEAD asks for a GET without its body."""
 
     method: str
     path: str

@@ -46,6 +46,7 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/commands": (ADMIN, api.commands),
     "/api/openapi.json": (ADMIN, api.openapi_document),
     "/api/log": (ADMIN, api.log_entries),
+    "/api/audit": (ADMIN, lambda controller: controller.audit.entries()),
     "/api/outbox": (ADMIN, lambda controller: controller.outbox_report()),
     "/api/modem": (ADMIN, lambda controller: controller.modem_report()),
     "/health": (ANYBODY, api.health),

@@ -58,12 +58,15 @@ _WHOLE = Struct(">h")
 
 
 def float_registers(value: float | None) -> bytes:
-    """A reading as two registers; absent is not a number."""
-    return _FLOAT.pack(nan if value is None else value)
+    """A reading as two registers; what is absent, or too great for a float, is no number."""
+    try:
+        return _FLOAT.pack(nan if value is None else value)
+    except OverflowError:
+        return _FLOAT.pack(nan)
 
 
 def whole_register(value: float | None, scale: int) -> bytes:
     """A reading as one register; too great is the greatest, absent the least that there is."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
-    return _WHOLE.pack(max(-GREATEST_WHOLE, min(GREATEST_WHOLE, round(value * scale))))
+    return _WHOLE.pack(round(max(-GREATEST_WHOLE, min(GREATEST_WHOLE, value * scale))))

@@ -2,7 +2,7 @@
 
 The kernel names a sensor by family and serial number, most significant byte first
 (`28-0317611d64ff`); everybody else writes the eight bytes in the order in which they come over the
-wire, with the check byte at the end (`28:FF:64:1D:61:17:03:9C`).
+wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 
 `w1_slave` has two lines: nine bytes with the verdict of the kernel about their checksum, and the
 temperature in thousandths of a degree. 85 °C is what a sensor shows that has just got power and has

@@ -1,0 +1,106 @@
+"""The key and certificate of this controller, made by itself at the first start with TLS.
+
+They are unique to the controller and signed by itself: a visitor's browser asks once whether to
+trust them, and the fingerprint that is printed at the start is what to compare. Given files are
+used instead where there are any. A changed file is taken up without a restart: connections that are
+open keep the old one, later ones get the new one.
+"""
+
+import ssl
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+
+from leverframe.storage.sealed import write_private
+
+#: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
+VALID = timedelta(days=3650)
+MARGIN = timedelta(days=1)
+
+
+class CertificateUnusable(Exception):
+    """The key or certificate cannot be used: one sentence."""
+
+
+class Certificate:
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._certificate = certificate
+        self._key = key
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the files; the old ones stay in use if the new ones cannot be used."""
+        try:
+            # Tried out first: a context that took only one of the two would serve nobody.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+                self._certificate, self._key, password=_no_password
+            )
+            self.context.load_cert_chain(self._certificate, self._key, password=_no_password)
+        except (OSError, ValueError) as error:
+            raise CertificateUnusable(
+                f"The certificate {self._certificate} and its key {self._key} cannot be used: "
+                f"{getattr(error, 'strerror', None) or error}."
+            ) from error
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate, as browsers show it."""
+        text = self._certificate.read_text()
+        end = "-----END CERTIFICATE-----"
+        first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
+        digest = sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest().upper()
+        return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
+
+
+def _no_password() -> str:
+    raise ValueError("the key is protected by a password; store it without one")
+
+
+def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificate:
+    """The controller's own key and certificate in its data folder, made at first use."""
+    certificate, key = folder / "tls-certificate.pem", folder / "tls-key.pem"
+    if not (certificate.exists() and key.exists()):
+        made_certificate, made_key = _self_signed(name, hosts, datetime.now(UTC))
+        write_private(key, made_key)
+        write_private(certificate, made_certificate)
+    return Certificate(certificate, key)
+
+
+def _self_signed(name: str, hosts: Iterable[str], now: datetime) -> tuple[bytes, bytes]:
+    # Loaded once in the life of a controller.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    names: list[x509.GeneralName] = []
+    for host in dict.fromkeys((*hosts, name, "localhost", "127.0.0.1", "::1")):
+        try:
+            names.append(x509.IPAddress(ip_address(host)))
+        except ValueError:
+            with suppress(ValueError):
+                names.append(x509.DNSName(host))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - MARGIN)
+        .not_valid_after(now + VALID)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    return certificate.public_bytes(pem), key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )

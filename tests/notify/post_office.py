@@ -1,0 +1,155 @@
+"""An outbox for tests: what it stores, a channel that does as it is told, and no polling.
+
+`until` waits for something to become true and looks again whenever the outbox wrote, told or tried
+something, so a test takes as long as what it tests and no longer.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from leverframe.clock import Clock, SystemClock
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.tree import with_value
+from leverframe.notify.channel import CannotSend, Channel, Draft, Limits
+from leverframe.notify.message import Message
+from leverframe.notify.outbox import Outbox
+from leverframe.profile import Profile
+from leverframe.storage.message_shelf import MessageShelf
+from leverframe.storage.store import MemoryStore, Store
+
+PATIENCE_S = 20.0
+
+
+class Bell:
+    """Rung whenever something happened that a test may wait for."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                await self._rung.wait()
+                self._rung.clear()
+
+
+class RingingShelf(MessageShelf):
+    def __init__(self, store: Store, bell: Bell) -> None:
+        super().__init__(store)
+        self._bell = bell
+
+    def write(self, messages: Mapping[int, Any]) -> "asyncio.Future[None]":
+        self._bell.ring()
+        return super().write(messages)
+
+
+class ScriptedChannel:
+    """Delivers, or refuses with the next of the given problems; can be made to hang."""
+
+    def __init__(self, bell: Bell, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits(per_s=1e6, burst=1000)
+        self.problems: list[CannotSend | Exception] = []
+        #: While set, every attempt fails with it.
+        self.broken: CannotSend | Exception | None = None
+        self.delivered: list[str] = []
+        self.attempted: list[str] = []
+        self.hanging = False
+        self.closed = 0
+        self._bell = bell
+
+    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+        if effect.text == "unwritable":
+            raise RuntimeError("cannot be written")
+        if effect.text == "not set up":
+            raise CannotSend("Nobody to send to; set one up.")
+        return [Draft("somebody", {"text": text}) for text in effect.text.split("|") if text]
+
+    def configuration(self, settings: Settings) -> object:
+        return settings.email
+
+    async def deliver(self, message: Message, settings: Settings) -> str:
+        text = message.content["text"]
+        self.attempted.append(text)
+        self._bell.ring()
+        if self.hanging:
+            await asyncio.get_running_loop().create_future()
+        if self.broken is not None:
+            raise self.broken
+        if self.problems:
+            raise self.problems.pop(0)
+        self.delivered.append(text)
+        return "thanks"
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class PostOffice:
+    def __init__(
+        self,
+        *,
+        store: Store | None = None,
+        clock: Clock | None = None,
+        capture: bool = False,
+        bell: Bell | None = None,
+        **channels: Channel,
+    ) -> None:
+        self.bell = bell or Bell()
+        self.store = store or MemoryStore()
+        self.settings = defaults(Profile())
+        self.told: list[str] = []
+        self.troubles: dict[str, str] = {}
+        self.outbox = Outbox(
+            RingingShelf(self.store, self.bell),
+            clock or SystemClock(),
+            lambda: self.settings,
+            capture=capture,
+            tell=self._tell,
+            troubles=self.troubles,
+            first_pause_s=0.001,
+            chance=Random(1),
+        )
+        for name, channel in channels.items():
+            self.outbox.add(name, channel)
+        self.outbox.start()
+
+    def _tell(self, lane: str, sentence: str) -> None:
+        self.told.append(f"{lane}: {sentence}")
+        self.bell.ring()
+
+    def set(self, **changes: Any) -> None:
+        """Change settings; paths are written with two underscores."""
+        old = self.settings
+        for path, value in changes.items():
+            self.settings = with_value(self.settings, path.replace("__", "."), value)
+        self.outbox.settings_changed(old, self.settings)
+
+    def notify(self, text: str, channel: str = "email", slot: int = 1, **more: Any) -> None:
+        self.outbox.notify(Notify(channel, slot, True, "rule 1", text=text, **more))
+
+    def report(self, state: str) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = self.outbox.report()[state]
+        return messages
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        await self.bell.until(condition)
+
+    async def until_ended(self, count: int = 1) -> list[dict[str, Any]]:
+        """The messages that were sent or have failed, once there are so many."""
+        await self.until(lambda: len(self.report("sent") + self.report("failed")) >= count)
+        return sorted(self.report("sent") + self.report("failed"), key=lambda one: one["number"])
+
+    async def until_problem(self, words: str, channel: str = "email") -> str:
+        """The channel's problem, once it has one with these words."""
+
+        def problem() -> str:
+            return self.outbox.figures()[channel].problem or ""
+
+        await self.until(lambda: words in problem())
+        return problem()

@@ -1,0 +1,379 @@
+"""The outbox: stored before it is tried, in order, again and again, and never in anybody's way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leverframe.clock import VirtualClock
+from leverframe.notify.channel import CannotSend, Limits
+from leverframe.notify.outbox import KEPT
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import MemoryStore
+
+from .post_office import Bell, PostOffice, ScriptedChannel
+
+PASSING = CannotSend("The server has a cold.")
+FINAL = CannotSend("Nobody lives there.", final=True)
+
+
+@pytest.fixture
+def bell() -> Bell:
+    return Bell()
+
+
+@pytest.fixture
+def channel(bell: Bell) -> ScriptedChannel:
+    return ScriptedChannel(bell)
+
+
+@pytest.fixture
+async def office(bell: Bell, channel: ScriptedChannel) -> AsyncIterator[PostOffice]:
+    office = PostOffice(bell=bell, email=channel)
+    yield office
+    await office.outbox.close()
+
+
+async def test_a_message_is_on_disk_before_it_is_tried(tmp_path: Path, bell: Bell) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    seen: list[int] = []
+
+    class Watching(ScriptedChannel):
+        async def deliver(self, *arguments: object) -> str:
+            seen.append(len(store.messages()))
+            return await super().deliver(*arguments)  # type: ignore[arg-type]
+
+    office = PostOffice(store=store, bell=bell, email=Watching(bell))
+    office.notify("a")
+    await office.until_ended()
+    assert seen == [1]
+    await office.outbox.close()
+    await store.close()
+
+
+async def test_messages_are_delivered_in_order_and_the_answer_is_kept(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    for text in ("a", "b|c", "d"):
+        office.notify(text)
+    sent = await office.until_ended(4)
+    assert channel.delivered == ["a", "b", "c", "d"]
+    assert [(one["state"], one["answer"], one["attempts"]) for one in sent] == [
+        ("sent", "thanks", 1)
+    ] * 4
+
+
+async def test_a_failure_is_tried_again_and_holds_up_the_ones_behind_it(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    channel.problems = [PASSING, PASSING]
+    office.notify("a")
+    office.notify("b")
+    first, _ = await office.until_ended(2)
+    assert channel.attempted == ["a", "a", "a", "b"]
+    assert (first["attempts"], first["problem"]) == (3, None)
+
+
+async def test_what_is_refused_for_good_fails_with_its_reason_and_lets_the_next_one_pass(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    channel.problems = [FINAL]
+    office.notify("a")
+    office.notify("b")
+    failed, sent = await office.until_ended(2)
+    assert (failed["state"], failed["problem"]) == ("failed", "Nobody lives there.")
+    assert sent["state"] == "sent"
+    assert office.told == ["email: gave up on a message to somebody: Nobody lives there."]
+
+
+async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    channel.problems = [ZeroDivisionError("oops")]
+    office.notify("a")
+    await office.until_ended()
+    assert channel.delivered == ["a"]
+    assert "ended unexpectedly (ZeroDivisionError)" in office.told[0]
+
+
+async def test_a_problem_is_told_once_and_its_end_as_well(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    channel.broken = PASSING
+    office.notify("a")
+    await office.until(lambda: len(channel.attempted) == 4)
+    assert office.troubles == {"email": "The server has a cold."}
+    assert office.outbox.figures()["email"].problem == "The server has a cold."
+    channel.broken = None
+    await office.until_ended()
+    assert office.told == [
+        "email: cannot deliver to somebody: The server has a cold.",
+        "email: delivers again",
+    ]
+    assert office.troubles == {}
+
+
+async def test_an_attempt_that_hangs_is_ended_and_repeated(bell: Bell) -> None:
+    channel = ScriptedChannel(bell, Limits(timeout_s=0.01, per_s=1e6))
+    channel.hanging = True
+    office = PostOffice(bell=bell, email=channel)
+    office.notify("a")
+    assert await office.until_problem("no answer within 0.01 s")
+    channel.hanging = False
+    await office.until_ended()
+    assert channel.delivered == ["a"]
+
+
+async def test_a_dead_channel_does_not_hold_up_another_one(
+    bell: Bell, channel: ScriptedChannel
+) -> None:
+    channel.hanging = True
+    other = ScriptedChannel(bell)
+    office = PostOffice(bell=bell, email=channel, http2=other)
+    office.notify("a")
+    office.notify("b", "http", 2)
+    await office.until_ended()
+    assert other.delivered == ["b"]
+    await office.outbox.close()
+
+
+async def test_new_settings_are_tried_at_once(office: PostOffice, bell: Bell) -> None:
+    slow = ScriptedChannel(bell)
+    slow.broken = PASSING
+    patient = PostOffice(bell=bell)
+    patient.outbox._around = patient.outbox._around.__class__(  # a pause of an hour
+        patient.outbox._around.clock, lambda: patient.settings, 3600.0, patient.outbox._around.chance
+    )
+    patient.outbox.add("email", slow)
+    patient.notify("a")
+    await patient.until_problem("cold")
+    slow.broken = None
+    patient.set(ui__refresh=60)
+    patient.set(email__host="mail.example")
+    await patient.until_ended()
+    assert slow.attempted == ["a", "a"]
+
+
+async def test_an_old_message_is_given_up_with_its_last_problem(bell: Bell) -> None:
+    clock = VirtualClock()
+    channel = ScriptedChannel(bell, Limits(expires_s=7200, per_s=1e6))
+    channel.broken = PASSING
+    office = PostOffice(bell=bell, clock=clock, email=channel)
+    office.notify("a")
+    await office.until_problem("cold")
+    clock.move_to(7200.0)
+    (failed,) = await office.until_ended()
+    assert failed["problem"] == "Not delivered within 2h. The server has a cold."
+    assert office.outbox.figures()["email"].problem is None
+
+
+async def test_setting_the_wall_clock_makes_no_message_old(bell: Bell) -> None:
+    clock = VirtualClock(wall=0.0)
+    channel = ScriptedChannel(bell)
+    channel.broken = PASSING
+    office = PostOffice(bell=bell, clock=clock, email=channel)
+    office.notify("a")
+    await office.until_problem("cold")
+    clock.set_wall(VirtualClock.START)
+    channel.broken = None
+    (sent,) = await office.until_ended()
+    assert sent["state"] == "sent"
+
+
+async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(bell: Bell) -> None:
+    channel = ScriptedChannel(bell, Limits(most_waiting=3, per_s=1e6))
+    channel.hanging = True
+    office = PostOffice(bell=bell, email=channel)
+    office.notify("first")
+    await office.until(lambda: channel.attempted == ["first"])
+    for text in "abcde":
+        office.notify(text)
+    figures = office.outbox.figures()["email"]
+    assert (figures.waiting, figures.dropped) == (4, 2)
+    assert [row["content"]["text"] for row in office.store.messages().values()] == [
+        *("first", "c", "d", "e")
+    ]
+    assert office.told[0].startswith("email: 1 messages were dropped so far, the oldest first")
+    await office.outbox.close()
+
+
+async def test_what_is_not_set_up_is_a_failure_that_says_what_to_do(office: PostOffice) -> None:
+    office.notify("not set up")
+    (failed,) = office.report("failed")
+    assert failed["problem"] == "Nobody to send to; set one up."
+    assert office.told == ["email: Nobody to send to; set one up."]
+
+
+async def test_nothing_that_a_channel_does_reaches_the_controller(office: PostOffice) -> None:
+    office.notify("unwritable")
+    office.notify("x", "pigeon", 0)
+    office.notify("")
+    assert office.report("failed") + office.report("waiting") == []
+
+
+async def test_what_waits_goes_on_after_a_restart_in_order(bell: Bell) -> None:
+    store = MemoryStore()
+    broken = ScriptedChannel(bell)
+    broken.broken = PASSING
+    before = PostOffice(store=store, bell=bell, email=broken)
+    for text in "abc":
+        before.notify(text)
+    await before.until_problem("cold")
+    await before.outbox.close()
+    channel = ScriptedChannel(bell)
+    after = PostOffice(store=store, bell=bell, email=channel)
+    after.notify("d")
+    await after.until_ended(4)
+    assert channel.delivered == ["a", "b", "c", "d"]
+    assert [one["number"] for one in after.report("sent")] == [1, 2, 3, 4]
+
+
+async def test_what_became_of_messages_is_still_known_after_a_restart(bell: Bell) -> None:
+    store = MemoryStore()
+    channel = ScriptedChannel(bell)
+    channel.problems = [FINAL]
+    before = PostOffice(store=store, bell=bell, email=channel)
+    before.notify("a")
+    before.notify("b")
+    await before.until_ended(2)
+    reports = before.report("sent"), before.report("failed")
+    after = PostOffice(store=store, bell=bell, email=ScriptedChannel(bell))
+    assert (after.report("sent"), after.report("failed")) == reports
+
+
+async def test_a_message_that_grew_old_while_the_program_was_off_is_given_up(bell: Bell) -> None:
+    store = MemoryStore()
+    broken = ScriptedChannel(bell)
+    broken.broken = PASSING
+    before = PostOffice(store=store, bell=bell, clock=VirtualClock(), email=broken)
+    before.notify("a")
+    await before.outbox.close()
+    channel = ScriptedChannel(bell)
+    later = VirtualClock(VirtualClock.START + 90_000)
+    after = PostOffice(store=store, bell=bell, clock=later, email=channel)
+    (failed,) = await after.until_ended()
+    assert (failed["state"], channel.attempted) == ("failed", [])
+
+
+@pytest.mark.parametrize(("made", "found"), [(100.0, VirtualClock.START), (VirtualClock.START, 0)])
+async def test_a_clock_that_was_not_set_makes_no_message_old(
+    bell: Bell, made: float, found: float
+) -> None:
+    store = MemoryStore()
+    broken = ScriptedChannel(bell)
+    broken.broken = PASSING
+    before = PostOffice(store=store, bell=bell, clock=VirtualClock(made), email=broken)
+    before.notify("a")
+    await before.outbox.close()
+    channel = ScriptedChannel(bell)
+    after = PostOffice(store=store, bell=bell, clock=VirtualClock(found), email=channel)
+    (sent,) = await after.until_ended()
+    assert sent["state"] == "sent"
+
+
+async def test_rows_that_cannot_be_read_are_left_out_and_removed(bell: Bell) -> None:
+    store = MemoryStore()
+    from leverframe.storage.store import Changes
+
+    await store.commit(Changes(messages={7: {"number": "seven"}, 8: "text"}))
+    office = PostOffice(store=store, bell=bell, email=ScriptedChannel(bell))
+    assert store.messages() == {}
+    office.notify("a")
+    assert next(iter(store.messages())) == 9
+    await office.until_ended()
+
+
+async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent(
+    tmp_path: Path, bell: Bell
+) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    await store.close()
+    channel = ScriptedChannel(bell)
+    office = PostOffice(store=store, bell=bell, email=channel)if False else None
+    del office, channel
+
+
+async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> None:
+    store = MemoryStore()
+    channel = ScriptedChannel(bell)
+    office = PostOffice(store=store, bell=bell, capture=True, email=channel)
+    office.notify("a|b")
+    assert [one["content"] for one in office.report("captured")] == [{"text": "a"}, {"text": "b"}]
+    assert channel.attempted == []
+    sending = PostOffice(store=store, bell=bell, email=channel)
+    sending.notify("c")
+    await sending.until_ended()
+    assert channel.delivered == ["c"]
+
+
+async def test_capturing_leaves_alone_what_waited_before(bell: Bell) -> None:
+    store = MemoryStore()
+    broken = ScriptedChannel(bell)
+    broken.broken = PASSING
+    before = PostOffice(store=store, bell=bell, email=broken)
+    before.notify("a")
+    await before.outbox.close()
+    PostOffice(store=store, bell=bell, capture=True, email=broken)
+    channel = ScriptedChannel(bell)
+    after = PostOffice(store=store, bell=bell, email=channel)
+    await after.until_ended()
+    assert channel.delivered == ["a"]
+
+
+async def test_only_the_last_ended_messages_stay_on_disk(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    for number in range(KEPT["sent"] + 5):
+        office.notify(str(number))
+    await office.until(lambda: office.outbox.figures()["email"].sent == KEPT["sent"] + 5)
+    assert list(office.store.messages()) == list(range(6, KEPT["sent"] + 6))
+
+
+async def test_what_a_message_says_is_shown_only_where_it_was_captured(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    channel.hanging = True
+    office.notify("key=s3cret")
+    assert "s3cret" not in str(office.outbox.report())
+
+
+async def test_an_empty_lane_lets_go_of_its_connections(
+    office: PostOffice, channel: ScriptedChannel
+) -> None:
+    office.notify("a")
+    await office.until_ended()
+    office.notify("b")
+    await office.until_ended(2)
+    await asyncio.sleep(0)
+    assert channel.closed == 2
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from([None, PASSING, FINAL])), max_size=15
+    )
+)
+def test_every_message_is_sent_or_failed_exactly_once_and_in_order(
+    script: list[tuple[str, CannotSend | None]],
+) -> None:
+    async def live() -> None:
+        bell = Bell()
+        channel = ScriptedChannel(bell)
+        office = PostOffice(bell=bell, email=channel)
+        channel.problems = [problem for _, problem in script if problem is not None]
+        finals = channel.problems.count(FINAL)
+        for number, (letter, _) in enumerate(script):
+            office.notify(f"{letter}{number}")
+        ended = await office.until_ended(min(len(script), 20))
+        assert [one["number"] for one in ended] == list(range(1, len(script) + 1))
+        assert len(office.report("failed")) == finals
+        assert [int(text[1:]) for text in channel.delivered] == sorted(
+            int(text[1:]) for text in channel.delivered
+        )
+        await office.outbox.close()
+
+    asyncio.run(live())

@@ -1,0 +1,1 @@
+"""Tests of the coders and decoders of wires."""

@@ -1,0 +1,130 @@
+"""Answers on a serial line: found wherever they begin, and nothing else is taken for one."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pymodbus.framer import FramerRTU
+from pymodbus.pdu import DecodePDU
+from pymodbus.pdu.bit_message import ReadCoilsResponse
+from pymodbus.pdu.register_message import (
+    ReadHoldingRegistersRequest,
+    ReadHoldingRegistersResponse,
+    ReadInputRegistersResponse,
+)
+
+from leverframe.wire.modbus import Read, exception_answer
+from leverframe.wire.modbus_rtu import Answer, AnswerReader, Data, Refused, crc16, framed
+
+PEER = FramerRTU(DecodePDU(True))
+SLAVE = 17
+ASKED = Read(3, 300, 2)
+FEW = settings(max_examples=200)
+REGISTERS = st.lists(st.integers(0, 0xFFFF), min_size=2, max_size=2)
+NOISE = st.binary(max_size=30)
+
+
+def answer_bytes(registers: list[int], slave: int = SLAVE) -> bytes:
+    frame: bytes = PEER.buildFrame(ReadHoldingRegistersResponse(registers=registers, dev_id=slave))
+    return frame
+
+
+def data(registers: list[int]) -> Data:
+    return Data(b"".join(register.to_bytes(2, "big") for register in registers))
+
+
+def heard(*pieces: bytes) -> Answer | None:
+    reader = AnswerReader(SLAVE, ASKED)
+    for piece in pieces:
+        answer = reader.feed(piece)
+        if answer is not None:
+            return answer
+    return None
+
+
+def test_the_checksum_is_that_of_the_standard() -> None:
+    assert crc16(b"123456789") == 0x4B37
+
+
+@FEW
+@given(st.integers(1, 247), st.integers(0, 0xFFFF), st.integers(1, 125))
+def test_requests_are_framed_as_the_peer_frames_them(slave: int, address: int, count: int) -> None:
+    peer = ReadHoldingRegistersRequest(address=address, count=count, dev_id=slave)
+    assert framed(slave, Read(3, address, count).pdu()) == PEER.buildFrame(peer)
+
+
+@FEW
+@given(REGISTERS, NOISE, st.integers(1, 12))
+def test_an_answer_is_found_behind_noise_and_in_pieces(
+    registers: list[int], noise: bytes, piece: int
+) -> None:
+    stream = noise + answer_bytes(registers)
+    pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
+    assert heard(*pieces) == data(registers)
+
+
+@given(REGISTERS, st.integers(0, 8), st.integers(1, 255))
+def test_a_damaged_answer_is_none(registers: list[int], at: int, damage: int) -> None:
+    frame = bytearray(answer_bytes(registers))
+    frame[at] ^= damage
+    assert heard(bytes(frame)) is None
+
+
+@given(REGISTERS, st.integers(0, 8))
+def test_a_short_answer_is_none_until_the_rest_has_come(registers: list[int], cut: int) -> None:
+    frame = answer_bytes(registers)
+    assert heard(frame[:cut]) is None
+    assert heard(frame[:cut], frame[cut:]) == data(registers)
+
+
+@given(REGISTERS)
+def test_a_damaged_answer_does_not_hide_the_good_one_behind_it(registers: list[int]) -> None:
+    damaged = answer_bytes([1, 2])[:-1] + b"\xff"
+    assert heard(damaged + answer_bytes(registers)) == data(registers)
+
+
+def test_an_answer_of_another_slave_is_passed_over() -> None:
+    assert heard(answer_bytes([1, 2], slave=SLAVE + 1)) is None
+    assert heard(answer_bytes([1, 2], slave=SLAVE + 1), answer_bytes([3, 4])) == data([3, 4])
+
+
+def test_an_answer_of_another_length_is_passed_over() -> None:
+    assert heard(answer_bytes([1, 2, 3]), answer_bytes([3, 4])) == data([3, 4])
+
+
+def test_an_answer_to_another_function_is_passed_over() -> None:
+    other = PEER.buildFrame(ReadInputRegistersResponse(registers=[9, 9], dev_id=SLAVE))
+    assert heard(other, answer_bytes([3, 4])) == data([3, 4])
+
+
+def test_the_echo_of_the_request_is_passed_over() -> None:
+    echo = framed(SLAVE, ASKED.pdu())
+    assert heard(echo) is None
+    assert heard(echo + answer_bytes([3, 4])) == data([3, 4])
+
+
+def test_an_echo_that_looks_like_an_answer_is_passed_over() -> None:
+    # 24 coils from 0x0300 on: the request begins like an answer of three bytes, and is as long.
+    asked = Read(1, 0x0300, 24)
+    reader = AnswerReader(SLAVE, asked)
+    assert reader.feed(framed(SLAVE, asked.pdu())) is None
+    bits = [True, False] * 12
+    answer = reader.feed(PEER.buildFrame(ReadCoilsResponse(bits=bits, dev_id=SLAVE)))
+    assert answer == Data(bytes([0x55] * 3))
+
+
+def test_an_exception_is_an_answer() -> None:
+    assert heard(framed(SLAVE, exception_answer(3, 2))) == Refused(2)
+    assert heard(framed(SLAVE + 1, exception_answer(3, 2))) is None
+
+
+@FEW
+@given(st.lists(st.binary(max_size=300), max_size=10))
+def test_any_bytes_are_an_answer_or_nothing(pieces: list[bytes]) -> None:
+    answer = heard(*pieces)
+    assert answer is None or isinstance(answer, Data | Refused)
+
+
+def test_noise_without_end_takes_no_memory() -> None:
+    reader = AnswerReader(SLAVE, ASKED)
+    for _ in range(100):
+        assert reader.feed(bytes((SLAVE, 3)) * 500) is None
+    assert reader.feed(answer_bytes([5, 6])) == data([5, 6])

@@ -1,0 +1,52 @@
+"""1-Wire sensors as the kernel shows them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.wire.w1_slave import celsius_from_text, check_byte, id_from_name, name_from_id
+
+BYTES = "4b 01 4b 46 7f ff 05 10 e1"
+
+
+def test_the_check_byte_is_that_of_the_makers_example() -> None:
+    # Maxim's application note 27: 02 1C B8 01 00 00 00 has the CRC A2.
+    assert check_byte(bytes.fromhex("021CB801000000")) == 0xA2
+
+
+def test_an_id_has_the_order_of_the_wire_and_the_check_byte_at_its_end() -> None:
+    assert id_from_name("02-00000001b81c") == "02:1C:B8:01:00:00:00:A2"
+
+
+@given(st.integers(0, 0xFF), st.integers(0, 0xFFFF_FFFF_FFFF))
+def test_a_folder_is_found_again_from_its_id(family: int, serial: int) -> None:
+    name = f"{family:02x}-{serial:012x}"
+    sensor_id = id_from_name(name)
+    assert sensor_id is not None
+    assert name_from_id(sensor_id) == name
+
+
+@pytest.mark.parametrize("name", ["w1_bus_master1", "28-12", "28-0317611d64fg", ""])
+def test_other_folders_are_no_sensors(name: str) -> None:
+    assert id_from_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("millidegrees", "celsius"), [(20687, 20.687), (-1250, -1.25), (0, 0.0), (85062, 85.062)]
+)
+def test_a_temperature_is_in_thousandths(millidegrees: int, celsius: float) -> None:
+    text = f"{BYTES} : crc=e1 YES\n{BYTES} t={millidegrees}\n"
+    assert celsius_from_text(text) == celsius
+
+
+def test_a_wrong_checksum_is_no_reading() -> None:
+    assert celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n") is None
+
+
+def test_the_power_on_value_is_no_reading() -> None:
+    assert celsius_from_text(f"{BYTES} : crc=e1 YES\n{BYTES} t=85000\n") is None
+
+
+@given(st.text(alphabet="0123456789abcdef crc=YESNO:t-\n\0ü"))
+def test_any_text_is_a_reading_or_none(text: str) -> None:
+    assert celsius_from_text(text) is None or "YES" in text
