@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.durations import MOST_S, BadDuration, seconds_from_text, text_from_seconds
+from leverframe.durations import (
+    MOST_S,
+    BadDuration,
+    seconds_from_text,
+    text_from_seconds,
+)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ INTERFACE = ENGINE | {"commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
-    *("servers", "config", "wiring", "durations", "reference", "terminal_reference", "app"),
-    *("toml_lines", "scenario", "simulate", "simulate_command", "simulation_report"),
-    "board_check",
+    *("servers", "config", "wiring", "durations", "reference", "simulation", "app"),
+    *("administrator", "reach", "supervisor", "passwd_command", "board_check"),
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
@@ -36,20 +35,19 @@ MAY_IMPORT = {
     "files": INTERFACE,
     "clock": ENGINE,
     "durations": set[str](),
-    "toml_lines": set[str](),
     "wiring": ENGINE,
     "config": ENGINE | {"wiring"},
     "reference": INTERFACE | {"files", "config", "hardware"},
-    "terminal_reference": INTERFACE,
     **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
-    "scenario": JOINED | {"config", "durations", "toml_lines"},
-    "simulate": EVERYTHING,
-    "simulate_command": EVERYTHING,
+    "simulation": EVERYTHING,
     "board_check": {"hardware", "wiring"},
-    "simulation_report": EVERYTHING,
     "app": EVERYTHING,
+    "administrator": JOINED | {"servers"},
+    "reach": JOINED | {"servers", "config", "administrator"},
+    "supervisor": set[str](),
+    "passwd_command": EVERYTHING,
     "__main__": EVERYTHING,
 }
 

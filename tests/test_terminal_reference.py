@@ -7,7 +7,7 @@ from rich.console import Console
 
 from leverframe.commands.table import TABLE
 from leverframe.profile import Profile
-from leverframe.terminal_reference import print_commands
+from leverframe.reference.terminal import print_commands
 
 NEWEST = Profile()
 

@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_simulate(commands)
     _add_commands(commands)
+    _add_passwd(commands)
     _add_board(commands)
     return parser
 
@@ -116,6 +117,14 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         default=None,
         help="do not announce the controller by mDNS",
     )
+    run.add_argument(
+        "--tls",
+        action="store_true",
+        default=None,
+        help="answer by HTTPS only, with a certificate made at the first start",
+    )
+    run.add_argument("--tls-certificate", metavar="FILE", help="certificate to use instead (PEM)")
+    run.add_argument("--tls-key", metavar="FILE", help="its private key (PEM)")
     run.add_argument("--verbose", action="store_true", help="log more")
     _add_profile(run)
     run.set_defaults(command=_run)
@@ -166,6 +175,20 @@ def _add_board(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     board.set_defaults(command=_check_board)
 
 
+def _add_passwd(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    passwd = commands.add_parser(
+        "passwd",
+        help="set a password while the controller is stopped",
+        description="Set the password of an account; sign-in is required from then on. The "
+        "password is asked for, or read from standard input. The controller must be stopped.",
+    )
+    passwd.add_argument("account", nargs="?", help="its name (default: the administrator)")
+    passwd.add_argument("--generate", action="store_true", help="make a random password, show it")
+    passwd.add_argument("--data", metavar="DIR", help=f"data folder (default ./{Config().data})")
+    passwd.add_argument("--config", metavar="FILE", type=Path, help="TOML file of the controller")
+    passwd.set_defaults(command=_passwd)
+
+
 def _add_profile(parser: argparse.ArgumentParser) -> None:
     newest = Profile()
     parser.add_argument("--hw", help=f"hardware version, 3.0 to 3.9 (new: {newest.hw})")
@@ -175,13 +198,25 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `leverframe commands` needs no server.
     from leverframe.app import CannotListen, serve
+    from leverframe.servers.certificate import CertificateUnusable
     from leverframe.storage.datafolder import FolderInUse, FolderUnusable
+    from leverframe.storage.sealed import KeyUnusable
     from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
     from leverframe.storage.store import StoreUnavailable
 
     names = (
         *("host", "port", "data", "hw", "sw", "timezone", "virtual_time", "lenient"),
-        *("serial_port", "discovery", "mdns", "capture", "allow_local_targets", "ca_file"),
+        *(
+            "tls",
+            "tls_certificate",
+            "tls_key",
+            "serial_port",
+            "discovery",
+            "mdns",
+            "capture",
+            "allow_local_targets",
+            "ca_file",
+        ),
     )
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,
@@ -193,8 +228,35 @@ def _run(options: argparse.Namespace) -> int:
     except (
         BadConfiguration,
         CannotListen,
+        CertificateUnusable,
         FolderInUse,
         FolderUnusable,
+        KeyUnusable,
+        StoreDamaged,
+        StoreTooNew,
+        StoreUnavailable,
+        UnfitSettings,
+    ) as error:
+        print(f"leverframe: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _passwd(options: argparse.Namespace) -> int:
+    from leverframe.administrator import PasswordRefused
+    from leverframe.passwd_command import change_password
+    from leverframe.storage.datafolder import FolderInUse, FolderUnusable
+    from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
+    from leverframe.storage.store import StoreUnavailable
+
+    try:
+        config = read_config(options.config, {"data": options.data})
+        asyncio.run(change_password(config, options.account, generate=options.generate))
+    except (
+        BadConfiguration,
+        FolderInUse,
+        FolderUnusable,
+        PasswordRefused,
         StoreDamaged,
         StoreTooNew,
         StoreUnavailable,
@@ -229,8 +291,8 @@ def _step(text: str) -> float:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from leverframe.scenario import BadScenario
-    from leverframe.simulate_command import simulate
+    from leverframe.simulation.command_line import simulate
+    from leverframe.simulation.scenario import BadScenario
 
     try:
         asyncio.run(simulate(options.scenario, options.for_s, options.csv, options.step_s))
@@ -243,7 +305,7 @@ def _simulate(options: argparse.Namespace) -> int:
 def _list_commands(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from leverframe.terminal_reference import print_commands
+    from leverframe.reference.terminal import print_commands
 
     newest = Profile()
     try:

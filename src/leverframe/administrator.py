@@ -60,7 +60,9 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
 
 
 def administrator_name(store: Store) -> str:
-    name: str = store.load().settings.get("access.admin.name", defaults(Profile()).access.admin.name)
+    name: str = store.load().settings.get(
+        "access.admin.name", defaults(Profile()).access.admin.name
+    )
     return name
 
 

@@ -28,6 +28,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
 from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, Session
 from leverframe.hardware.simulated import SimulatedBoard
@@ -35,15 +36,25 @@ from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.profile import Profile
+from leverframe.reach import (
+    certificate_of,
+    introduce_administrator,
+    listen,
+    reach_of,
+    take_up_certificate,
+)
 from leverframe.servers.announcing import Announcing, announce
+from leverframe.servers.certificate import Certificate
 from leverframe.servers.http import HttpServer, Limits
 from leverframe.servers.modbus_tcp import ModbusTcpServer
 from leverframe.servers.sms_commands import SmsCommands
-from leverframe.servers.web import Web
+from leverframe.servers.web import THIS_MACHINE, Reach, Web
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.message_shelf import MessageShelf
+from leverframe.storage.sealed import SealedStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, Store
+from leverframe.supervisor import Supervisor
 from leverframe.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -95,13 +106,12 @@ async def build(
     wiring: Wiring = SIMULATED,
     serial_port: str | None = None,
     sending: Sending = NORMALLY,
+    reach: Reach = THIS_MACHINE,
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
     board: Board = (
-        LinuxBoard(wiring)
-        if wiring.kind == "linux"
-        else SimulatedBoard(lambda: clock.read().now)
+        LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(lambda: clock.read().now)
     )
     controller = Controller(profile, store, board, clock, timezone)
     services: list[Service] = []
@@ -122,7 +132,7 @@ async def build(
     # What waits from before comes before what the start may bring.
     outbox.start()
     controller.start()
-    web = Web(controller, name=name, mac=mac, lenient=lenient)
+    web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach)
     return BuiltController(controller, web, name, mac, tuple(services))
 
 
@@ -180,7 +190,7 @@ async def connect_modbus(controller: Controller, config: Config) -> list[Service
     if config.serial_modbus is None:
         return [server]
     master = ModbusMaster(
-        config.serial_modbus,
+        SerialLine(config.serial_modbus),
         controller.engine.settings,
         controller.sense,
         controller.troubles,
@@ -225,9 +235,12 @@ def _needs_length(path: str, query: str | None) -> bool:
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
     with DataFolder(Path(config.data)) as folder:
-        store = SqliteStore(folder.store_path)
+        store = SealedStore(SqliteStore(folder.store_path), folder.key_path)
         profile = config.profile(*stored_profile(store))
         await store.commit(Changes(kept={"profile.hw": profile.hw, "profile.sw": profile.sw}))
+        reach = reach_of(config)
+        if reach.must_sign_in:
+            await introduce_administrator(store)
         clock = VirtualClock() if config.virtual_time else SystemClock()
         built = await build(
             profile,
@@ -238,11 +251,13 @@ async def serve(config: Config) -> None:
             wiring=config.board,
             serial_port=config.serial_port,
             sending=Sending(config.capture, config.allow_local_targets, config.ca_file),
+            reach=reach,
         )
         server = HttpServer(built.web.handle, http_limits())
         beside: list[Service] = []
         try:
-            await _listen(server, config)
+            certificate = certificate_of(config, folder.path, built.name)
+            await _listen(server, config, certificate, reach)
             beside += await connect_modbus(built.controller, config)
             beside += await announce(
                 built.controller,
@@ -252,12 +267,18 @@ async def serve(config: Config) -> None:
                 host=config.host,
                 port=server.port,
             )
+            scheme = "https" if certificate else "http"
             print(
                 f"{built.name} ({profile}, {built.controller.board.kind} board) answers at "
-                f"http://{config.host}:{server.port}/ - stop with Ctrl+C",
+                f"{scheme}://{config.host}:{server.port}/ - stop with Ctrl+C",
                 flush=True,
             )
-            await _told_to_stop(built.controller)
+            if certificate:
+                print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+            supervisor = Supervisor()
+            supervisor.ready()
+            await _told_to_stop(built.controller, supervisor, certificate)
+            supervisor.stopping()
         finally:
             for service in reversed(beside):
                 await service.close()
@@ -265,9 +286,11 @@ async def serve(config: Config) -> None:
             await built.stop()
 
 
-async def _listen(server: HttpServer, config: Config) -> None:
+async def _listen(
+    server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
+) -> None:
     try:
-        await server.start(config.host, config.port)
+        await listen(server, config, certificate, reach)
     except OSError as error:
         raise CannotListen(_why_not(error, config)) from error
 
@@ -281,14 +304,19 @@ def _why_not(error: OSError, config: Config) -> str:
     return f"{address} cannot be used: {error.strerror or error}."
 
 
-async def _told_to_stop(controller: Controller) -> None:
-    """Wait for a signal, and look after the machine's clock meanwhile."""
+async def _told_to_stop(
+    controller: Controller, supervisor: Supervisor, certificate: Certificate | None
+) -> None:
+    """Wait for a signal, and look after the machine's clock and the supervisor meanwhile."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, take_up_certificate, certificate)
+    interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
     while not stop.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), LOOK_AT_CLOCK_S)
+            await asyncio.wait_for(stop.wait(), interval_s)
+        supervisor.alive()
         if isinstance(controller.clock, SystemClock) and controller.clock.was_stepped():
             controller.clock_changed()

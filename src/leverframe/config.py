@@ -31,6 +31,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hw: str | None = None
     sw: str | None = None
     timezone: str = "UTC"
+    #: Names besides its address under which browsers may ask for the controller.
+    hosts: tuple[str, ...] = ()
+    #: Answer by HTTPS only, with a certificate of its own or with the given files.
+    tls: bool = False
+    tls_certificate: str | None = None
+    tls_key: str | None = None
     virtual_time: bool = False
     lenient: bool = False
     #: Keep messages instead of sending them; None does so on virtual time only.
@@ -99,6 +105,8 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
     config.profile(None, None)
     _check_ca_file(config)
     _check_board(config)
+    if (config.tls_certificate is None) != (config.tls_key is None):
+        raise BadConfiguration("tls_certificate and tls_key go together; give both or neither.")
     return config
 
 

@@ -207,9 +207,7 @@ class Controller:
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
         told = Told(_told(leaves, stage.blobs), audit)
         follow = partial(self._follow, stage, cause, told, done)
-        durable = self.store.commit(
-            Changes(settings=stored, kept=audit, blobs=stage.blobs), follow
-        )
+        durable = self.store.commit(Changes(settings=stored, kept=audit, blobs=stage.blobs), follow)
         durable.add_done_callback(_heard)
         return done
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import requests
-from twin import Twin
 
 from leverframe.app import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.http import HttpServer
+from tests.twin import Twin
 
 HOST = "127.0.0.1"
 PATIENCE_S = 30.0

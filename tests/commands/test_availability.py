@@ -1,7 +1,6 @@
 """What is told about versions: it agrees with what each version does."""
 
 import pytest
-from boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 
 from leverframe.commands.availability import (
     NEWEST,
@@ -16,6 +15,7 @@ from leverframe.commands.params import Int
 from leverframe.commands.row import Row, row
 from leverframe.commands.table import TABLE
 from leverframe.profile import Profile, Span, offered, spans_in_words, version
+from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 
 FIELDS = [(row, letter) for row in TABLE for letter in params_of(row)]
 FIELD_IDS = [f"{row.line} {letter}" for row, letter in FIELDS]

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from boundary_profiles import PROFILES
 from jsonschema import Draft202012Validator
 
 from leverframe.commands.api_schemas import api_schemas
@@ -12,6 +11,7 @@ from leverframe.commands.describe import command_table, describe_row
 from leverframe.commands.examples import example_texts
 from leverframe.commands.table import TABLE, Call, find
 from leverframe.profile import Profile
+from tests.boundary_profiles import PROFILES
 
 NEWEST = Profile()
 OLDEST = Profile("3.0", "1.10")

@@ -1,13 +1,13 @@
 """The example of every row is a request that the row takes, on every version."""
 
 import pytest
-from boundary_profiles import profiles_that_change
 
 from leverframe.commands.bodies import Upload
 from leverframe.commands.examples import CHOSEN, example_body, example_request
 from leverframe.commands.row import Row
 from leverframe.commands.table import TABLE, Call, find
 from leverframe.profile import Profile
+from tests.boundary_profiles import profiles_that_change
 
 CASES = [
     (row, profile)

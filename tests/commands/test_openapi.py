@@ -7,7 +7,6 @@ from urllib.parse import unquote
 import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from twin import Twin
 
 from leverframe import files
 from leverframe.commands.describe import openapi
@@ -22,6 +21,7 @@ from leverframe.commands.table import COMMAND_PATHS, TABLE
 from leverframe.hardware.simulated import FELT
 from leverframe.profile import Profile
 from leverframe.servers import web
+from tests.twin import Twin
 
 NEWEST = Profile()
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]

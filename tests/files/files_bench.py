@@ -4,12 +4,11 @@ import json
 from typing import Any
 from xml.etree import ElementTree
 
-from engine.bench import Bench
-
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import Call, find
 from leverframe.files import View, build
 from leverframe.profile import Profile
+from tests.engine.bench import Bench
 
 NAME = "lever-7"
 MAC = "02:5A:17:00:00:07"

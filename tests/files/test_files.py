@@ -5,7 +5,6 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from boundary_profiles import PROFILES as EVERY_PROFILE
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from leverframe.engine.settings import SECRETS, ControlUser, ScheduleEntry
 from leverframe.engine.tree import with_value
 from leverframe.files import PATHS, build, content_type, describe
 from leverframe.profile import Profile
+from tests.boundary_profiles import PROFILES as EVERY_PROFILE
 
 from .files_bench import MAC, NAME, NEWEST, PROFILES, FilesBench
 

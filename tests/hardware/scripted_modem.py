@@ -9,13 +9,22 @@ import asyncio
 import os
 import tty
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from gsmmodem.pdu import decodeSmsPdu  # type: ignore[import-untyped]
-from wire.incoming_sms import incoming
+from tests.wire.incoming_sms import incoming
+from tests.wire.sms_oracle import decodeSmsPdu
 
 #: What stands for the text of a message among surprises.
 TEXT = "text of a message"
+
+
+@dataclass
+class Surprise:
+    command: str
+    what: Callable[[], None]
+    #: So many such commands are answered before it.
+    after: int
 
 
 class ScriptedModem:
@@ -27,7 +36,7 @@ class ScriptedModem:
         self._text_wanted = False
         self._echo = True
         self._tells_of_messages = False
-        self._surprises: list[tuple[str, Callable[[], None]]] = []
+        self._surprises: list[Surprise] = []
         self.sim = "READY"
         self.pin = "1234"
         self.registration = 1
@@ -46,8 +55,8 @@ class ScriptedModem:
 
     # --- what a test does to it -------------------------------------------------------------------
 
-    def surprise(self, command: str, what: Callable[[], None]) -> None:
-        self._surprises.append((command, what))
+    def surprise(self, command: str, what: Callable[[], None], after: int = 0) -> None:
+        self._surprises.append(Surprise(command, what, after))
 
     def be_silent(self) -> None:
         """Not a word."""
@@ -98,11 +107,14 @@ class ScriptedModem:
                 self._take_command(line.decode())
 
     def _surprised(self, command: str) -> bool:
-        for entry in self._surprises:
-            if command.startswith(entry[0]):
-                self._surprises.remove(entry)
-                entry[1]()
-                return True
+        for surprise in self._surprises:
+            if command.startswith(surprise.command):
+                surprise.after -= 1
+                if surprise.after < 0:
+                    self._surprises.remove(surprise)
+                    surprise.what()
+                    return True
+                return False
         return False
 
     def _take_command(self, command: str) -> None:

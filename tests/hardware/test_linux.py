@@ -1,4 +1,4 @@
-"""The Linux board beyond the contract: what fails, what comes and goes, what the settings choose."""
+"""The Linux board beyond the contract: what fails, what comes and goes, what settings choose."""
 
 import asyncio
 import threading
@@ -104,9 +104,11 @@ async def test_a_chip_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
     await bench.close()
 
 
-async def test_outputs_are_left_as_they_are_at_the_end(bench: LinuxBench) -> None:
+async def test_outputs_are_driven_to_the_end_and_left_as_they_are(tmp_path: Path) -> None:
+    bench = LinuxBench(tmp_path)
+    await bench.open()
     bench.board.drive_output(4, True)
-    await bench.board.close()
+    await bench.close()
     assert bench.lines.driven[4] is True
 
 

@@ -1,15 +1,20 @@
 """The GSM modem over a real terminal: set up, send, receive, and everything that goes wrong."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator
 
-from hardware.scripted_modem import ScriptedModem
+import pytest
+
 from leverframe.engine.effects import SendModem
-from leverframe.engine.settings import Gsm, Settings
-from leverframe.hardware.modem import NAME, Modem
+from leverframe.engine.settings import Gsm, defaults
+from leverframe.engine.tree import with_value
+from leverframe.hardware.modem import MOST_ATTEMPTS, NAME, Modem, ModemUnavailable
 from leverframe.hardware.modem_line import Pace
 from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile
+from tests.hardware.scripted_modem import TEXT, ScriptedModem
+from tests.hardware.waiting import until
 
 FAST = Pace(
     answer_s=0.4,
@@ -21,14 +26,8 @@ FAST = Pace(
     retry_s=0.02,
 )
 NUMBER = "+48501234567"
-PATIENCE_S = 10.0
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that another party does."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.002)
+SETTINGS = with_value(defaults(Profile()), "serial.module", NAME)
+LONG_TEXT = "Temperature in the greenhouse is too high. " * 8
 
 
 class Bench:
@@ -54,19 +53,326 @@ class Bench:
         return self.reply
 
     def start(self) -> None:
-        settings = Settings.of(Profile()) if hasattr(Settings, "of") else Settings()
-        self.port.start(
-            settings.with_module(NAME) if hasattr(settings, "with_module") else settings
-        )
+        self.port.start(SETTINGS)
 
-    def state(self) -> str:
-        state: str = self.modem.status.shown()["state"]
-        return state
+    async def close(self) -> None:
+        await self.port.close()
+        self.other.close()
+
+    async def in_state(self, state: str) -> None:
+        await until(lambda: self.modem.status.state == state)
 
     async def ready(self) -> None:
-        await until(lambda: self.state() == "ready")
+        self.start()
+        await self.in_state("ready")
 
     async def typed(self, command: str) -> list[str]:
         self.modem.command(SendModem(command))
-        await until(lambda: self.modem.status.shown_in_full()["answer"] is not None)
-        return list(self.modem.status.shown_in_full()["answer"])
+        status = self.modem.status
+        await until(lambda: status.shown_in_full()["answer"] is not None)
+        return list(status.shown_in_full()["answer"])
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    yield bench
+    await bench.close()
+
+
+async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> None:
+    await bench.ready()
+    assert bench.modem.status.shown() == {
+        "state": "ready",
+        "sim": "READY",
+        "registration": "home",
+        "operator": "Orange PL",
+        "signal_dbm": -73,
+        "apn": None,
+    }
+    assert bench.troubles == {}
+    assert bench.other.commands[:3] == ["AT", "ATE0", "AT+CMEE=2"]
+
+
+async def test_the_apn_is_given_as_it_was_set_and_again_when_it_changes(bench: Bench) -> None:
+    bench.gsm = Gsm(apn='"internet","user","secret"')
+    bench.start()
+    await until(lambda: bench.modem.status.apn == "set")
+    assert bench.other.apn == '"internet","user","secret"'
+    bench.gsm = Gsm(apn='"other"')
+    bench.modem.adopt(SETTINGS, with_value(SETTINGS, "gsm.apn", '"other"'))
+    await until(lambda: bench.other.apn == '"other"')
+
+
+async def test_an_apn_that_is_refused_does_not_stop_the_rest(bench: Bench) -> None:
+    bench.gsm = Gsm(apn='"internet"')
+    bench.other.surprise("AT+CSTT", lambda: bench.other.say("ERROR"))
+    bench.start()
+    await until(lambda: bench.modem.status.apn is not None)
+    assert bench.modem.status.apn == "the modem refuses AT+CSTT: ERROR"
+    await bench.modem.send_sms(NUMBER, "still works")
+
+
+async def test_an_sms_goes_to_the_network(bench: Bench) -> None:
+    await bench.ready()
+    await bench.modem.send_sms(NUMBER, "Pump on, 21.5 °C: zażółć")
+    await bench.modem.send_sms("501234567", "Pump off")
+    assert bench.other.sent == [(NUMBER, "Pump on, 21.5 °C: zażółć"), ("501234567", "Pump off")]
+
+
+async def test_a_long_text_goes_in_parts(bench: Bench) -> None:
+    await bench.ready()
+    await bench.modem.send_sms(NUMBER, LONG_TEXT)
+    assert len(bench.other.sent) == 3
+    assert "".join(text for _, text in bench.other.sent) == LONG_TEXT
+
+
+async def test_messages_wait_for_each_other(bench: Bench) -> None:
+    await bench.ready()
+    texts = [f"message {n}" for n in range(5)]
+    await asyncio.gather(*(bench.modem.send_sms(NUMBER, text) for text in texts))
+    assert [text for _, text in bench.other.sent] == texts
+
+
+async def test_a_message_that_the_network_refuses_is_told(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise(TEXT, lambda: bench.other.say("+CMS ERROR: 331"))
+    with pytest.raises(ModemUnavailable, match=r"does not send the SMS: \+CMS ERROR: 331"):
+        await bench.modem.send_sms(NUMBER, "x")
+    await bench.modem.send_sms(NUMBER, "the next one")
+    assert bench.other.sent == [(NUMBER, "the next one")]
+
+
+@pytest.mark.parametrize("moment", ["AT+CMGS", TEXT])
+async def test_a_message_is_sent_after_the_modem_restarted_in_between(
+    bench: Bench, moment: str
+) -> None:
+    await bench.ready()
+    bench.other.surprise(moment, bench.other.reset)
+    await bench.modem.send_sms(NUMBER, "once")
+    assert bench.other.sent == [(NUMBER, "once")]
+    assert bench.other.resets == 1
+    assert bench.other.commands.count("ATE0") >= 2
+
+
+async def test_a_restart_that_nobody_noticed_shows_by_the_echo(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.forget()
+    await bench.modem.send_sms(NUMBER, "after all")
+    assert bench.other.sent == [(NUMBER, "after all")]
+    bench.other.receive(NUMBER, "heard of")
+    await until(lambda: bench.received == [(NUMBER, "heard of")])
+
+
+async def test_a_modem_that_says_it_has_booted_is_looked_at(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.forget()
+    bench.other.receive(NUMBER, "came during the restart")
+    bench.other.say("SMS Ready")
+    await until(lambda: bool(bench.received))
+
+
+async def test_a_long_message_goes_on_with_the_part_that_was_not_confirmed(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CMGS", bench.other.reset, after=1)
+    await bench.modem.send_sms(NUMBER, LONG_TEXT)
+    assert bench.other.resets == 1
+    assert len(bench.other.sent) == 3
+    assert "".join(text for _, text in bench.other.sent) == LONG_TEXT
+
+
+async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Bench) -> None:
+    await bench.ready()
+    for _ in range(MOST_ATTEMPTS):
+        bench.other.surprise("AT+CMGS", bench.other.reset)
+    with pytest.raises(ModemUnavailable, match="restarts whenever"):
+        await bench.modem.send_sms(NUMBER, "x")
+    await bench.modem.send_sms(NUMBER, "y")
+    assert bench.other.sent == [(NUMBER, "y")]
+
+
+async def test_silence_is_a_trouble_that_ends_when_the_modem_answers(bench: Bench) -> None:
+    for _ in range(FAST.attempts):
+        bench.other.surprise("AT", bench.other.be_silent)
+    bench.start()
+    await bench.in_state("silent")
+    assert "does not answer" in bench.troubles["GSM modem"]
+    await bench.in_state("ready")
+    assert bench.troubles == {}
+
+
+async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CMGS", bench.other.be_silent)
+    with pytest.raises(ModemUnavailable, match="does not answer"):
+        await bench.modem.send_sms(NUMBER, "x")
+    await bench.in_state("ready")
+    await bench.modem.send_sms(NUMBER, "y")
+    assert bench.other.sent == [(NUMBER, "y")]
+
+
+async def test_a_late_answer_is_not_taken_for_the_next_one(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CSQ", bench.other.be_silent)
+    assert await bench.typed("AT+CSQ") == ["no answer"]
+    bench.other.say("+CSQ: 31,0", "OK")
+    await bench.in_state("ready")
+    assert bench.modem.status.signal_dbm == -73
+
+
+@pytest.mark.parametrize(
+    ("command", "nonsense"),
+    [
+        ("AT+CSQ", "+CSQ: banana"),
+        ("AT+CSQ", "+CSQ: 99,99"),
+        ("AT+CREG?", "+CREG: "),
+        ("AT+COPS?", "+COPS: 0"),
+    ],
+)
+async def test_a_wrong_answer_leaves_a_value_unknown(
+    bench: Bench, command: str, nonsense: str
+) -> None:
+    bench.other.surprise(command, lambda: bench.other.say(nonsense, "OK"))
+    await bench.ready()
+    shown = bench.modem.status.shown()
+    values = {"AT+CSQ": "signal_dbm", "AT+CREG?": "registration", "AT+COPS?": "operator"}
+    assert shown[values[command]] in (None, "unknown")
+
+
+async def test_a_set_up_that_is_refused_is_tried_again(bench: Bench) -> None:
+    bench.other.surprise("AT+CNMI", lambda: bench.other.say("+CMS ERROR: SIM busy"))
+    await bench.ready()
+    assert bench.other.commands.count("AT+CNMI=2,1,0,0,0") == 2
+
+
+async def test_a_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) -> None:
+    bench.other.sim = "SIM PIN"
+    bench.start()
+    await bench.in_state("waiting for the SIM card")
+    assert "gsmcmd=AT%2BCPIN=1234" in bench.troubles["GSM modem"]
+    with pytest.raises(ModemUnavailable, match="SIM PIN"):
+        await bench.modem.send_sms(NUMBER, "x")
+    assert await bench.typed("AT+CPIN=1234") == ["OK"]
+    await bench.in_state("ready")
+    assert bench.troubles == {}
+    assert "1234" not in str(bench.modem.status.shown_in_full()["command"])
+
+
+async def test_a_missing_sim_card_is_told(bench: Bench) -> None:
+    bench.other.sim = "SIM not inserted"
+    bench.start()
+    await bench.in_state("waiting for the SIM card")
+    assert bench.modem.status.sim == "SIM not inserted"
+
+
+async def test_a_network_that_does_not_take_the_card_is_a_trouble(bench: Bench) -> None:
+    bench.other.registration = 3
+    await bench.ready()
+    assert bench.troubles["GSM modem"] == "the SIM card is not in a network: denied."
+
+
+async def test_the_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
+    await bench.ready()
+    assert await bench.typed("AT+CSQ") == ["+CSQ: 20,0", "OK"]
+    assert await bench.typed("AT+NONSENSE") == ["ERROR"]
+    assert bench.modem.status.shown_in_full()["command"] == "AT+NONSENSE"
+
+
+async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
+    await bench.ready()
+    (answer,) = await bench.typed("AT+CMGS=20")
+    assert "asks for a text" in answer
+    await bench.modem.send_sms(NUMBER, "x")
+    assert bench.other.sent == [(NUMBER, "x")]
+
+
+async def test_a_typed_command_during_a_restart_is_answered_with_that(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CGMI", bench.other.reset)
+    assert await bench.typed("AT+CGMI") == ["the modem restarted"]
+
+
+async def test_what_the_modem_says_unasked_can_be_read(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.say('+CUSD: 0,"Balance 12.30 PLN",15')
+    status = bench.modem.status
+    await until(lambda: any("Balance" in line for line in status.shown_in_full()["unasked"]))
+
+
+async def test_a_received_sms_is_deleted_handed_on_and_answered(bench: Bench) -> None:
+    bench.reply = "OK OUT 100000"
+    await bench.ready()
+    bench.other.receive(NUMBER, "1234:out0=1")
+    await until(lambda: bool(bench.other.sent))
+    assert bench.received == [(NUMBER, "1234:out0=1")]
+    assert bench.other.sent == [(NUMBER, "OK OUT 100000")]
+    assert bench.other.stored == {}
+
+
+async def test_a_long_received_sms_is_one_text(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.receive(NUMBER, LONG_TEXT)
+    await until(lambda: bool(bench.received))
+    assert bench.received == [(NUMBER, LONG_TEXT)]
+
+
+async def test_messages_that_came_while_nobody_listened_are_taken_at_the_start(
+    bench: Bench,
+) -> None:
+    bench.other.receive(NUMBER, "first")
+    bench.other.receive(NUMBER, "second")
+    await bench.ready()
+    await until(lambda: len(bench.received) == 2)
+    assert bench.received == [(NUMBER, "first"), (NUMBER, "second")]
+
+
+async def test_a_message_is_never_acted_upon_before_it_is_deleted(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CMGD", bench.other.reset)
+    bench.other.receive(NUMBER, "toggle")
+    await until(lambda: bool(bench.received) and not bench.other.stored)
+    await bench.typed("AT")
+    assert bench.received == [(NUMBER, "toggle")]
+
+
+async def test_messages_that_cannot_be_deleted_are_left_alone(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    await bench.ready()
+    bench.other.surprise("AT+CMGD", lambda: bench.other.say("+CMS ERROR: 321"))
+    bench.other.receive(NUMBER, "toggle")
+    await until(lambda: "stay on the SIM card" in caplog.text)
+    await bench.modem.send_sms(NUMBER, "x")
+    assert bench.received == []
+
+
+async def test_a_message_that_cannot_be_read_is_dropped(bench: Bench) -> None:
+    bench.other.stored[1] = "0011FF"
+    bench.other.receive(NUMBER, "good")
+    await bench.ready()
+    await until(lambda: bool(bench.received))
+    assert bench.received == [(NUMBER, "good")]
+    assert bench.other.stored == {}
+
+
+async def test_without_a_modem_messages_fail_at_once_and_commands_say_so() -> None:
+    async def nobody(sender: str, text: str) -> None:
+        return None
+
+    modem = Modem(Gsm, nobody, {}, FAST)
+    with pytest.raises(ModemUnavailable, match="No GSM modem"):
+        await modem.send_sms(NUMBER, "x")
+    modem.command(SendModem("AT"))
+    assert modem.status.shown_in_full()["answer"] == ("No GSM modem is connected.",)
+
+
+async def test_a_port_that_is_lost_fails_what_waits(bench: Bench) -> None:
+    await bench.ready()
+    bench.other.surprise("AT+CMGS", bench.other.be_silent)
+    sending = asyncio.create_task(bench.modem.send_sms(NUMBER, "x"))
+    await until(lambda: any(line.startswith("AT+CMGS") for line in bench.other.commands))
+    await bench.port.close()
+    with pytest.raises(ModemUnavailable, match="lost"):
+        await sending
+    assert bench.modem.status.state == "not connected"

@@ -98,6 +98,7 @@ class PostOffice:
         clock: Clock | None = None,
         capture: bool = False,
         bell: Bell | None = None,
+        first_pause_s: float = 0.001,
         **channels: Channel,
     ) -> None:
         self.bell = bell or Bell()
@@ -112,7 +113,7 @@ class PostOffice:
             capture=capture,
             tell=self._tell,
             troubles=self.troubles,
-            first_pause_s=0.001,
+            first_pause_s=first_pause_s,
             chance=Random(1),
         )
         for name, channel in channels.items():

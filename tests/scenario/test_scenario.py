@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.profile import Profile
-from leverframe.scenario import BadScenario, Scenario, read_scenario, request_parts
-from leverframe.simulate import Simulation
+from leverframe.simulation.run import Simulation
+from leverframe.simulation.scenario import BadScenario, Scenario, read_scenario, request_parts
 
 
 @pytest.fixture

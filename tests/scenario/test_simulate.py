@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from leverframe.__main__ import main
-from leverframe.scenario import BadScenario, read_scenario
-from leverframe.simulate import Simulation
-from leverframe.simulation_report import Summary, Timeline
+from leverframe.simulation.report import Summary, Timeline
+from leverframe.simulation.run import Simulation
+from leverframe.simulation.scenario import BadScenario, read_scenario
 
 LAMP = """\
 start = 2026-06-01T00:00:00

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.toml_lines import TomlPath, line_of
+from leverframe.simulation.toml_lines import TomlPath, line_of
 
 TEXT = """\
 # a comment with key = "x"

@@ -37,7 +37,7 @@ def with_module(label: str, slot: int = 1, settings: Settings = NEWEST) -> Setti
 
 
 def test_every_module_code_has_a_register_map() -> None:
-    offered = {label for _, label in codes.MODBUS_MODULES.offered(Profile())}
+    offered = {code.word for code in codes.MODBUS_MODULES.of(Profile())}
     own = {f"custom{number}" for number in range(1, 6)}
     assert offered - own - {"OFF"} == MODULES.keys()
     assert all(module_in_slot(with_module(label), 1) is not None for label in offered - {"OFF"})

@@ -1,6 +1,5 @@
 """SMS as PDUs, checked by a library that others wrote and by examples from elsewhere."""
 
-import warnings
 from typing import Any
 
 import pytest
@@ -10,12 +9,8 @@ from hypothesis import strategies as st
 from leverframe.wire.gsm7 import packed, septets_of
 from leverframe.wire.sms_inbox import MOST_UNFINISHED, Inbox, stored_messages
 from leverframe.wire.sms_pdu import BadPdu, delivered, submits
-from wire.incoming_sms import incoming
-
-with warnings.catch_warnings():
-    # The package around the coder is older than the Python that reads it.
-    warnings.simplefilter("ignore")
-    from gsmmodem.pdu import decodeSmsPdu  # type: ignore[import-untyped]
+from tests.wire.incoming_sms import incoming
+from tests.wire.sms_oracle import decodeSmsPdu
 
 NUMBER = "+48501234567"
 QUICK = settings(max_examples=80)

@@ -59,7 +59,7 @@ class I2cSensors:
             self._measure_chosen(chosen, readings, troubles)
             primary = chosen.primary
             found = primary if primary in self._parts and primary not in troubles else self.search()
-        if found is None and not any(value is not None for value in readings.values()):
+        if troubles and not readings and found is None:
             # An adapter that was unplugged and plugged in again needs a new handle.
             self._close()
         no_longer = dict.fromkeys(self._gave - readings.keys())

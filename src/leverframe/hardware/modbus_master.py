@@ -9,79 +9,50 @@ work: a port that is missing is tried again, a silent module is asked less often
 import asyncio
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
 from leverframe.hardware.mapping import MODBUS_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
-from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.troubles import Troubles, told
-from leverframe.wire.modbus_blocks import Block, blocks_of
-from leverframe.wire.modbus_modules import Module, label_in_slot, module_in_slot
-from leverframe.wire.modbus_rtu import Answer, Data
+from leverframe.wire.modbus import Read
+from leverframe.wire.modbus_blocks import blocks_of
+from leverframe.wire.modbus_modules import Line, Module, label_in_slot, module_in_slot
+from leverframe.wire.modbus_rtu import Answer
 
-#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
-STALE_S = 15.0
 TRY_PORT_AGAIN_S = 5.0
-READINGS_PER_SLOT = 30
 PORT = "Modbus port"
 
 
-@dataclass(slots=True)
-class _Slot:
-    """A module on the bus and what it said."""
+class Bus(Protocol):
+    """Where slaves are asked, one at a time."""
 
-    number: int
-    label: str
-    slave: int
-    module: Module
-    blocks: tuple[Block, ...]
-    values: list[float | None] = field(default_factory=lambda: [None] * READINGS_PER_SLOT)
-    #: Until when each reading counts that has a value.
-    good_until: dict[int, float] = field(default_factory=dict)
-    #: Wall time since when nothing came, if nothing comes.
-    silent_since: float | None = None
+    #: The device file, for people.
+    path: str
 
-    @property
-    def stale_s(self) -> float:
-        return STALE_S + 3 * len(self.blocks) * self.module.delay_s
+    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+        """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
 
-    def take(self, block: Block, answer: Answer, now: float) -> None:
-        values = block.values(answer.data) if isinstance(answer, Data) else {}
-        for reading in block.readings:
-            value = self.values[reading.number] = values.get(reading.number)
-            if value is None:
-                self.good_until.pop(reading.number, None)
-            else:
-                self.good_until[reading.number] = now + self.stale_s
-
-    def expire(self, now: float) -> bool:
-        """Forget what is too old; was there anything?"""
-        old = [number for number, until in self.good_until.items() if until <= now]
-        for number in old:
-            del self.good_until[number]
-            self.values[number] = None
-        return bool(old)
+    def close(self) -> None: ...
 
 
 class ModbusMaster:
     def __init__(
         self,
-        path: str,
+        bus: Bus,
         settings: Settings,
         sense: Sense,
         troubles: MutableMapping[str, str],
         wall: Callable[[], float],
     ) -> None:
-        self._path = path
+        self._bus = bus
         self._settings = settings
         self._sense = sense
         self._troubles = Troubles(troubles)
         self._wall = wall
-        self._line = SerialLine(path)
-        self._slots: dict[int, _Slot] = {}
+        self._slots: dict[int, ModuleSlot] = {}
         self._plan = PollPlan({}, 0.0)
         self._changed = asyncio.Event()
         self._rebuild()
@@ -91,7 +62,7 @@ class ModbusMaster:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
-        self._line.close()
+        self._bus.close()
 
     def adopt(self, old: Settings, new: Settings) -> None:
         """Settings changed."""
@@ -100,8 +71,8 @@ class ModbusMaster:
         self._rebuild()
         if after != before:
             self._sense(given_up(before, after, MODBUS_SLOTS))
-            for slot in self._slots.values():
-                self._tell(slot)
+            for number in MODBUS_SLOTS:
+                self._tell(number)
 
     def report(self) -> dict[str, Any]:
         """What is in the slots, for people."""
@@ -138,7 +109,7 @@ class ModbusMaster:
         self._plan = PollPlan(works, now)
         self._changed.set()
 
-    def _slot(self, number: int) -> _Slot | None:
+    def _slot(self, number: int) -> ModuleSlot | None:
         module = module_in_slot(self._settings, number)
         if module is None:
             return None
@@ -147,18 +118,18 @@ class ModbusMaster:
         if present and (present.slave, present.module) == (setting.slave_id, module):
             return present
         label = label_in_slot(self._settings, number)
-        return _Slot(number, label, setting.slave_id, module, blocks_of(module))
+        return ModuleSlot(number, label, setting.slave_id, module, blocks_of(module))
 
-    def _forget(self, slot: _Slot) -> None:
+    def _forget(self, slot: ModuleSlot) -> None:
         self._troubles.note(_trouble(slot), None)
-        slot.values = [None] * READINGS_PER_SLOT
-        self._tell(slot)
+        self._tell(slot.number)
 
-    def _tell(self, slot: _Slot) -> None:
-        mapping = module_mapping(self._settings)
-        values = tuple(slot.values)
-        mapped = mapped_readings(mapping, {slot.number: values})
-        self._sense({f"slot{slot.number}": values, **mapped})
+    def _tell(self, number: int) -> None:
+        """Report the readings of a slot; an empty one has none."""
+        slot = self._slots.get(number)
+        values = NO_READINGS if slot is None else tuple(slot.values)
+        mapped = mapped_readings(module_mapping(self._settings), {number: values})
+        self._sense({f"slot{number}": values, **mapped})
 
     # --- the work ---------------------------------------------------------------------------------
 
@@ -167,8 +138,8 @@ class ModbusMaster:
             try:
                 await self._poll()
             except OSError as error:
-                self._troubles.note(PORT, told(error, self._path))
-                self._line.close()
+                self._troubles.note(PORT, told(error, self._bus.path))
+                self._bus.close()
             until = asyncio.get_running_loop().time() + TRY_PORT_AGAIN_S
             await self._sleep_until(until)
 
@@ -204,7 +175,7 @@ class ModbusMaster:
         block = slot.blocks[turn.request]
         began = loop.time()
         plan.asked(turn.slave, began)
-        answer = await self._line.ask(slot.module.line, slot.slave, block.read)
+        answer = await self._bus.ask(slot.module.line, slot.slave, block.read)
         self._troubles.note(PORT, None)
         now = loop.time()
         if plan is not self._plan:
@@ -218,9 +189,9 @@ class ModbusMaster:
             slot.take(block, answer, now)
             slot.silent_since = None
             self._troubles.note(_trouble(slot), None)
-            self._tell(slot)
+            self._tell(slot.number)
 
-    def _note_silence(self, slot: _Slot) -> None:
+    def _note_silence(self, slot: ModuleSlot) -> None:
         if slot.silent_since is None:
             slot.silent_since = self._wall()
         if not slot.good_until:
@@ -233,10 +204,10 @@ class ModbusMaster:
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
             if slot.expire(now):
-                self._tell(slot)
+                self._tell(slot.number)
 
 
-def _trouble(slot: _Slot) -> str:
+def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
 
 

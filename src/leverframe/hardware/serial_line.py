@@ -26,7 +26,7 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         self._line: Line | None = None
         self._transport: Any = None
         self._lost: Exception | None = None
@@ -73,7 +73,7 @@ class SerialLine(asyncio.Protocol):
         self._transport, _ = await serialx.create_serial_connection(
             asyncio.get_running_loop(),
             lambda: self,
-            self._path,
+            self.path,
             line.bitrate,
             parity=serialx.Parity(_PARITIES[line.parity]),
             stopbits=serialx.StopBits(line.stop_bits),

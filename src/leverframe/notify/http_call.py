@@ -40,10 +40,13 @@ class HttpCalls:
 
     limits = Limits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
 
-    def __init__(self, slot: int, trust: Trust, *, allow_local: bool) -> None:
+    def __init__(
+        self, slot: int, trust: Trust, *, allow_local: bool, answer_s: float = ANSWER_S
+    ) -> None:
         self._slot = slot
         self._trust = trust
         self._allow_local = allow_local
+        self._answer_s = answer_s
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
@@ -125,7 +128,7 @@ class HttpCalls:
             verify=self._trust.context,
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S),
+            timeout=httpx.Timeout(self._answer_s, connect=CONNECT_S),
             headers={"User-Agent": "leverframe"},
         )
 

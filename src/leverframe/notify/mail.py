@@ -10,9 +10,7 @@ characters have become spaces, so no text can add a header.
 """
 
 import re
-import ssl
 from datetime import UTC, datetime
-from email.errors import HeaderParseError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -34,7 +32,8 @@ TLS_FROM_THE_START = 465
 STEP_S = 15.0
 DEFAULT_SUBJECT = "Message from {name}"
 
-_ADDRESS = re.compile(r"[^\s@<>,;\"\\]+@[^\s@<>,;\"\\]+")
+_PART = r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f-\x9f]+"
+_ADDRESS = re.compile(f"{_PART}@{_PART}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -90,12 +89,12 @@ class Mail:
                 f"{email.host} answered {error.code} {_one_line(error.message)}.",
                 final=isinstance(error, aiosmtplib.SMTPDataError) and error.code >= 500,
             ) from error
-        except aiosmtplib.SMTPNotSupported as error:
+        except OSError as error:
+            raise CannotSend(sentence(error, email.host, email.port)) from error
+        except aiosmtplib.SMTPException as error:
             raise CannotSend(
                 f"{email.host} cannot do what the settings ask for: {_one_line(error.message)}"
             ) from error
-        except (aiosmtplib.SMTPException, OSError, ssl.SSLError) as error:
-            raise CannotSend(sentence(error, email.host, email.port)) from error
         return _one_line(answer)
 
     def _connection(self, email: Email) -> "aiosmtplib.SMTP":
@@ -134,10 +133,8 @@ def _address(text: str, what: str, command: str, *, final: bool = False) -> Addr
     problem = f"{what} {text[:80]!r} is not an e-mail address; set one with {command}=..."
     if not _ADDRESS.fullmatch(text):
         raise CannotSend(problem, final=final)
-    try:
-        return Address(addr_spec=text)
-    except (ValueError, HeaderParseError, IndexError) as error:
-        raise CannotSend(problem, final=final) from error
+    user, _, domain = text.partition("@")
+    return Address(username=user, domain=domain)
 
 
 def _cleaned(text: str) -> str:

@@ -4,8 +4,8 @@ Commands change things by GET, so any page in the world could switch an output t
 of somebody who can reach the controller. Browsers say where a request comes from: by `Origin`,
 `Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
 
-A page can also give its own name the address of the controller (DNS rebinding); its `Host` is a name
-that is none of ours. An address in `Host` cannot be made up that way.
+A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
+a name that is none of ours. An address in `Host` cannot be made up that way.
 """
 
 from collections.abc import Iterable

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from leverframe.commands.refusals import Refusal
+from leverframe.commands.rights import OPEN
 from leverframe.commands.table import Call, find
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
@@ -72,7 +73,7 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         found = find("GET", "/stm.cgi", ["upgrade=devstart3"], self._controller.profile)
         try:
             commands = [(call, None) for call in found if isinstance(call, Call)]
-            self._controller.perform(commands, Cause("command", f"UDP {peer}"))
+            self._controller.perform(commands, Cause("command", f"UDP {peer}"), account=OPEN)
         except Refusal as refusal:
             log.warning("the bootloader is not started: %s", refusal.detail)
 

@@ -16,6 +16,7 @@ from leverframe.servers.http_connection import Connection
 from leverframe.servers.http_limits import Limits
 from leverframe.servers.http_reader import Refused, Tally
 from leverframe.servers.messages import AnyReply, Handler, Reply, problem_reply
+from leverframe.servers.tls_port import TlsListener, listening_sockets
 
 __all__ = ["HttpServer", "Limits"]
 
@@ -36,7 +37,7 @@ class HttpServer:
         self.limits = limits
         self.problem = problem or problem_reply
         self.tally = Tally()
-        self._listener: asyncio.Server | None = None
+        self._listener: asyncio.Server | TlsListener | None = None
         self._stopping = False
         #: None while nobody is connected.
         self.next_sweep: asyncio.TimerHandle | None = None
@@ -56,6 +57,19 @@ class HttpServer:
             ssl=ssl,
             backlog=256,
             ssl_handshake_timeout=self.limits.header_timeout_s if ssl else None,
+        )
+
+    async def start_with_tls(
+        self, host: str, port: int, context: tls.SSLContext, plain: Handler
+    ) -> None:
+        """Listen with TLS; `plain` answers on the same port whoever comes without it."""
+        self._stopping = False
+        self._listener = TlsListener(
+            await listening_sockets(host, port),
+            context,
+            partial(Connection, self),
+            partial(Connection, HttpServer(plain, self.limits)),
+            self.limits,
         )
 
     @property

@@ -15,9 +15,9 @@ from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.access import Access, account_at
 from leverframe.servers.cgi import CommandEndpoint
-from leverframe.servers.cross_site import is_loopback
+from leverframe.servers.cross_site import OwnNames, is_loopback
 from leverframe.servers.front_page import SIGN_IN_PAGE
-from leverframe.servers.messages import Headers, Reply, Request
+from leverframe.servers.messages import Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 
 NOT_KEPT = ("Cache-Control", "no-store")
@@ -31,6 +31,19 @@ def wants_page(request: Request) -> bool:
 
 def redirect(target: str, headers: Headers = ()) -> Reply:
     return Reply(303, "", b"", (("Location", target), NOT_KEPT, *headers))
+
+
+def redirect_to_https(names: OwnNames, request: Request) -> Reply:
+    """What is answered to a request that came without TLS to a controller that has it."""
+    try:
+        names.check_host(request)
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    host = request.headers.get("host")
+    if not host:
+        return problem_reply(400, "This controller answers by HTTPS only.")
+    query = "" if request.query is None else f"?{request.query}"
+    return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
 
 
 class SignInEndpoint:

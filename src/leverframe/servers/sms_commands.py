@@ -1,7 +1,7 @@
 """Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
 
-Whoever knows the code of `gsmcode` may do what the administrator may, except to set passwords,
-which have no place in an SMS. Without a code nobody may do anything. Everything else that arrives
+Whoever knows the code of `gsmcode` may do what a control user may: a few letters that anybody could
+guess must not open the accounts. Without a code nobody may do anything. Everything else that arrives
 (wrong codes, advertising) is passed over without an answer; only that it came is logged.
 """
 
@@ -10,8 +10,10 @@ import hmac
 import logging
 
 from leverframe.commands.pathless import calls_in
-from leverframe.commands.refusals import Refusal
-from leverframe.controller import Controller, NeedsHashing
+from leverframe.commands.refusals import NotAllowed, Refusal
+from leverframe.commands.rights import Account
+from leverframe.commands.row import ADMIN
+from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.storage.store import StoreUnavailable
@@ -20,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: An answer is one message.
 MOST_LETTERS = 160
+#: Whoever knows the code.
+BY_CODE = Account("", ADMIN, joins_commands=True)
 
 
 class SmsCommands:
@@ -49,15 +53,17 @@ class SmsCommands:
         controller = self._controller
         try:
             calls = calls_in(command, controller.profile)
+            if any(call.row.secret for call in calls):
+                raise NotAllowed("Accounts and passwords cannot be set by SMS.")
             done = controller.perform(
-                [(call, None) for call in calls], Cause("command", f"SMS from {sender}")
+                [(call, None) for call in calls],
+                Cause("command", f"SMS from {sender}"),
+                account=BY_CODE,
             )
             if done is not None:
                 await asyncio.shield(done)
         except Refusal as refusal:
             return f"Refused: {refusal.as_problem()['detail']}"
-        except NeedsHashing:
-            return "Refused: Passwords cannot be set by SMS."
         except StoreUnavailable as error:
             return f"Failed: {error}"
         return f"OK {self._states()}"

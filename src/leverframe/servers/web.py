@@ -69,6 +69,20 @@ class KeptFile:
     reply: Reply
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """From where and how a controller can be asked."""
+
+    names: OwnNames
+    #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
+    must_sign_in: bool = False
+    #: Requests come by TLS.
+    secure: bool = False
+
+
+THIS_MACHINE = Reach(OwnNames())
+
+
 class Web:
     def __init__(
         self,
@@ -77,22 +91,21 @@ class Web:
         name: str,
         mac: str,
         lenient: bool = False,
-        names: OwnNames | None = None,
-        must_sign_in: bool = False,
-        secure: bool = False,
+        reach: Reach = THIS_MACHINE,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
         self._name = name
         self._mac = mac
-        self._names = names or OwnNames()
-        #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
-        self._must_sign_in = must_sign_in
+        self._names = reach.names
+        self._must_sign_in = reach.must_sign_in
         passwords = Passwords()
         sessions = Sessions(f"leverframe_{mac.replace(':', '')}", monotonic)
         self._access = Access(passwords, sessions, monotonic, self._sign_in_failed)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
-        self._signing_in = SignInEndpoint(controller, self._access, self._commands, secure=secure)
+        self._signing_in = SignInEndpoint(
+            controller, self._access, self._commands, secure=reach.secure
+        )
         self._bench = (
             Bench(controller, controller.board)
             if isinstance(controller.board, SimulatedBoard)

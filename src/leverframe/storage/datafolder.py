@@ -43,6 +43,11 @@ class DataFolder:
         """Where the controller's store lies."""
         return self.path / "store.db"
 
+    @property
+    def key_path(self) -> Path:
+        """Where the key lies that the secrets in the store are sealed with."""
+        return self.path / "secrets.key"
+
     def close(self) -> None:
         """Give the folder back. Doing it again changes nothing."""
         if self._lock_fd >= 0:

@@ -40,7 +40,7 @@ from leverframe.engine.schedule_times import instant
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_fields
 from leverframe.hardware.plants import Plant
 from leverframe.profile import Profile, UnknownProfile
-from leverframe.toml_lines import TomlPath, line_of
+from leverframe.simulation.toml_lines import TomlPath, line_of
 
 RECORDABLE = (*LABELS, *DUTIES)
 _TOP_KEYS = ("start", "timezone", "profile", "record", "sim", "commands", "plants", "at")

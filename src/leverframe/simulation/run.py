@@ -21,7 +21,11 @@ from leverframe.commands.rights import OPEN
 from leverframe.controller import DEADLINES_AT_A_TIME, Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.scenario import (
+from leverframe.servers.cgi import CommandEndpoint
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.passwords import Passwords
+from leverframe.servers.sim import Bench
+from leverframe.simulation.scenario import (
     Happening,
     Order,
     Scenario,
@@ -29,10 +33,6 @@ from leverframe.scenario import (
     request_parts,
     sentence_of,
 )
-from leverframe.servers.cgi import CommandEndpoint
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.passwords import Passwords
-from leverframe.servers.sim import Bench
 from leverframe.storage.store import MemoryStore
 
 #: Who is the cause of what a scenario commands.

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from leverframe.durations import text_from_seconds
-from leverframe.scenario import BadScenario, Scenario, plant_from_table, read_scenario
-from leverframe.simulate import Simulation, Watcher
-from leverframe.simulation_report import Recorder, Summary, Timeline
+from leverframe.simulation.report import Recorder, Summary, Timeline
+from leverframe.simulation.run import Simulation, Watcher
+from leverframe.simulation.scenario import BadScenario, Scenario, plant_from_table, read_scenario
 
 #: The progress bar moves at most once in so many looks.
 LOOKS_PER_MOVE = 1000

@@ -19,7 +19,7 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.labels import OUTPUTS, PWMS
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
-from leverframe.simulate import Simulation
+from leverframe.simulation.run import Simulation
 
 _CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "timer": "blue"}
 

@@ -1,0 +1,48 @@
+"""A Modbus module in one of the slots 1-3: what it said last, and until when that counts."""
+
+from dataclasses import dataclass, field
+
+from leverframe.wire.modbus_blocks import Block
+from leverframe.wire.modbus_modules import Module
+from leverframe.wire.modbus_rtu import Answer, Data
+
+#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
+STALE_S = 15.0
+NO_READINGS: tuple[float | None, ...] = (None,) * 30
+
+
+@dataclass(slots=True)
+class ModuleSlot:
+    """A module on the bus and what it said."""
+
+    number: int
+    label: str
+    slave: int
+    module: Module
+    blocks: tuple[Block, ...]
+    values: list[float | None] = field(default_factory=lambda: list(NO_READINGS))
+    #: Until when each reading counts that has a value.
+    good_until: dict[int, float] = field(default_factory=dict)
+    #: Wall time since when nothing came, if nothing comes.
+    silent_since: float | None = None
+
+    @property
+    def stale_s(self) -> float:
+        return STALE_S + 3 * len(self.blocks) * self.module.delay_s
+
+    def take(self, block: Block, answer: Answer, now: float) -> None:
+        values = block.values(answer.data) if isinstance(answer, Data) else {}
+        for reading in block.readings:
+            value = self.values[reading.number] = values.get(reading.number)
+            if value is None:
+                self.good_until.pop(reading.number, None)
+            else:
+                self.good_until[reading.number] = now + self.stale_s
+
+    def expire(self, now: float) -> bool:
+        """Forget what is too old; was there anything?"""
+        old = [number for number, until in self.good_until.items() if until <= now]
+        for number in old:
+            del self.good_until[number]
+            self.values[number] = None
+        return bool(old)

@@ -1,0 +1,49 @@
+"""The channel of the action MQTT: what a rule has to say, on `<prefix>/notify`.
+
+Messages wait in the outbox while there is no connection, and go out one after the other, each once
+the broker has acknowledged the one before: nothing is lost and the order is kept. A broker that
+took a message and went before it said so gets it again; `number` tells that it is the same.
+"""
+
+import msgspec
+
+from leverframe.engine.effects import Notify
+from leverframe.engine.settings import Mqtt, Settings
+from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.message import Message
+from leverframe.notify.mqtt_link import MqttLink
+
+
+class MqttMessages:
+    limits = Limits(
+        expires_s=86_400.0, most_waiting=5_000, per_s=500.0, burst=5_000, longest_pause_s=30.0
+    )
+
+    def __init__(self, link: MqttLink) -> None:
+        self._link = link
+
+    def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
+        if not settings.mqtt.enabled:
+            raise CannotSend("MQTT is switched off; set it up with mqtt=1*HOST*...")
+        content = {"label": effect.label, "value": effect.value}
+        return [Draft(f"{settings.mqtt.prefix}/notify", content)]
+
+    def configuration(self, settings: Settings) -> Mqtt:
+        return settings.mqtt
+
+    async def deliver(self, message: Message, settings: Settings) -> str:
+        if not self._link.up:
+            raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
+        said = {
+            "number": message.number,
+            "reason": message.reason,
+            "active": message.active,
+            **message.content,
+            "time": message.created,
+        }
+        if not await self._link.publish(message.target, msgspec.json.encode(said)):
+            raise CannotSend("The connection went before the broker had the message.")
+        return "acknowledged by the broker"
+
+    async def close(self) -> None:
+        """The link stays: states and commands use it, too."""

@@ -1,0 +1,149 @@
+"""One connection to an MQTT broker, by gmqtt; loaded only when a broker is set up.
+
+The library would connect again by itself and keep messages in memory meanwhile; here a connection
+is used once, and whoever wants another one makes it. What was published and not acknowledged when
+the connection went is told as lost: the outbox keeps messages, and states are published anew.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Callable, Iterator
+
+import gmqtt  # type: ignore[import-untyped]
+from gmqtt.mqtt.constants import MQTTv311  # type: ignore[import-untyped]
+from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
+
+# Whatever the library has to say, we say in sentences.
+logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
+
+KEEPALIVE_S = 30
+#: Codes of MQTT 3.1.1 with which a broker refuses a connection.
+REFUSED_LOGIN = (4, 5)
+
+
+class Refused(Exception):
+    """The broker answered, and does not want us."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Unacknowledged:
+    """What is on its way to the broker; stands in for the library's store of messages."""
+
+    def __init__(self, on_acknowledged: Callable[[], None]) -> None:
+        self._on_acknowledged = on_acknowledged
+        self._waiting: dict[int, asyncio.Future[bool]] = {}
+        self.newest: asyncio.Future[bool] | None = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def lose_all(self) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_result(False)
+        self._waiting.clear()
+
+    # The names that the library calls.
+
+    def push_message(self, mid: int, raw_package: bytes) -> None:
+        self.newest = asyncio.get_running_loop().create_future()
+        self._waiting[mid] = self.newest
+
+    def remove_message_by_mid(self, mid: int) -> None:
+        future = self._waiting.pop(mid, None)
+        if future is not None and not future.done():
+            future.set_result(True)
+            self._on_acknowledged()
+
+    @property
+    def is_empty(self) -> bool:
+        return True
+
+    async def wait_empty(self) -> None:
+        """Nothing is ever sent again on another connection."""
+
+    def clear(self) -> None:
+        """The broker knows no earlier session of ours, and there is none."""
+
+    def get_all(self) -> Iterator[tuple[int, bytes]]:
+        return iter(())
+
+
+class _SingleUse(gmqtt.Client):  # type: ignore[misc]
+    async def reconnect(self, delay: bool = False) -> None:
+        """Not by itself."""
+
+
+class BrokerConnection:
+    def __init__(
+        self,
+        client_id: str,
+        will: tuple[str, str],
+        on_message: Callable[[str, bytes], None],
+        on_acknowledged: Callable[[], None],
+    ) -> None:
+        #: Set when the connection is gone.
+        self.lost = asyncio.Event()
+        self.unacknowledged = Unacknowledged(on_acknowledged)
+        self._on_message = on_message
+        topic, text = will
+        self._client = _SingleUse(
+            client_id,
+            will_message=gmqtt.Message(topic, text, qos=1, retain=True),
+            persistent_storage=self.unacknowledged,
+        )
+        self._client.on_message = self._heard
+        self._client.on_disconnect = self._went
+
+    async def open(
+        self, host: str, port: int, login: tuple[str, str], tls: ssl.SSLContext | None
+    ) -> None:
+        """Connect and sign in; raises `Refused` or what the network raises."""
+        username, password = login
+        if username:
+            self._client.set_auth_credentials(username, password)
+        connecting = asyncio.ensure_future(
+            self._client.connect(host, port, tls or False, KEEPALIVE_S, MQTTv311)
+        )
+        going = asyncio.ensure_future(self.lost.wait())
+        try:
+            await asyncio.wait({connecting, going}, return_when=asyncio.FIRST_COMPLETED)
+            if not connecting.done():
+                raise ConnectionResetError("closed before it answered")
+            connecting.result()
+        except MQTTConnectError as error:
+            raise Refused(error._code) from error
+        finally:
+            connecting.cancel()
+            going.cancel()
+
+    def subscribe(self, topic: str) -> None:
+        self._client.subscribe(topic, qos=1)
+
+    def publish(self, topic: str, payload: str | bytes, retain: bool) -> "asyncio.Future[bool]":
+        """Send with QoS 1. True when the broker has it, False when the connection was lost."""
+        self._client.publish(topic, payload, qos=1, retain=retain)
+        newest = self.unacknowledged.newest
+        assert newest is not None
+        return newest
+
+    async def close(self) -> None:
+        self.unacknowledged.lose_all()
+        with contextlib.suppress(OSError):
+            await self._client.disconnect()
+
+    def _heard(
+        self, client: object, topic: str, payload: bytes, qos: int, properties: dict[str, object]
+    ) -> None:
+        # A kept message is an old one: a command in it would run again after every connection.
+        if not properties.get("retain"):
+            self._on_message(topic, bytes(payload))
+
+    def _went(self, client: object, packet: object, *rest: object) -> None:
+        self.lost.set()
+        self.unacknowledged.lose_all()

@@ -1,0 +1,179 @@
+"""The link to the MQTT broker: connected while the settings ask for it, again and again.
+
+It connects with TLS and credentials, leaves a last will, tells when it is up or down, and takes
+messages while it is up. After a failure it waits longer each time. What is wrong is a sentence in
+`problem`; it never names a password.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from leverframe.engine.settings import Mqtt
+from leverframe.notify.pacing import FIRST_PAUSE_S, pause_after
+from leverframe.notify.troubles import sentence
+from leverframe.notify.trust import Trust
+
+if TYPE_CHECKING:
+    from leverframe.notify.mqtt_client import BrokerConnection
+
+#: The retained words under `<prefix>/status`.
+ONLINE, OFFLINE = "online", "offline"
+ANSWER_S = 15.0
+LONGEST_PAUSE_S = 60.0
+#: A connection that was shorter counts as a failure: two clients with one name throw out each
+#: other, and must not do so a hundred times a second.
+SHORT_S = 5.0
+
+
+def status_topic(mqtt: Mqtt) -> str:
+    return f"{mqtt.prefix}/status"
+
+
+class MqttLink:
+    def __init__(
+        self,
+        client_id: str,
+        trust: Trust,
+        *,
+        first_pause_s: float = FIRST_PAUSE_S,
+        chance: Random | None = None,
+    ) -> None:
+        self._client_id = client_id
+        self._trust = trust
+        self._first_pause_s = first_pause_s
+        self._chance = chance or Random()
+        self._settings = Mqtt()
+        self._connection: BrokerConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        #: Why there is no connection although there should be one.
+        self.problem: str | None = None
+        #: Called when the link went up or down, or `problem` changed.
+        self.on_change: Callable[[], None] = lambda: None
+        self.on_message: Callable[[str, bytes], None] = lambda topic, payload: None
+        #: Called when the broker has acknowledged something.
+        self.on_acknowledged: Callable[[], None] = lambda: None
+
+    @property
+    def up(self) -> bool:
+        return self._connection is not None
+
+    @property
+    def unacknowledged(self) -> int:
+        return len(self._connection.unacknowledged) if self._connection else 0
+
+    @property
+    def settings(self) -> Mqtt:
+        """What the present connection, or the next attempt, lives by."""
+        return self._settings
+
+    def subscribe(self, topic: str) -> None:
+        assert self._connection is not None
+        self._connection.subscribe(topic)
+
+    def publish(
+        self, topic: str, payload: str | bytes, *, retain: bool = False
+    ) -> "asyncio.Future[bool]":
+        """Only while the link is up. True when the broker has it, False when it was lost."""
+        assert self._connection is not None
+        return self._connection.publish(topic, payload, retain)
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def adopt(self, settings: Mqtt) -> None:
+        """Connect as these settings say, or not at all."""
+        if settings == self._settings:
+            return
+        before, self._task = self._task, None
+        if before is not None:
+            before.cancel()
+        self._settings = settings
+        if before is not None or settings.enabled:
+            self._task = asyncio.get_running_loop().create_task(self._live(before, settings))
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _live(self, before: "asyncio.Task[None] | None", settings: Mqtt) -> None:
+        if before is not None:
+            # The broker must see the old connection end before the new one begins.
+            await asyncio.wait([before])
+        self._set_problem(None)
+        failures = 0
+        while settings.enabled:
+            lasted_s = await self._one_connection(settings)
+            failures = 1 if lasted_s > SHORT_S else failures + 1
+            await asyncio.sleep(
+                pause_after(failures, self._first_pause_s, LONGEST_PAUSE_S, self._chance)
+            )
+
+    async def _one_connection(self, settings: Mqtt) -> float:
+        """Connect and stay until the connection ends; gives how many seconds it lasted."""
+        connection = await self._connected(settings)
+        if connection is None:
+            return 0.0
+        now = asyncio.get_running_loop().time
+        since = now()
+        self._connection = connection
+        self._set_problem(None)
+        self.on_change()
+        try:
+            await connection.lost.wait()
+        except asyncio.CancelledError:
+            # On purpose, so the broker will not publish the will.
+            farewell = connection.publish(status_topic(settings), OFFLINE, True)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(farewell, 1.0)
+            raise
+        finally:
+            self._connection = None
+            await connection.close()
+            self.on_change()
+        place = f"{settings.host}:{settings.port}"
+        self._set_problem(f"The broker at {place} closed the connection; trying again.")
+        return now() - since
+
+    async def _connected(self, settings: Mqtt) -> "BrokerConnection | None":
+        if not settings.host:
+            self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
+            return None
+        # Loaded here: a controller without MQTT does not need it.
+        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, Refused
+
+        connection = BrokerConnection(
+            self._client_id,
+            (status_topic(settings), OFFLINE),
+            lambda topic, payload: self.on_message(topic, payload),
+            lambda: self.on_acknowledged(),
+        )
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await connection.open(
+                    settings.host,
+                    settings.port,
+                    (settings.username, settings.password),
+                    self._trust.context if settings.tls else None,
+                )
+        except Refused as refusal:
+            place = f"{settings.host}:{settings.port}"
+            self._set_problem(
+                f"The broker at {place} refuses the user name or password; correct them with "
+                "mqtt=..."
+                if refusal.code in REFUSED_LOGIN
+                else f"The broker at {place} refuses the connection (code {refusal.code})."
+            )
+        except (OSError, TimeoutError) as error:
+            self._set_problem(sentence(error, settings.host, settings.port))
+        else:
+            return connection
+        await connection.close()
+        return None
+
+    def _set_problem(self, problem: str | None) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            self.on_change()

@@ -1,0 +1,1 @@
+"""`leverframe simulate`: a scenario file lived on virtual time, without servers."""

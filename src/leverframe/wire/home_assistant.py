@@ -1,0 +1,201 @@
+"""What Home Assistant is told about the controller, so that everything appears there by itself.
+
+One retained message per output, PWM output, event variable, input, reading and meter, on
+`<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as everybody
+else; a reading that is absent is unavailable, as is everything while the controller is gone.
+"""
+
+from typing import Any, NamedTuple
+
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    DIGITAL_INPUTS,
+    ENERGIES,
+    EVENT_VARIABLES,
+    ONEWIRE,
+    OUTPUTS,
+    POWERS,
+    PWMS,
+    READINGS,
+)
+from leverframe.engine.pwm import DUTIES
+from leverframe.engine.settings import Settings
+from leverframe.profile import Profile
+from leverframe.wire.units import unit_of
+
+#: What stands for an absent value on the broker.
+ABSENT = "none"
+_PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
+
+#: Device classes by unit, for what is not told by the label.
+_CLASS_BY_UNIT = {
+    "°C": "temperature",
+    "V": "voltage",
+    "A": "current",
+    "mA": "current",
+    "W": "power",
+    "kW": "power",
+    "kWh": "energy",
+    "hPa": "pressure",
+    "Hz": "frequency",
+    "L/min": "volume_flow_rate",
+    "m³/h": "volume_flow_rate",
+    "m³": "water",
+    "mm": "distance",
+}
+_CLASS_BY_LABEL = {
+    "H1": "humidity",
+    "P1": "atmospheric_pressure",
+    "CO2": "carbon_dioxide",
+    "PM1.0": "pm1",
+    "PM2.5": "pm25",
+    "PM10.0": "pm10",
+}
+#: Parts of the machine rather than of its surroundings.
+_DIAGNOSTIC = ("VCC", "TEMP")
+
+
+class Controlled(NamedTuple):
+    """Which controller speaks, and under which topics."""
+
+    name: str
+    mac: str
+    profile: Profile
+    settings: Settings
+    version: str
+
+    @property
+    def node(self) -> str:
+        return f"leverframe_{self.mac.replace(':', '').lower()}"
+
+    def topic(self, name: str) -> str:
+        return f"{self.settings.mqtt.prefix}/{name}"
+
+
+class Announcement(NamedTuple):
+    topic: str
+    payload: dict[str, Any]
+
+
+def announced_labels(settings: Settings) -> tuple[str, ...]:
+    """Everything that may be announced on this version; readings once they have had a value."""
+    gone = {*DIFFERENTIALS[len(settings.differentials) :], *POWERS[len(settings.power) :]}
+    gone.update(ENERGIES[len(settings.power) :])
+    readings = tuple(label for label in READINGS if label not in gone)
+    return (*OUTPUTS, *PWMS, *DUTIES, *EVENT_VARIABLES, *DIGITAL_INPUTS, *readings)
+
+
+def announcement(label: str, of: Controlled) -> Announcement:
+    """The message that makes one thing appear."""
+    component, payload = _described(label, of)
+    object_id = label.replace(".", "_")
+    return Announcement(
+        f"{of.settings.mqtt.discovery}/{component}/{of.node}/{object_id}/config",
+        {
+            "name": _shown_name(label, of.settings),
+            "unique_id": f"{of.node}_{object_id}",
+            "object_id": f"{of.name}_{object_id}".replace("-", "_").lower(),
+            "state_topic": of.topic(label),
+            "availability": _availability(label, of),
+            "availability_mode": "all",
+            "device": _device(of),
+            "origin": {"name": "Leverframe", "sw_version": of.version},
+            **payload,
+        },
+    )
+
+
+def _described(label: str, of: Controlled) -> tuple[str, dict[str, Any]]:
+    if label in OUTPUTS:
+        return "switch", _switch(f"out{OUTPUTS.index(label)}", of) | {"device_class": "outlet"}
+    if label in PWMS:
+        return "switch", _switch(f"pwm{PWMS.index(label)}", of)
+    if label in EVENT_VARIABLES:
+        return "switch", _switch(f"vout{EVENT_VARIABLES.index(label)}", of)
+    if label in DUTIES:
+        return "number", {
+            "command_topic": of.topic("cmd"),
+            "command_template": f"pwmd={DUTIES.index(label)}{{{{ value | int }}}}",
+            "min": 0,
+            "max": 100,
+            "step": 1,
+            "mode": "slider",
+            "unit_of_measurement": "%",
+        }
+    if label in DIGITAL_INPUTS:
+        return "binary_sensor", {"payload_on": "1", "payload_off": "0"}
+    return "sensor", _sensor(label, of.settings)
+
+
+def _switch(command: str, of: Controlled) -> dict[str, Any]:
+    return {
+        "command_topic": of.topic("cmd"),
+        "payload_on": f"{command}=1",
+        "payload_off": f"{command}=0",
+        "state_on": "1",
+        "state_off": "0",
+    }
+
+
+def _sensor(label: str, settings: Settings) -> dict[str, Any]:
+    unit = unit_of(label, settings)
+    told: dict[str, Any] = {
+        "state_class": "total_increasing" if label in ENERGIES else "measurement"
+    }
+    if unit:
+        told["unit_of_measurement"] = unit
+    device_class = _CLASS_BY_LABEL.get(label) or _CLASS_BY_UNIT.get(unit)
+    if device_class:
+        told["device_class"] = device_class
+    if label in _DIAGNOSTIC:
+        told["entity_category"] = "diagnostic"
+    return told
+
+
+def _availability(label: str, of: Controlled) -> list[dict[str, Any]]:
+    there = {"topic": of.topic("status")}
+    if label in (*OUTPUTS, *PWMS, *DUTIES, *EVENT_VARIABLES):
+        return [there]
+    return [there, {"topic": of.topic(label), "value_template": _PRESENCE}]
+
+
+def _device(of: Controlled) -> dict[str, Any]:
+    return {
+        "identifiers": [of.node],
+        "connections": [["mac", of.mac.lower()]],
+        "name": of.name,
+        "manufacturer": "Leverframe",
+        "model": f"HW {of.profile.hw}",
+        "hw_version": of.profile.hw,
+        "sw_version": of.profile.sw,
+    }
+
+
+def _shown_name(label: str, settings: Settings) -> str:
+    """The name that people gave it, with the label; else the label."""
+    given = _given_name(label, settings)
+    return f"{given} ({label})" if given else label
+
+
+def _given_name(label: str, settings: Settings) -> str:
+    weather = settings.weather
+    named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
+    if label in named:
+        return named[label]
+    for labels, branch in (
+        (OUTPUTS, settings.outputs),
+        (PWMS, settings.pwm),
+        (DUTIES, settings.pwm),
+        (EVENT_VARIABLES, settings.event_variables),
+        (DIGITAL_INPUTS, settings.digital_inputs),
+        (ANALOG_INPUTS, settings.analog_inputs),
+        (ONEWIRE, settings.onewire),
+        (DIFFERENTIALS, settings.differentials),
+        (POWERS, settings.power),
+        (ENERGIES, settings.power),
+    ):
+        if label in labels:
+            return branch[labels.index(label)].name
+    return ""
+

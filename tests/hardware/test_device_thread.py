@@ -1,0 +1,152 @@
+"""Threads of devices and the pollers on them: what blocks, fails and comes back."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from leverframe.hardware.board import Readings
+from leverframe.hardware.device_thread import DeviceThread
+from leverframe.hardware.poller import HANGS, Look, Poller
+from leverframe.hardware.troubles import Troubles, Unusable, told
+
+
+class Notes:
+    """What a thread said about the things it drives."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str | None]] = []
+        self._changed = asyncio.Event()
+
+    def note(self, what: str, text: str | None) -> None:
+        self.said.append((what, text))
+        self._changed.set()
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(20):
+            while len(self.said) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+async def thread(notes: Notes) -> AsyncIterator[DeviceThread]:
+    thread = DeviceThread("device", notes.note, retry_s=0.0)
+    yield thread
+    thread.close()
+
+
+def fails_first(*complaints: str, then: Callable[[], None]) -> Callable[[], None]:
+    left: Iterator[str] = iter(complaints)
+
+    def call() -> None:
+        complaint = next(left, None)
+        if complaint is not None:
+            raise Unusable(complaint)
+        then()
+
+    return call
+
+
+async def test_what_failed_is_tried_again_until_it_works(
+    notes: Notes, thread: DeviceThread
+) -> None:
+    driven = threading.Event()
+    thread.drive("OUT0", fails_first("no", "still no", then=driven.set))
+    await notes.until(3)
+    assert notes.said == [("OUT0", "no"), ("OUT0", "still no"), ("OUT0", None)]
+    assert driven.is_set()
+
+
+async def test_while_a_device_is_slow_only_the_newest_of_each_thing_is_driven(
+    notes: Notes, thread: DeviceThread
+) -> None:
+    free = threading.Event()
+    driven: list[str] = []
+    thread.drive("slow", lambda: (free.wait(), None)[1])
+    for text in ("a", "b", "c"):
+        thread.drive("OUT0", lambda text=text: driven.append(text))  # type: ignore[misc]
+        thread.drive("OUT1", lambda text=text: driven.append(text * 2))  # type: ignore[misc]
+    free.set()
+    await notes.until(3)
+    assert driven == ["c", "cc"]
+
+
+async def test_what_is_asked_is_answered_or_raised(thread: DeviceThread) -> None:
+    assert await thread.ask(lambda: 7) == 7
+    with pytest.raises(Unusable, match="no"):
+        await thread.ask(fails_first("no", then=lambda: None))
+
+
+class StuckDevice:
+    """Gives one look at once and then hangs until it is freed."""
+
+    name = "stuck device"
+    period_s = 3600.0
+    limit_s = 0.01
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.free.set()
+        self.value = 1.0
+
+    def look(self) -> Look:
+        self.free.wait()
+        return Look({"VCC": self.value}, {})
+
+
+async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
+    device, texts = StuckDevice(), dict[str, str]()
+    reports: list[Readings] = []
+    reported = asyncio.Event()
+
+    def report(readings: Readings) -> None:
+        reports.append(readings)
+        reported.set()
+
+    poller = Poller(device, report, Troubles(texts))
+    await poller.look()
+    device.free.clear()
+    device.value = 2.0
+    reported.clear()
+    look = asyncio.ensure_future(poller.look())
+    async with asyncio.timeout(20):
+        await reported.wait()
+    assert texts == {"stuck device": HANGS}
+    device.free.set()
+    await look
+    await poller.close()
+    assert reports == [{"VCC": 1.0}, {"VCC": None}, {"VCC": 2.0}]
+    assert texts == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (FileNotFoundError(2, "No such file"), "/dev/x is not there"),
+        (PermissionError(13, "Permission denied"), "/dev/x may not be used by this account"),
+        (OSError(16, "Device or resource busy"), "/dev/x is used by another program"),
+        (OSError(22, "Invalid argument"), "/dev/x refuses what it was told"),
+        (OSError(5, "Input/output error"), "/dev/x failed: Input/output error."),
+    ],
+)
+def test_a_failure_is_told_in_a_sentence(error: OSError, sentence: str) -> None:
+    assert told(error, "/dev/x").startswith(sentence)
+
+
+def test_a_trouble_is_logged_once_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    texts: dict[str, str] = {}
+    troubles = Troubles(texts)
+    troubles.note("OUT1", None)
+    for _ in range(3):
+        troubles.note("OUT1", "is gone.")
+    assert texts == {"OUT1": "is gone."}
+    troubles.note("OUT1", None)
+    assert texts == {}
+    assert caplog.messages == ["OUT1: is gone.", "OUT1: the trouble is over"]

@@ -1,0 +1,77 @@
+"""What the kernel's GPIO lines and I2C buses are asked for, where there is no hardware.
+
+No machine without pins can show more than this: the right settings are made, and what is not there
+is told in a sentence.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from leverframe.hardware.gpio import NoLines, kernel_lines
+from leverframe.hardware.i2c_bus import open_kernel_bus
+from leverframe.hardware.troubles import Unusable
+from leverframe.wiring import Pin
+
+NO_SUCH_BUS = 4711
+
+
+def test_an_input_is_debounced_and_pulled_and_reports_both_edges() -> None:
+    gpiod = pytest.importorskip("gpiod")
+    from leverframe.hardware.gpiod_lines import input_settings
+
+    settings = input_settings(Pin("/dev/gpiochip0", 5, debounce_ms=20), pull_up=True)
+    assert settings.direction == gpiod.line.Direction.INPUT
+    assert settings.edge_detection == gpiod.line.Edge.BOTH
+    assert settings.bias == gpiod.line.Bias.PULL_UP
+    assert settings.debounce_period == timedelta(milliseconds=20)
+    open_one = input_settings(Pin("/dev/gpiochip0", 5), pull_up=False)
+    assert open_one.bias == gpiod.line.Bias.PULL_DOWN
+
+
+def test_an_output_comes_up_with_the_wanted_state() -> None:
+    gpiod = pytest.importorskip("gpiod")
+    from leverframe.hardware.gpiod_lines import output_settings
+
+    settings = output_settings(Pin("/dev/gpiochip0", 5, active_low=True), on=True)
+    assert settings.direction == gpiod.line.Direction.OUTPUT
+    assert settings.output_value == gpiod.line.Value.ACTIVE
+    assert settings.active_low
+
+
+def test_a_chip_that_is_not_there_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("gpiod")
+    pin = Pin(str(tmp_path / "gpiochip0"), 17)
+    lines = kernel_lines()
+    for use in (
+        lambda: lines.open_output(pin, on=True),
+        lambda: lines.open_input(pin, pull_up=True),
+        lambda: lines.describe(pin),
+    ):
+        with pytest.raises(Unusable, match="gpiochip0 line 17 is not there; check"):
+            use()
+
+
+def test_a_file_that_is_no_chip_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("gpiod")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unusable, match="file line LED"):
+        kernel_lines().describe(Pin(str(tmp_path / "file"), "LED"))
+
+
+def test_without_its_package_every_line_says_what_to_install() -> None:
+    lines, pin = NoLines(), Pin("/dev/gpiochip0", 1)
+    for use in (
+        lambda: lines.open_output(pin, on=True),
+        lambda: lines.open_input(pin, pull_up=True),
+        lambda: lines.describe(pin),
+    ):
+        with pytest.raises(Unusable, match=r"install leverframe\[hardware\]"):
+            use()
+
+
+def test_a_bus_that_is_not_there_is_told() -> None:
+    pytest.importorskip("smbus2")
+    with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is not there; check"):
+        open_kernel_bus(NO_SUCH_BUS)

@@ -1,0 +1,95 @@
+"""A whole controller on a Linux board made of files: commands in, readings and troubles out."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from leverframe.app import BuiltController, build
+from leverframe.clock import SystemClock
+from leverframe.hardware.linux import LinuxBoard
+from leverframe.profile import Profile
+from leverframe.storage.store import MemoryStore
+from leverframe.wiring import Channel, OneWireWiring, Pin, PwmChannel, Wiring
+from tests.twin import Twin
+
+from .linux_bench import OTHER_SENSOR, SENSOR
+from .sysfs_tree import SysfsTree, w1_text
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> SysfsTree:
+    tree = SysfsTree(tmp_path)
+    tree.add_pwm(0, 1)
+    tree.open_onewire()
+    tree.set_voltage("iio:device0", 0, 1.1)
+    return tree
+
+
+@pytest.fixture
+async def built(tree: SysfsTree) -> AsyncIterator[BuiltController]:
+    wiring = Wiring(
+        kind="linux",
+        sysfs=str(tree.root),
+        outputs={"OUT1": Pin(str(tree.root / "gpiochip7"), 4)},
+        pwm={"PWM0": PwmChannel(0, 0)},
+        analog={"VCC": Channel("iio:device0", "voltage0", factor=11.0)},
+        onewire=OneWireWiring(),
+    )
+    built = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)
+    yield built
+    await built.stop()
+
+
+@pytest.fixture
+def twin(built: BuiltController) -> Twin:
+    return Twin(built.controller, built.web)
+
+
+async def look(twin: Twin) -> None:
+    board = twin.controller.board
+    assert isinstance(board, LinuxBoard)
+    await board.look()
+
+
+async def test_commands_drive_and_readings_are_shown(twin: Twin, tree: SysfsTree) -> None:
+    await twin.ok("/stm.cgi?pwmd=025")
+    await twin.ok("/outs.cgi?pwm0=1")
+    await look(twin)
+    assert tree.pwm(0, 0) == (1_000_000, 250_000, 1)
+    assert (await twin.state())["VCC"] == pytest.approx(12.1)
+
+
+async def test_ids_are_stepped_through_and_bound(twin: Twin, tree: SysfsTree) -> None:
+    tree.set_onewire(SENSOR, w1_text(21.5))
+    tree.set_onewire(OTHER_SENSOR, w1_text(19.0))
+    await look(twin)
+    seen = []
+    for _ in range(3):
+        await twin.ok("/stm.cgi?dswrite=0")
+        seen.append((await twin.json("/json/dsi2c.json"))["dsid"])
+    assert set(seen) == {SENSOR, OTHER_SENSOR, "00:00:00:00:00:00:00:00"}
+    await twin.ok(f"/stm.cgi?dswrite=3:{SENSOR}")
+    await look(twin)
+    state = await twin.state()
+    assert (state["DS3"], state["DS1"]) == (21.5, None)
+    tree.remove_onewire(SENSOR)
+    await look(twin)
+    await look(twin)
+    assert (await twin.state())["DS3"] is None
+
+
+async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out1=1")
+    await look(twin)
+    assert await twin.json("/health") == {
+        "status": "degraded",
+        "board": "linux",
+        "troubles": ["OUT1"],
+    }
+    assert (await twin.state())["VCC"] == pytest.approx(12.1)
+
+
+async def test_a_real_board_has_no_test_bench(twin: Twin) -> None:
+    await twin.refused("/sim.cgi?DS1=20", 404)

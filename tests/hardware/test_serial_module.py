@@ -1,0 +1,234 @@
+"""Sensors on the serial port, over a real terminal: readings, staleness, lost and missing ports."""
+
+import os
+import stat
+import tty
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.commands.codes import SERIAL_MODULES
+from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.tree import with_value
+from leverframe.hardware.modem import NAME as MODEM
+from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+from leverframe.hardware.serial_port import Pauses, SerialPortService
+from leverframe.profile import Profile
+from leverframe.wire import mhz19, sds011, sps30
+from tests.hardware.waiting import until
+
+SDS011, MHZ19 = "PM sensor SDS011", "CO2 sensor MH-Z16/19"
+REPORT = bytes.fromhex("AA C0 D4 04 3A 0A A1 60 1D AB")
+CO2_608 = bytes.fromhex("FF 86 02 60 47 00 00 00 D1")
+QUICK = Pauses(0.01, 0.02)
+
+
+def chosen(module: str) -> Settings:
+    return with_value(defaults(Profile()), "serial.module", module)
+
+
+class Bench:
+    """The other end of a terminal, and everything that the service reports."""
+
+    def __init__(self) -> None:
+        self.master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        os.set_blocking(self.master, False)
+        self.path = os.ttyname(self._slave)
+        self.values: dict[str, Any] = {}
+        self.troubles: dict[str, str] = {}
+        self.heard = b""
+
+    def service(self, path: str | None = None, **changes: Any) -> SerialPortService:
+        sessions = {
+            name: partial(
+                SensorSession, name, replace(sensor, **changes), self.values.update, self.troubles
+            )
+            for name, sensor in SENSORS.items()
+        }
+        return SerialPortService(
+            path or self.path, sessions, self.troubles, unreadable=UNREADABLE, pauses=QUICK
+        )
+
+    def say(self, data: bytes) -> None:
+        os.write(self.master, data)
+
+    def scan(self, line: bytes) -> str | None:
+        self.say(line)
+        shown: str | None = self.values.get("barcode")
+        return shown
+
+    async def hears(self, data: bytes) -> None:
+        def heard() -> bool:
+            try:
+                self.heard += os.read(self.master, 4096)
+            except BlockingIOError:
+                return False
+            return data in self.heard
+
+        await until(heard)
+
+    async def shows(self, **values: Any) -> None:
+        await until(lambda: all(self.values.get(label) == values[label] for label in values))
+
+    def close(self) -> None:
+        os.close(self.master)
+        os.close(self._slave)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+async def test_a_sensor_that_speaks_by_itself_is_read_among_garbage(bench: Bench) -> None:
+    service = bench.service()
+    service.start(chosen(SDS011))
+    await bench.hears(sds011.WAKE)
+    bench.say(b"\xaa\xc0garbage" + REPORT[:4])
+    bench.say(REPORT[4:] + b"\xff" + REPORT)
+    await until(lambda: bench.values == {"PM2.5": 123.6, "PM10.0": 261.8})
+    await service.close()
+    assert bench.values == {"PM2.5": None, "PM10.0": None}
+
+
+async def test_a_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> None:
+    service = bench.service(period_s=0.01)
+    service.start(chosen(MHZ19))
+    await bench.hears(mhz19.REQUEST * 3)
+    bench.say(CO2_608)
+    await bench.shows(CO2=608)
+    await service.close()
+
+
+async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Bench) -> None:
+    service = bench.service(stale_s=0.05)
+    service.start(chosen(SDS011))
+    await bench.hears(sds011.WAKE)
+    bench.say(REPORT)
+    await until(lambda: bench.values.get("PM2.5") == 123.6)
+    await until(lambda: bench.values["PM2.5"] is None)
+    assert bench.troubles == {
+        "serial module": "the PM sensor SDS011 sends nothing; look at its power and wires."
+    }
+    # A sensor that lost its power has to be woken again.
+    await bench.hears(sds011.WAKE * 2)
+    bench.say(REPORT)
+    await until(lambda: bench.values["PM2.5"] == 123.6)
+    assert bench.troubles == {}
+    await service.close()
+
+
+async def test_a_sensor_that_forgot_to_measure_is_told_to_start_again(bench: Bench) -> None:
+    service = bench.service(stale_s=0.05, period_s=0.01)
+    service.start(chosen("PM sensor SPS30"))
+    await bench.hears(sps30.START)
+    # Not allowed in this state.
+    bench.say(bytes.fromhex("7E 00 03 43 00 B9 7E"))
+    bench.heard = b""
+    await bench.hears(sps30.START)
+    await service.close()
+
+
+async def test_a_scanned_code_stays_until_the_next_one(bench: Bench) -> None:
+    service = bench.service()
+    service.start(chosen("bar/QR code scanner"))
+    # Nothing shows when a scanner's port is open; people scan until it beeps.
+    await until(lambda: bench.scan(b"5901234123457\r\n") == "5901234123457")
+    await until(lambda: bench.scan(b"DOOR-7\r") == "DOOR-7")
+    await service.close()
+
+
+async def test_choosing_another_module_opens_the_port_anew(bench: Bench) -> None:
+    service = bench.service(period_s=0.01)
+    service.start(chosen(SDS011))
+    await bench.hears(sds011.WAKE)
+    bench.say(REPORT)
+    await until(lambda: bench.values.get("PM2.5") == 123.6)
+    service.adopt(chosen(SDS011), chosen(MHZ19))
+    await bench.hears(mhz19.REQUEST)
+    bench.say(CO2_608)
+    await bench.shows(CO2=608)
+    assert bench.values["PM2.5"] is None
+    service.adopt(chosen(MHZ19), chosen("OFF"))
+    await until(lambda: bench.values["CO2"] is None)
+    await service.close()
+
+
+async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_path: Path) -> None:
+    link = tmp_path / "ttyUSB0"
+    service = bench.service(str(link))
+    service.start(chosen(SDS011))
+    await until(lambda: "serial port" in bench.troubles)
+    assert bench.troubles["serial port"] == (
+        f"{link} does not exist; plug the adapter in, or correct serial_port."
+    )
+    link.symlink_to(bench.path)
+    await bench.hears(sds011.WAKE)
+    assert bench.troubles == {}
+    await service.close()
+
+
+async def test_a_port_that_is_lost_is_opened_again_when_it_is_back(tmp_path: Path) -> None:
+    first, second = Bench(), Bench()
+    link = tmp_path / "ttyUSB0"
+    link.symlink_to(first.path)
+    service = first.service(str(link))
+    service.start(chosen(SDS011))
+    await first.hears(sds011.WAKE)
+    first.say(REPORT)
+    await until(lambda: first.values.get("PM2.5") == 123.6)
+    link.unlink()
+    first.close()
+    await until(lambda: "serial port" in first.troubles)
+    assert first.values["PM2.5"] is None
+    link.symlink_to(second.path)
+    await second.hears(sds011.WAKE)
+    second.say(REPORT)
+    await until(lambda: first.values["PM2.5"] == 123.6)
+    assert first.troubles == {}
+    await service.close()
+    second.close()
+
+
+async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
+    bench = Bench()
+    plain = tmp_path / "file"
+    plain.write_bytes(b"")
+    service = bench.service(str(plain))
+    service.start(chosen(SDS011))
+    await until(lambda: "serial port" in bench.troubles)
+    assert str(plain) in bench.troubles["serial port"]
+    await service.close()
+    bench.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may use every port")
+async def test_a_port_without_permission_is_told(bench: Bench) -> None:
+    os.chmod(bench.path, stat.S_IRUSR & 0)
+    service = bench.service()
+    service.start(chosen(SDS011))
+    await until(lambda: "may not be used" in bench.troubles.get("serial port", ""))
+    await service.close()
+
+
+@pytest.mark.parametrize("module", UNREADABLE)
+async def test_a_module_whose_protocol_is_not_public_is_told(bench: Bench, module: str) -> None:
+    service = bench.service()
+    service.start(chosen(module))
+    await until(lambda: "is not published" in bench.troubles.get("serial port", ""))
+    service.adopt(chosen(module), chosen("OFF"))
+    await until(lambda: bench.troubles == {})
+    await service.close()
+
+
+def test_every_module_that_can_be_chosen_is_known_to_the_service() -> None:
+    meters = {"SDM120", "SDM72D-M"}
+    known = {"OFF", MODEM, *SENSORS, *UNREADABLE} | meters
+    assert {code.word for code in SERIAL_MODULES.codes} == known

@@ -1,0 +1,12 @@
+"""Waiting for what another party does over a real line, as short as it takes, and not for ever."""
+
+import asyncio
+from collections.abc import Callable
+
+PATIENCE_S = 10.0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.002)

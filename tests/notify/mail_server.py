@@ -1,0 +1,108 @@
+"""A real mail server on loopback: takes mail, wants TLS and a login, or refuses as it is told."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any
+
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from .post_office import Bell
+
+USER, PASSWORD = "anna", "s3cret-päss"
+
+
+@dataclass
+class TakenMail:
+    sender: str
+    recipients: list[str]
+    mail: EmailMessage
+    raw: bytes
+    encrypted: bool
+    signed_in: bool
+
+
+@dataclass
+class MailPeer:
+    bell: Bell
+    port: int = 0
+    taken: list[TakenMail] = field(default_factory=list)
+    #: Answers to RCPT and DATA instead of taking it, until they are used up.
+    refuse_recipients: list[str] = field(default_factory=list)
+    refuse_mails: list[str] = field(default_factory=list)
+
+    async def handle_RCPT(
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        if self.refuse_recipients:
+            return self.refuse_recipients.pop(0)
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        if self.refuse_mails:
+            return self.refuse_mails.pop(0)
+        raw = envelope.content
+        assert isinstance(raw, bytes)
+        mail = message_from_bytes(raw, _class=EmailMessage, policy=default)
+        assert isinstance(mail, EmailMessage)
+        self.taken.append(
+            TakenMail(
+                sender=str(envelope.mail_from),
+                recipients=list(envelope.rcpt_tos),
+                mail=mail,
+                raw=raw,
+                encrypted=session.ssl is not None,
+                signed_in=bool(session.authenticated),
+            )
+        )
+        self.bell.ring()
+        return "250 taken as 42"
+
+
+def _judge(server: SMTP, session: Session, envelope: Envelope, kind: str, shown: Any) -> AuthResult:
+    assert isinstance(shown, LoginPassword)
+    right = (shown.login.decode(), shown.password.decode()) == (USER, PASSWORD)
+    return AuthResult(success=right, handled=False)
+
+
+@asynccontextmanager
+async def mail_peer(
+    bell: Bell,
+    *,
+    starttls: ssl.SSLContext | None = None,
+    tls: ssl.SSLContext | None = None,
+    login: bool = False,
+) -> AsyncIterator[MailPeer]:
+    peer = MailPeer(bell)
+    servers: list[SMTP] = []
+
+    def connected() -> SMTP:
+        server = SMTP(
+            peer,
+            hostname="localhost",
+            enable_SMTPUTF8=True,
+            tls_context=starttls,
+            require_starttls=starttls is not None,
+            auth_required=login,
+            auth_require_tls=starttls is not None,
+            authenticator=_judge,
+        )
+        servers.append(server)
+        return server
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(connected, "127.0.0.1", 0, ssl=tls)
+    peer.port = server.sockets[0].getsockname()[1]
+    try:
+        yield peer
+    finally:
+        server.close()
+        for one in servers:
+            if one.transport is not None:
+                one.transport.abort()

@@ -1,0 +1,304 @@
+"""HTTP1-HTTP4 against a server on loopback that fails, stalls, asks for a login and recovers."""
+
+import base64
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from leverframe.notify.http_call import HttpCalls
+from leverframe.notify.trust import Trust
+
+from .conftest import Certificates
+from .http_server import HttpPeer, Taken, http_peer
+from .mail_server import mail_peer
+from .post_office import Bell, PostOffice
+
+
+@pytest.fixture
+def bell() -> Bell:
+    return Bell()
+
+
+@pytest.fixture
+async def peer(bell: Bell) -> AsyncIterator[HttpPeer]:
+    async with http_peer(bell) as peer:
+        yield peer
+
+
+@asynccontextmanager
+async def calling(
+    bell: Bell, *, allow_local: bool = True, trust: Trust | None = None, answer_s: float = 10.0
+) -> AsyncIterator[PostOffice]:
+    channel = HttpCalls(1, trust or Trust(), allow_local=allow_local, answer_s=answer_s)
+    office = PostOffice(bell=bell, http1=channel)
+    try:
+        yield office
+    finally:
+        await office.outbox.close()
+
+
+@pytest.fixture
+async def office(bell: Bell) -> AsyncIterator[PostOffice]:
+    async with calling(bell) as office:
+        yield office
+
+
+def request(office: PostOffice, url: str, body: str = "") -> None:
+    office.set(http__0__url=url)
+    office.notify(url, "http", 1, body=body)
+
+
+def closed_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        port: int = chosen.getsockname()[1]
+        return port
+
+
+async def test_a_request_goes_out_with_host_path_and_query(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    request(office, f"localhost:{peer.port}/set?t=21.5&x=a%20b")
+    (sent,) = await office.until_ended()
+    assert peer.taken[0].line == "GET /set?t=21.5&x=a%20b HTTP/1.1"
+    assert peer.taken[0].headers["host"] == f"localhost:{peer.port}"
+    assert sent["answer"] == "200 OK"
+    assert sent["target"] == f"http://localhost:{peer.port}/set"
+
+
+async def test_an_address_without_a_path_asks_for_the_root(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    request(office, f"http://127.0.0.1:{peer.port}")
+    await office.until_ended()
+    assert peer.paths == ["/"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [('{"t": 21.5}', "application/json"), ("t=21.5 °C", "text/plain; charset=utf-8"), ("", None)],
+)
+async def test_a_post_carries_its_body(
+    office: PostOffice, peer: HttpPeer, body: str, kind: str | None
+) -> None:
+    office.set(http__0__post=True)
+    request(office, f"127.0.0.1:{peer.port}/in", body)
+    await office.until_ended()
+    taken = peer.taken[0]
+    assert taken.line == "POST /in HTTP/1.1"
+    assert taken.body == body.encode()
+    if kind is not None:
+        assert taken.headers["content-type"] == kind
+
+
+async def test_a_server_that_fails_is_asked_again_until_it_recovers(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    statuses = iter([500, 503, 429, 204])
+    peer.answer = lambda taken: (next(statuses), {})
+    request(office, f"127.0.0.1:{peer.port}/a")
+    (sent,) = await office.until_ended()
+    assert (sent["answer"], sent["attempts"]) == ("204 No Content", 4)
+    assert f"127.0.0.1:{peer.port} answered 500 Internal Server Error." in office.told[0]
+
+
+async def test_a_server_that_stalls_is_asked_again(bell: Bell, peer: HttpPeer) -> None:
+    peer.answer = lambda taken: None if len(peer.taken) == 1 else (200, {})
+    async with calling(bell, answer_s=0.1) as office:
+        request(office, f"127.0.0.1:{peer.port}/a")
+        (sent,) = await office.until_ended()
+    assert sent["attempts"] == 2
+    assert "took the request but does not answer" in office.told[0]
+
+
+async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: HttpPeer) -> None:
+    def hang_up_at_first(taken: Taken) -> tuple[int, dict[str, str]]:
+        if len(peer.taken) == 1:
+            raise ConnectionResetError
+        return 200, {}
+
+    peer.answer = hang_up_at_first
+    request(office, f"127.0.0.1:{peer.port}/a")
+    (sent,) = await office.until_ended()
+    assert sent["attempts"] == 2
+
+
+@pytest.mark.parametrize("status", [400, 404, 410])
+async def test_what_the_server_will_never_take_is_given_up(
+    office: PostOffice, peer: HttpPeer, status: int
+) -> None:
+    peer.answer = lambda taken: (status, {})
+    request(office, f"127.0.0.1:{peer.port}/a")
+    (failed,) = await office.until_ended()
+    assert failed["state"] == "failed"
+    assert f"answered {status} " in failed["problem"]
+
+
+async def test_redirects_are_not_followed(office: PostOffice, peer: HttpPeer) -> None:
+    peer.answer = lambda taken: (302, {"Location": "/elsewhere?key=s3cret"})
+    request(office, f"127.0.0.1:{peer.port}/a")
+    (failed,) = await office.until_ended()
+    assert "302 Found: it wants another address. Redirects are not followed" in failed["problem"]
+    assert "s3cret" not in failed["problem"]
+    assert peer.paths == ["/a"]
+
+
+async def test_a_login_is_shown_only_to_a_server_that_asks_for_it(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    office.set(http__0__username="anna", http__0__password="s3cret")
+    request(office, f"127.0.0.1:{peer.port}/a")
+    await office.until_ended()
+    assert "authorization" not in peer.taken[0].headers
+
+
+async def test_basic(office: PostOffice, peer: HttpPeer) -> None:
+    expected = "Basic " + base64.b64encode(b"anna:s3cret").decode()
+
+    def answer(taken: Taken) -> tuple[int, dict[str, str]]:
+        known = taken.headers.get("authorization") == expected
+        return (200, {}) if known else (401, {"WWW-Authenticate": 'Basic realm="x"'})
+
+    peer.answer = answer
+    office.set(http__0__username="anna", http__0__password="s3cret")
+    request(office, f"127.0.0.1:{peer.port}/a")
+    (sent,) = await office.until_ended()
+    assert (sent["attempts"], len(peer.taken)) == (1, 2)
+
+
+async def test_digest_is_taken_where_the_server_offers_it(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    challenge = 'Digest realm="x", nonce="abc", qop="auth", algorithm=SHA-256'
+
+    def answer(taken: Taken) -> tuple[int, dict[str, str]]:
+        shown = taken.headers.get("authorization", "")
+        return (200, {}) if shown.startswith("Digest") else (401, {"WWW-Authenticate": challenge})
+
+    peer.answer = answer
+    office.set(http__0__username="anna", http__0__password="s3cret")
+    request(office, f"127.0.0.1:{peer.port}/a?b=c")
+    await office.until_ended()
+    shown = peer.taken[1].headers["authorization"]
+    assert 'username="anna"' in shown
+    assert 'uri="/a?b=c"' in shown
+    assert "s3cret" not in shown
+
+
+async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    right = "Basic " + base64.b64encode(b"anna:right").decode()
+
+    def answer(taken: Taken) -> tuple[int, dict[str, str]]:
+        known = taken.headers.get("authorization") == right
+        return (200, {}) if known else (401, {"WWW-Authenticate": 'Basic realm="x"'})
+
+    peer.answer = answer
+    office.set(http__0__username="anna", http__0__password="wr0ng")
+    request(office, f"127.0.0.1:{peer.port}/a")
+    problem = await office.until_problem("user name or password is wrong", "http1")
+    assert "wr0ng" not in problem + str(office.told) + str(office.outbox.report())
+    office.set(http__0__password="right")
+    (sent,) = await office.until_ended()
+    assert sent["state"] == "sent"
+
+
+async def test_another_server_in_the_settings_gets_what_waits(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    request(office, f"127.0.0.1:{closed_port()}/then?t=21.5")
+    await office.until_problem("refuses connections; does the server run on that port?", "http1")
+    office.set(http__0__url=f"127.0.0.1:{peer.port}/now")
+    await office.until_ended()
+    assert peer.paths == ["/then?t=21.5"]
+
+
+async def test_a_name_that_cannot_be_resolved_is_told(office: PostOffice) -> None:
+    request(office, "no-such-host.invalid/a")
+    problem = await office.until_problem("cannot be resolved", "http1")
+    assert problem == (
+        "The name no-such-host.invalid cannot be resolved; check its spelling and the DNS."
+    )
+
+
+async def test_https_with_an_authority_that_is_trusted(
+    bell: Bell, certificates: Certificates
+) -> None:
+    async with (
+        http_peer(bell, certificates.server) as peer,
+        calling(bell, trust=Trust(certificates.ca_file)) as office,
+    ):
+        request(office, f"https://localhost:{peer.port}/a")
+        await office.until_ended()
+        assert peer.paths == ["/a"]
+
+
+async def test_a_certificate_that_is_not_trusted_is_told(
+    bell: Bell, certificates: Certificates
+) -> None:
+    async with http_peer(bell, certificates.server) as peer, calling(bell) as office:
+        request(office, f"https://localhost:{peer.port}/a")
+        problem = await office.until_problem("is not trusted", "http1")
+        assert problem.startswith(f"The certificate of localhost:{peer.port} is not trusted (")
+        assert "--ca-file" in problem
+        assert peer.taken == []
+
+
+async def test_a_certificate_for_another_name_is_told(
+    bell: Bell, certificates: Certificates
+) -> None:
+    async with (
+        http_peer(bell, certificates.of_another) as peer,
+        calling(bell, trust=Trust(certificates.ca_file)) as office,
+    ):
+        request(office, f"https://localhost:{peer.port}/a")
+        await office.until_problem("is not trusted (Hostname mismatch", "http1")
+        assert peer.taken == []
+
+
+async def test_https_to_a_server_that_speaks_something_else_is_told(
+    office: PostOffice, bell: Bell
+) -> None:
+    async with mail_peer(bell) as peer:
+        request(office, f"https://127.0.0.1:{peer.port}/a")
+        await office.until_problem(f"TLS with 127.0.0.1:{peer.port} failed", "http1")
+
+
+async def test_this_machine_is_not_requested_unless_it_is_allowed(
+    bell: Bell, peer: HttpPeer
+) -> None:
+    async with calling(bell, allow_local=False) as office:
+        for number, host in enumerate(("localhost", "127.0.0.1", "0"), start=1):
+            request(office, f"{host}:{peer.port}/a")
+            await office.until_ended(number)
+    assert peer.taken == []
+    problems = [failed["problem"] for failed in office.report("failed")]
+    assert len(problems) == 3
+    assert all("--allow-local-targets" in problem for problem in problems)
+
+
+async def test_a_slot_without_an_address_says_so(office: PostOffice) -> None:
+    office.notify("", "http", 1)
+    (failed,) = office.report("failed")
+    assert failed["problem"] == "HTTP1 has no address; set one with http1=..."
+
+
+async def test_an_address_that_is_removed_ends_what_waits(office: PostOffice) -> None:
+    request(office, f"127.0.0.1:{closed_port()}/a")
+    await office.until_problem("refuses", "http1")
+    office.set(http__0__url="")
+    (failed,) = await office.until_ended()
+    assert failed["problem"] == "HTTP1 has no address any more."
+
+
+async def test_queries_and_bodies_are_in_no_log(
+    office: PostOffice, peer: HttpPeer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    office.set(http__0__post=True, http__0__username="anna", http__0__password="s3cret")
+    request(office, f"127.0.0.1:{peer.port}/a?key=s3cret", "s3cret")
+    await office.until_ended()
+    assert "s3cret" not in caplog.text + str(office.outbox.report())
