@@ -17,7 +17,7 @@ PACKAGE = PROJECT / "src" / "leverframe"
 
 CORE = {"profile"}
 ENGINE = CORE | {"engine"}
-INTERFACE = ENGINE | {"commands", "wire"}
+INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
@@ -30,7 +30,8 @@ EVERYTHING = JOINED | {
 MAY_IMPORT = {
     "profile": set[str](),
     "engine": CORE,
-    "commands": ENGINE,
+    "uploads": CORE,
+    "commands": ENGINE | {"uploads"},
     "wire": ENGINE,
     "files": INTERFACE,
     "clock": ENGINE,
@@ -52,7 +53,7 @@ MAY_IMPORT = {
 }
 
 #: Parts in which values go in and values come out, and nothing else happens.
-PURE = {"profile", "engine", "commands", "wire", "files"}
+PURE = {"profile", "engine", "uploads", "commands", "wire", "files", "wiring"}
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
     *("time", "random", "os", "pathlib", "sqlite3"),

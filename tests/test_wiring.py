@@ -10,7 +10,7 @@ from leverframe.config import BadConfiguration, read_config
 from .hardware.linux_bench import OTHER_SENSOR, SENSOR
 from .hardware.sysfs_tree import SysfsTree, w1_text
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "linux-board.toml"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "boards" / "linux.toml"
 
 
 def config_file(tmp_path: Path, text: str) -> Path:

@@ -13,7 +13,7 @@ from leverframe.clock import VirtualClock
 from leverframe.controller import Controller
 from leverframe.profile import Profile
 from leverframe.servers.messages import Reply, Request
-from leverframe.servers.web import Web
+from leverframe.servers.web import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import MemoryStore, Store
 
 NEWEST = Profile()
@@ -32,9 +32,10 @@ class Twin:
         store: Store | None = None,
         timezone: tzinfo = UTC,
         lenient: bool = False,
+        reach: Reach = THIS_MACHINE,
     ) -> "Twin":
         built = await build(
-            profile, store or MemoryStore(), VirtualClock(), timezone, lenient=lenient
+            profile, store or MemoryStore(), VirtualClock(), timezone, lenient=lenient, reach=reach
         )
         return cls(built.controller, built.web)
 

@@ -13,6 +13,8 @@ LINT = {
     "lint": ["ruff", "check"],
     "format": ["ruff", "format", "--check"],
     "types": ["mypy"],
+    # What it finds with little confidence are assertions and SQL without any text from outside.
+    "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
 }
 CHECKS = {
     "check": LINT | {"layers": ["pytest", "-q", "tests/test_layers.py"]},

@@ -27,14 +27,18 @@ from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
+from leverframe.hardware.oled_panel import PanelService
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, Session
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.notify.mqtt import MqttMessages
+from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.standard import Sending, standard_outbox
+from leverframe.notify.trust import Trust
 from leverframe.profile import Profile
 from leverframe.reach import (
     certificate_of,
@@ -47,6 +51,7 @@ from leverframe.servers.announcing import Announcing, announce
 from leverframe.servers.certificate import Certificate
 from leverframe.servers.http import HttpServer, Limits
 from leverframe.servers.modbus_tcp import ModbusTcpServer
+from leverframe.servers.mqtt import MqttService
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.servers.web import THIS_MACHINE, Reach, Web
 from leverframe.storage.datafolder import DataFolder
@@ -55,7 +60,7 @@ from leverframe.storage.sealed import SealedStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, Store
 from leverframe.supervisor import Supervisor
-from leverframe.wiring import Wiring
+from leverframe.wiring import OledWiring, Wiring
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +124,8 @@ async def build(
         await board.open(controller.engine.settings, controller.troubles)
         controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
         services.append(board)
+    if wiring.oled is not None:
+        services.append(connect_panel(controller, wiring.oled))
     if isinstance(clock, VirtualClock) and isinstance(board, SimulatedBoard):
         board.hosts.answered = controller.ping_answered
         controller.on_ping = board.hosts.ping
@@ -129,11 +136,28 @@ async def build(
     outbox = connect_outbox(controller, name, sending)
     services.append(outbox)
     services += connect_serial(controller, serial_port, outbox)
+    mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
     # What waits from before comes before what the start may bring.
     outbox.start()
     controller.start()
+    if not outbox.capture:
+        mqtt.start()
+        services.append(mqtt)
     web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach)
     return BuiltController(controller, web, name, mac, tuple(services))
+
+
+def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
+    """The real display; it is dark while the bootloader waits."""
+
+    def lines() -> tuple[str, ...] | None:
+        waits = controller.bootloader_until is not None
+        return None if waits else controller.engine.display.lines()
+
+    panel = PanelService(wiring, lines, controller.troubles)
+    controller.watchers.add(panel.look)
+    controller.bootloader_watchers.append(lambda _: panel.look())
+    return panel
 
 
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
@@ -156,6 +180,15 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     controller.settings_watchers.append(outbox.settings_changed)
     controller.outbox_report = outbox.report
     return outbox
+
+
+def connect_mqtt(
+    controller: Controller, outbox: Outbox, sending: Sending, *, name: str, mac: str
+) -> MqttService:
+    """The client of an MQTT broker; it is started unless nothing may be sent."""
+    link = MqttLink(f"leverframe-{mac.replace(':', '')}", Trust(sending.ca_file))
+    outbox.add("mqtt", MqttMessages(link))
+    return MqttService(controller, link, outbox, name=name, mac=mac)
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:

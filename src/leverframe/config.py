@@ -101,6 +101,10 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
         if not 0 <= port <= 65535:
             raise BadConfiguration(f"The port {port} is outside 0 to 65535.")
     config.writing_networks()
+    if config.serial_port is not None and config.serial_port == config.serial_modbus:
+        raise BadConfiguration(
+            "serial_port and serial_modbus name the same port; a module and a bus cannot share it."
+        )
     config.zone()
     config.profile(None, None)
     _check_ca_file(config)

@@ -98,6 +98,12 @@ class Controller:
         self.on_screen: Callable[[do.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
+        #: Called when the controller has become another version.
+        self.profile_watchers: list[Callable[[], None]] = []
+        #: Called with the name of an uploaded file once it is stored or removed.
+        self.upload_watchers: list[Callable[[str], None]] = []
+        #: Called with True when the bootloader begins to wait, with False when that is over.
+        self.bootloader_watchers: list[Callable[[bool], None]] = []
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
@@ -139,12 +145,58 @@ class Controller:
 
     def restart(self) -> None:
         """Power off and on within the process: a new engine from what was remembered."""
+        self._start_anew(self.engine.settings)
+
+    def _start_anew(self, settings: Settings) -> None:
         self._live(self.engine.stop(self.clock.read()), wake=False)
         journal = self.engine.machine.journal
-        self.bootloader_until = None
-        self.engine = Engine(self.profile, self.engine.settings, self._timezone, self._kept)
+        was_waiting, self.bootloader_until = self.bootloader_until is not None, None
+        self.engine = Engine(self.profile, settings, self._timezone, self._kept)
         self.engine.machine.journal = journal
         self.start()
+        if was_waiting:
+            for watcher in self.bootloader_watchers:
+                watcher(False)
+
+    def install(self, sw: str, site: bytes | None, cause: Cause) -> asyncio.Future[None]:
+        """Become another software version, perhaps with a web site: on disk first, in one step."""
+        profile = Profile(self.profile.hw, sw)
+        blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
+        leaf = ("profile.sw", self.profile.sw, sw)
+        audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
+        told = Told(_told([leaf], blobs), audit)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        changes = Changes(kept={**audit, "profile.sw": sw}, blobs=blobs)
+        follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
+        self.store.commit(changes, follow).add_done_callback(_heard)
+        return done
+
+    def _start_as(
+        self,
+        profile: Profile,
+        uploads: Sequence[str],
+        cause: Cause,
+        told: Told,
+        done: asyncio.Future[None],
+        error: StoreUnavailable | None,
+    ) -> None:
+        """The store has the new version; the settings are those that a new process would read."""
+        if error is not None:
+            done.set_exception(error)
+            return
+        old = self.engine.settings
+        settings, unfit = settings_from_leaves(profile, self.store.load().settings)
+        text = told.text
+        if unfit:
+            text += f"; {len(unfit)} settings that {profile} does not have are kept aside"
+        self.engine.machine.journal.add(self.clock.read().wall, cause, text)
+        self.audit.written(told.audit)
+        self.profile, self.pending = profile, settings
+        for profile_watcher in self.profile_watchers:
+            profile_watcher()
+        self._start_anew(settings)
+        self._tell_watchers(old, settings, uploads)
+        done.set_result(None)
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -240,9 +292,15 @@ class Controller:
         self.engine.machine.journal.add(at.wall, cause, told.text)
         self.audit.written(told.audit)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
-        for watcher in self.settings_watchers:
-            watcher(old, stage.settings)
+        self._tell_watchers(old, stage.settings, tuple(stage.blobs))
         return kept
+
+    def _tell_watchers(self, old: Settings, new: Settings, uploads: Sequence[str]) -> None:
+        for settings_watcher in self.settings_watchers:
+            settings_watcher(old, new)
+        for upload_watcher in self.upload_watchers:
+            for name in uploads:
+                upload_watcher(name)
 
     # --- the world --------------------------------------------------------------------------------
 
@@ -295,6 +353,14 @@ class Controller:
 
     def _enter_bootloader(self, effect: do.EnterBootloader) -> None:
         self.bootloader_until = self.clock.read().now + BOOTLOADER_S
+        for watcher in self.bootloader_watchers:
+            watcher(True)
+
+    def hold_bootloader(self, until: float) -> None:
+        """Firmware is coming in: do not give up before this monotonic second."""
+        if self.bootloader_until is not None:
+            self.bootloader_until = max(self.bootloader_until, until)
+            self._plan_to_wake()
 
     # --- time -------------------------------------------------------------------------------------
 

@@ -68,6 +68,14 @@ class I2cWiring(Table, frozen=True):
     bus: Number
 
 
+class OledWiring(Table, frozen=True):
+    """A display with an SSD1306 of 128 x 64 dots. How fast the bus is, is up to its driver."""
+
+    #: 1 is /dev/i2c-1.
+    bus: Number
+    address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x3C
+
+
 class Wiring(Table, frozen=True):
     kind: Literal["simulated", "linux"] = "simulated"
     #: Where the kernel shows its devices.
@@ -78,6 +86,7 @@ class Wiring(Table, frozen=True):
     analog: dict[str, Channel] = {}
     onewire: OneWireWiring | None = None
     i2c: I2cWiring | None = None
+    oled: OledWiring | None = None
 
 
 def check_wiring(wiring: Wiring) -> None:

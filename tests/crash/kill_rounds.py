@@ -35,9 +35,10 @@ class Acknowledged:
 
 
 class Server:
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *options: str) -> None:
+        program = (sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data))
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data)],
+            [*program, *options],
             stdout=subprocess.PIPE,
             text=True,
         )

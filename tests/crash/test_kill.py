@@ -3,8 +3,13 @@
 from pathlib import Path
 
 from tests.crash.kill_rounds import kill_rounds
+from tests.crash.outbox_kill import outbox_kill
 
 
 def test_no_acknowledged_change_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     done = kill_rounds(tmp_path / "data", rounds=6, seed=7)
     assert done.requests > 0
+
+
+def test_no_waiting_message_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    outbox_kill(tmp_path / "data", messages=60)

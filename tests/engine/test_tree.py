@@ -29,6 +29,7 @@ from leverframe.engine.tree import (
     difference,
     is_secret,
     leaves,
+    secret_paths,
     settings_from_leaves,
     value_at,
     with_value,
@@ -343,3 +344,9 @@ def test_lists_grow_exactly_with_the_version_that_says_so(
 
 def test_each_custom_device_has_thirty_readings() -> None:
     assert [len(device.readings) for device in defaults(NEWEST).modbus_devices] == [30] * 5
+
+
+def test_the_secret_leaves_of_a_tree_are_all_found() -> None:
+    settings = with_value(defaults(Profile()), "access.users.3", ControlUser("panel"))
+    assert set(secret_paths(settings)) == {path for path, _ in leaves(settings) if is_secret(path)}
+    assert "access.users.3.password" in set(secret_paths(settings))

@@ -65,6 +65,10 @@ class ScriptedModem:
         for line in lines:
             self._write(f"\r\n{line}\r\n")
 
+    def send_bytes(self, data: bytes) -> None:
+        """Be something else than a modem for a moment."""
+        os.write(self._master, data)
+
     def reset(self) -> None:
         """Power fails and returns."""
         self.forget()

@@ -78,6 +78,31 @@ async def test_while_a_device_is_slow_only_the_newest_of_each_thing_is_driven(
     assert driven == ["c", "cc"]
 
 
+async def test_what_failed_is_tried_again_while_other_things_are_driven(notes: Notes) -> None:
+    thread = DeviceThread("device", notes.note, retry_s=0.02)
+    thread.drive("OUT0", fails_first("no", then=lambda: None))
+    async with asyncio.timeout(20):
+        while ("OUT0", None) not in notes.said:
+            thread.drive("OUT1", lambda: None)
+            await notes.until(len(notes.said) + 1)
+    thread.close()
+
+
+async def test_a_mistake_in_a_driver_does_not_end_the_thread(
+    notes: Notes, thread: DeviceThread
+) -> None:
+    def mistake() -> None:
+        raise ZeroDivisionError
+
+    thread.drive("PWM0", mistake)
+    await notes.until(1)
+    ((what, text),) = notes.said
+    assert what == "PWM0"
+    assert text is not None
+    assert text.startswith("failed unexpectedly: ZeroDivisionError")
+    assert await thread.ask(lambda: 7) == 7
+
+
 async def test_what_is_asked_is_answered_or_raised(thread: DeviceThread) -> None:
     assert await thread.ask(lambda: 7) == 7
     with pytest.raises(Unusable, match="no"):
@@ -89,9 +114,9 @@ class StuckDevice:
 
     name = "stuck device"
     period_s = 3600.0
-    limit_s = 0.01
 
     def __init__(self) -> None:
+        self.limit_s = 20.0
         self.free = threading.Event()
         self.free.set()
         self.value = 1.0
@@ -112,6 +137,7 @@ async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
 
     poller = Poller(device, report, Troubles(texts))
     await poller.look()
+    device.limit_s = 0.01
     device.free.clear()
     device.value = 2.0
     reported.clear()
@@ -124,6 +150,29 @@ async def test_a_device_that_hangs_is_absent_until_it_answers() -> None:
     await poller.close()
     assert reports == [{"VCC": 1.0}, {"VCC": None}, {"VCC": 2.0}]
     assert texts == {}
+
+
+class MistakenDevice:
+    name = "mistaken device"
+    period_s = 3600.0
+    limit_s = 20.0
+
+    def __init__(self) -> None:
+        self.looks: Iterator[Look] = iter([Look({"VCC": 1.0}, {})])
+
+    def look(self) -> Look:
+        return next(self.looks)
+
+
+async def test_a_mistake_in_a_driver_makes_its_readings_absent() -> None:
+    reports: list[Readings] = []
+    texts: dict[str, str] = {}
+    poller = Poller(MistakenDevice(), reports.append, Troubles(texts))
+    for _ in range(2):
+        await poller.look()
+    await poller.close()
+    assert reports == [{"VCC": 1.0}, {"VCC": None}]
+    assert texts["mistaken device"].startswith("failed unexpectedly: StopIteration")
 
 
 @pytest.mark.parametrize(

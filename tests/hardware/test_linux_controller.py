@@ -8,13 +8,17 @@ import pytest
 
 from leverframe.app import BuiltController, build
 from leverframe.clock import SystemClock
+from leverframe.controller import Controller
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.profile import Profile
+from leverframe.servers.web import Web
 from leverframe.storage.store import MemoryStore
+from leverframe.wire import hts221
 from leverframe.wiring import Channel, OneWireWiring, Pin, PwmChannel, Wiring
 from tests.twin import Twin
 
-from .linux_bench import OTHER_SENSOR, SENSOR
+from .fake_i2c import full_bus, hts221_part
+from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
 from .sysfs_tree import SysfsTree, w1_text
 
 
@@ -93,3 +97,27 @@ async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: Twin) -> None:
 
 async def test_a_real_board_has_no_test_bench(twin: Twin) -> None:
     await twin.refused("/sim.cgi?DS1=20", 404)
+
+
+async def test_the_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_path: Path) -> None:
+    bench = LinuxBench(tmp_path)
+    bench.bus.parts[hts221.ADDRESS] = hts221_part()
+    controller = Controller(Profile(), MemoryStore(), bench.board, SystemClock(), UTC)
+    await bench.board.open(controller.engine.settings, controller.troubles)
+    controller.settings_watchers.append(lambda _, settings: bench.board.adopt(settings))
+    controller.start()
+    twin = Twin(controller, Web(controller, name="twin", mac="02:00:00:00:00:01"))
+    await twin.ok("/stm.cgi?bme280detect=1")
+    await look(twin)
+    assert (await twin.settings())["i2c"]["primary"] == "HTS221"
+    state = await twin.state()
+    assert (state["T1"], state["H1"]) == (26.0, 40.0)
+    bench.bus.parts.update(full_bus().parts)
+    await twin.ok("/stm.cgi?i2csensors=18")
+    await look(twin)
+    await look(twin)
+    state = await twin.state()
+    assert (state["T1"], state["P1"]) == (25.08, 1006.53)
+    assert (state["PM1.0"], state["PM10.0"]) == (1.5, 4.5)
+    await bench.close()
+    await controller.stop()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -16,15 +17,18 @@ from leverframe.profile import Profile
 from tests.hardware.scripted_modem import TEXT, ScriptedModem
 from tests.hardware.waiting import until
 
-FAST = Pace(
-    answer_s=0.4,
-    network_s=0.5,
-    attention_s=0.2,
+#: Answers are waited for as long as a busy machine may need, and nothing else is.
+PATIENT = Pace(
+    answer_s=8.0,
+    network_s=8.0,
+    attention_s=4.0,
     attempts=2,
     settle_s=0.01,
     look_s=60.0,
     retry_s=0.02,
 )
+#: Where the other side is to be silent.
+IMPATIENT = replace(PATIENT, answer_s=0.3, network_s=0.3, attention_s=0.15)
 NUMBER = "+48501234567"
 SETTINGS = with_value(defaults(Profile()), "serial.module", NAME)
 LONG_TEXT = "Temperature in the greenhouse is too high. " * 8
@@ -33,13 +37,13 @@ LONG_TEXT = "Temperature in the greenhouse is too high. " * 8
 class Bench:
     """A scripted modem, and ours on the other end of the line."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace) -> None:
         self.other = ScriptedModem()
         self.troubles: dict[str, str] = {}
         self.received: list[tuple[str, str]] = []
         self.reply: str | None = None
         self.gsm = Gsm()
-        self.modem = Modem(lambda: self.gsm, self._take, self.troubles, FAST)
+        self.modem = Modem(lambda: self.gsm, self._take, self.troubles, pace)
         self.port = SerialPortService(
             self.other.path,
             {NAME: lambda: self.modem},
@@ -75,7 +79,14 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    bench = Bench()
+    bench = Bench(PATIENT)
+    yield bench
+    await bench.close()
+
+
+@pytest.fixture
+async def impatient() -> AsyncIterator[Bench]:
+    bench = Bench(IMPATIENT)
     yield bench
     await bench.close()
 
@@ -191,33 +202,35 @@ async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Ben
     assert bench.other.sent == [(NUMBER, "y")]
 
 
-async def test_silence_is_a_trouble_that_ends_when_the_modem_answers(bench: Bench) -> None:
-    for _ in range(FAST.attempts):
-        bench.other.surprise("AT", bench.other.be_silent)
-    bench.start()
-    await bench.in_state("silent")
-    assert "does not answer" in bench.troubles["GSM modem"]
-    await bench.in_state("ready")
-    assert bench.troubles == {}
+async def test_silence_is_a_trouble_that_ends_when_the_modem_answers(impatient: Bench) -> None:
+    for _ in range(IMPATIENT.attempts):
+        impatient.other.surprise("AT", impatient.other.be_silent)
+    impatient.start()
+    await impatient.in_state("silent")
+    assert "does not answer" in impatient.troubles["GSM modem"]
+    await impatient.in_state("ready")
+    assert impatient.troubles == {}
 
 
-async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(bench: Bench) -> None:
-    await bench.ready()
-    bench.other.surprise("AT+CMGS", bench.other.be_silent)
+async def test_silence_in_the_middle_fails_the_message_and_the_modem_recovers(
+    impatient: Bench,
+) -> None:
+    await impatient.ready()
+    impatient.other.surprise("AT+CMGS", impatient.other.be_silent)
     with pytest.raises(ModemUnavailable, match="does not answer"):
-        await bench.modem.send_sms(NUMBER, "x")
-    await bench.in_state("ready")
-    await bench.modem.send_sms(NUMBER, "y")
-    assert bench.other.sent == [(NUMBER, "y")]
+        await impatient.modem.send_sms(NUMBER, "x")
+    await impatient.in_state("ready")
+    await impatient.modem.send_sms(NUMBER, "y")
+    assert impatient.other.sent == [(NUMBER, "y")]
 
 
-async def test_a_late_answer_is_not_taken_for_the_next_one(bench: Bench) -> None:
-    await bench.ready()
-    bench.other.surprise("AT+CSQ", bench.other.be_silent)
-    assert await bench.typed("AT+CSQ") == ["no answer"]
-    bench.other.say("+CSQ: 31,0", "OK")
-    await bench.in_state("ready")
-    assert bench.modem.status.signal_dbm == -73
+async def test_a_late_answer_is_not_taken_for_the_next_one(impatient: Bench) -> None:
+    await impatient.ready()
+    impatient.other.surprise("AT+CSQ", impatient.other.be_silent)
+    assert await impatient.typed("AT+CSQ") == ["no answer"]
+    impatient.other.say("+CSQ: 31,0", "OK")
+    await impatient.in_state("ready")
+    assert impatient.modem.status.signal_dbm == -73
 
 
 @pytest.mark.parametrize(
@@ -360,7 +373,7 @@ async def test_without_a_modem_messages_fail_at_once_and_commands_say_so() -> No
     async def nobody(sender: str, text: str) -> None:
         return None
 
-    modem = Modem(Gsm, nobody, {}, FAST)
+    modem = Modem(Gsm, nobody, {}, PATIENT)
     with pytest.raises(ModemUnavailable, match="No GSM modem"):
         await modem.send_sms(NUMBER, "x")
     modem.command(SendModem("AT"))

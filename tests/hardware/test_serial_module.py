@@ -1,9 +1,9 @@
 """Sensors on the serial port, over a real terminal: readings, staleness, lost and missing ports."""
 
 import os
-import stat
 import tty
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from leverframe.commands.codes import SERIAL_MODULES
 from leverframe.engine.settings import Settings, defaults
 from leverframe.engine.tree import with_value
+from leverframe.hardware.board import Readings
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import Pauses, SerialPortService
@@ -40,19 +41,25 @@ class Bench:
         os.set_blocking(self.master, False)
         self.path = os.ttyname(self._slave)
         self.values: dict[str, Any] = {}
+        #: Everything that was ever shown, in order.
+        self.history: list[dict[str, Any]] = []
         self.troubles: dict[str, str] = {}
         self.heard = b""
 
     def service(self, path: str | None = None, **changes: Any) -> SerialPortService:
         sessions = {
             name: partial(
-                SensorSession, name, replace(sensor, **changes), self.values.update, self.troubles
+                SensorSession, name, replace(sensor, **changes), self.sense, self.troubles
             )
             for name, sensor in SENSORS.items()
         }
         return SerialPortService(
             path or self.path, sessions, self.troubles, unreadable=UNREADABLE, pauses=QUICK
         )
+
+    def sense(self, readings: Readings) -> None:
+        self.values.update(readings)
+        self.history.append(dict(readings))
 
     def say(self, data: bytes) -> None:
         os.write(self.master, data)
@@ -108,20 +115,35 @@ async def test_a_sensor_that_answers_is_asked_again_and_again(bench: Bench) -> N
 
 
 async def test_readings_that_are_stale_are_absent_until_new_ones_come(bench: Bench) -> None:
-    service = bench.service(stale_s=0.05)
+    good, absent = {"PM2.5": 123.6, "PM10.0": 261.8}, {"PM2.5": None, "PM10.0": None}
+    service = bench.service(stale_s=0.1)
     service.start(chosen(SDS011))
     await bench.hears(sds011.WAKE)
     bench.say(REPORT)
-    await until(lambda: bench.values.get("PM2.5") == 123.6)
-    await until(lambda: bench.values["PM2.5"] is None)
+    await until(lambda: good in bench.history)
+    await until(lambda: bench.history[-1] == absent and bool(bench.troubles))
     assert bench.troubles == {
         "serial module": "the PM sensor SDS011 sends nothing; look at its power and wires."
     }
     # A sensor that lost its power has to be woken again.
-    await bench.hears(sds011.WAKE * 2)
+    bench.heard = b""
+    await bench.hears(sds011.WAKE)
+    bench.history.clear()
     bench.say(REPORT)
-    await until(lambda: bench.values["PM2.5"] == 123.6)
-    assert bench.troubles == {}
+    await until(lambda: good in bench.history)
+    await service.close()
+
+
+async def test_a_sensor_that_speaks_again_is_no_trouble_any_more(bench: Bench) -> None:
+    service = bench.service(stale_s=0.1)
+    service.start(chosen(SDS011))
+    await until(lambda: "serial module" in bench.troubles)
+
+    def speaks() -> bool:
+        bench.say(REPORT)
+        return not bench.troubles
+
+    await until(speaks)
     await service.close()
 
 
@@ -209,13 +231,25 @@ async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
     bench.close()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may use every port")
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, who may use every port."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
 async def test_a_port_without_permission_is_told(bench: Bench) -> None:
-    os.chmod(bench.path, stat.S_IRUSR & 0)
+    os.chmod(bench.path, 0)
     service = bench.service()
-    service.start(chosen(SDS011))
-    await until(lambda: "may not be used" in bench.troubles.get("serial port", ""))
-    await service.close()
+    with as_nobody():
+        service.start(chosen(SDS011))
+        await until(lambda: "may not be used" in bench.troubles.get("serial port", ""))
+        await service.close()
 
 
 @pytest.mark.parametrize("module", UNREADABLE)

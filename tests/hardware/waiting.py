@@ -8,5 +8,5 @@ PATIENCE_S = 10.0
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not condition():
+        for _ in iter(condition, True):
             await asyncio.sleep(0.002)

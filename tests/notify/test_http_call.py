@@ -123,6 +123,14 @@ async def test_a_server_that_hangs_up_is_asked_again(office: PostOffice, peer: H
     request(office, f"127.0.0.1:{peer.port}/a")
     (sent,) = await office.until_ended()
     assert sent["attempts"] == 2
+    assert "did not answer as an HTTP server does" in office.told[0]
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:99999/a", "gopher://127.0.0.1/a"])
+async def test_an_address_that_is_none_is_told(office: PostOffice, url: str) -> None:
+    request(office, url)
+    (failed,) = await office.until_ended()
+    assert failed["problem"] == "HTTP1 has no usable address; set one with http1=..."
 
 
 @pytest.mark.parametrize("status", [400, 404, 410])

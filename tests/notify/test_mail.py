@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
-from leverframe.notify.mail import TLS_FROM_THE_START, Mail
+from leverframe.notify.mail import TLS_PORT, Mail
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
 
@@ -26,8 +26,10 @@ def bell() -> Bell:
 
 
 @asynccontextmanager
-async def mailing(bell: Bell, port: int, ca_file: str | None = None) -> AsyncIterator[PostOffice]:
-    office = PostOffice(bell=bell, email=Mail("leverframe-1", Trust(ca_file)))
+async def mailing(
+    bell: Bell, port: int, ca_file: str | None = None, tls_port: int = TLS_PORT
+) -> AsyncIterator[PostOffice]:
+    office = PostOffice(bell=bell, email=Mail("leverframe-1", Trust(ca_file), tls_port))
     office.set(
         email__host="localhost",
         email__port=port,
@@ -50,7 +52,7 @@ async def test_a_mail_arrives_with_text_subject_and_addresses(bell: Bell) -> Non
     assert (taken.sender, taken.recipients) == ("cellar@example.org", ["bert@example.org"])
     assert taken.mail["Subject"] == "Keller: Größe ✓"
     assert taken.mail["To"] == "bert@example.org"
-    assert taken.mail.get_content() == "31.3 °C im Keller\u2026 🚂\n"
+    assert taken.mail.get_content().splitlines() == ["31.3 °C im Keller\u2026 🚂"]
     assert not taken.encrypted
     assert sent["answer"] == "taken as 42"
     assert sent["target"] == "bert@example.org"
@@ -121,14 +123,21 @@ async def test_tls_that_the_server_does_not_offer_is_told(bell: Bell) -> None:
     assert peer.taken == []
 
 
-async def test_port_465_is_tls_from_the_first_byte_and_others_use_starttls() -> None:
-    mail = Mail("x", Trust())
-    first = mail._connection(Email(host="localhost", port=TLS_FROM_THE_START, tls=True))
-    assert (first.use_tls, first._start_tls_on_connect) == (True, False)
-    later = mail._connection(Email(host="localhost", port=587, tls=True))
-    assert (later.use_tls, later._start_tls_on_connect) == (False, True)
-    never = mail._connection(Email(host="localhost", port=TLS_FROM_THE_START, tls=False))
-    assert (never.use_tls, never._start_tls_on_connect) == (False, False)
+async def test_tls_from_the_first_byte_on_its_own_port(
+    bell: Bell, certificates: Certificates
+) -> None:
+    async with (
+        mail_peer(bell, tls=certificates.server) as peer,
+        mailing(bell, peer.port, certificates.ca_file, tls_port=peer.port) as office,
+    ):
+        office.set(email__tls=True)
+        office.notify("a")
+        await office.until_ended()
+    assert len(peer.taken) == 1
+
+
+def test_the_port_of_tls_from_the_first_byte_is_465() -> None:
+    assert TLS_PORT == 465
 
 
 async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) -> None:

@@ -189,19 +189,6 @@ async def test_the_i2c_sensor_is_detected(twin: Twin) -> None:
     assert (await twin.settings())["i2c"]["primary"] == "NONE"
 
 
-async def test_uploads_are_kept(twin: Twin) -> None:
-    for command, name in (
-        ("wwwfileupload", "site"),
-        ("settingsupload", "settings"),
-        ("pictureupload", "picture"),
-    ):
-        await twin.ok(f"/post.cgi?{command}", "POST", b"\x00\x01binary")
-        assert twin.controller.store.blob(name) == b"\x00\x01binary"
-        await twin.refused(f"/post.cgi?{command}", 400, "POST")
-    await twin.ok("/stm.cgi?delpicture=0")
-    assert twin.controller.store.blob("picture") is None
-
-
 async def test_the_clock_can_be_set(twin: Twin) -> None:
     await twin.ok("/stm.cgi?t_man=1893456000")
     assert (await twin.state())["time"] == 1893456000

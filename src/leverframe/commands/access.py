@@ -51,7 +51,7 @@ def password_path(settings: Settings, name: str) -> str | None:
 
 
 def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str) -> None:
-    _check_names(C, E)
+    check_names(C, E)
     stage.set("access.updates_allowed", B)
     _set_account(stage, "access.admin", C, D)
     _set_account(stage, "access.user", E, F)
@@ -73,7 +73,7 @@ def _set_account(stage: Stage, path: str, name: str, password: str) -> None:
 def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
     """The list sent is the whole list of control users."""
     access = stage.settings.access
-    _check_names(access.admin.name, access.user.name, *(item["B"] for item in items))
+    check_names(access.admin.name, access.user.name, *(item["B"] for item in items))
     known = {user.name: user.password for user in access.users if user is not None}
     users: list[ControlUser | None] = [None] * CONTROL_USERS
     for item in items:
@@ -92,7 +92,7 @@ def change_password(stage: Stage, fields: dict[str, str]) -> None:
     stage.set_password(path, fields["new"])
 
 
-def _check_names(*names: str) -> None:
+def check_names(*names: str) -> None:
     if len(set(names)) < len(names):
         raise BadValue("Two accounts have the same name.", allowed="different names")
     for name in names:

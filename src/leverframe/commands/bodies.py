@@ -4,7 +4,7 @@ List bodies are read from the first `&` to `&&`; clients of real units wrap all 
 that. Everything is checked before anything is staged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from leverframe.commands.params import Param, Trailing, parse_field
 from leverframe.commands.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.shape import Item
 from leverframe.profile import Profile
+from leverframe.uploads.bad_upload import BadUpload
 
 LIST_BODY_LIMIT = 1 << 20
 UPLOAD_LIMIT = 16 << 20
@@ -126,15 +127,19 @@ class FormBody:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file, taken as it is."""
+    """A file; where there is a check, what that makes of it."""
 
     what: str
     most_bytes: int = UPLOAD_LIMIT
+    check: Callable[[bytes], bytes] | None = None
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> bytes:
         if not body:
             raise Malformed(f"The body is empty; send {self.what}.", allowed=self.what)
-        return body
+        try:
+            return self.check(body) if self.check else body
+        except BadUpload as error:
+            raise Malformed(str(error), allowed=self.what) from error
 
     def describe(self, profile: Profile) -> dict[str, Any]:
         return {"kind": "upload", "content": self.what, "maximum bytes": self.most_bytes}

@@ -31,6 +31,13 @@ TOPIC = Text(
     fitting=("leverframe", "home/cellar"),
     unfitting=("a/#", "+/b", "/x"),
 )
+DISCOVERY = Text(
+    63,
+    pattern=r"[^#+/\s]*",
+    form="one level of a topic, or nothing",
+    fitting=("homeassistant", ""),
+    unfitting=("a/b", "#", "x y"),
+)
 #: SNMPv3 keys shorter than eight letters are not allowed by the protocol.
 V3_KEY = Text(
     63,
@@ -116,6 +123,13 @@ ROWS = (
             "G": "mqtt.tls",
         },
         doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS.",
+    ),
+    row(
+        "GET /stm.cgi?mqttdiscovery=<A>",
+        A=DISCOVERY,
+        sets="mqtt.discovery",
+        doc="Set the first level of the topics on which Home Assistant is told about every output, "
+        "input, reading and meter; nothing tells it nothing.",
     ),
     row(
         "GET /stm.cgi?snmp=<A>*<B>*<C>",

@@ -1,6 +1,7 @@
 """Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
 
-Where no path is given, the commands are looked for on every path; one path has to know them all.
+Where no path is given, the commands are looked for on every path: all together first, because some
+forms have several items, then each by itself.
 """
 
 from leverframe.commands.refusals import Malformed, Refusal, UnknownCommand
@@ -28,7 +29,10 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
             # A path that knows the command and refuses it says more than one that does not.
             refusal = telling
     assert refusal is not None
-    raise refusal
+    items = items_of(text.strip())
+    if len(items) < 2 or not isinstance(refusal, UnknownCommand):
+        raise refusal
+    return [call for item in items for call in calls_in(item, profile)]
 
 
 def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:

@@ -1,5 +1,7 @@
 """Rows: firmware, backup, reset, restart, event variables, status pages, stored variables."""
 
+import msgspec
+
 from leverframe.commands.bodies import Upload
 from leverframe.commands.codes import HW35_SW
 from leverframe.commands.params import (
@@ -10,6 +12,8 @@ from leverframe.commands.params import (
     Position,
     Text,
 )
+from leverframe.commands.refusals import Conflict
+from leverframe.commands.restored import Restored
 from leverframe.commands.row import CONTROL, row
 from leverframe.commands.stage import Stage
 from leverframe.commands.user_interface import (
@@ -32,7 +36,13 @@ from leverframe.engine.actions import (
 from leverframe.engine.labels import EVENT_VARIABLES
 from leverframe.engine.settings import defaults, offset_count, visibility_count
 from leverframe.profile import ALWAYS
+from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
+from leverframe.uploads.picture import checked_picture
+from leverframe.uploads.site_archive import checked_site
 
+#: The upload that lists what the last restore left out.
+RESTORE_REPORT = "restore-report"
+MOST_BACKUP_BYTES = 1 << 20
 OFFSETS = ListOf(Int(-32768, 32767), offset_count)
 BIT_POSITION = Position(
     8,
@@ -49,6 +59,11 @@ WORD_POSITION = Position(4, ((0, ALWAYS),))
 
 
 def start_bootloader(stage: Stage) -> None:
+    if not stage.settings.access.updates_allowed:
+        raise Conflict(
+            "Updates are forbidden; the administrator allows them with the second flag of `auth`.",
+            allowed="updates only where auth allows them",
+        )
     stage.do(StartBootloader())
 
 
@@ -72,8 +87,10 @@ def keep_site(stage: Stage, body: bytes) -> None:
     stage.blobs["site"] = body
 
 
-def keep_settings_file(stage: Stage, body: bytes) -> None:
-    stage.blobs["settings"] = body
+def restore(stage: Stage, restored: Restored) -> None:
+    """The settings of a backup that was checked and made fit for this version."""
+    stage.settings = restored.settings
+    stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
 
 
 def keep_picture(stage: Stage, body: bytes) -> None:
@@ -92,6 +109,15 @@ def change_clock(stage: Stage, A: int) -> None:
     stage.do(ChangeClock(A))
 
 
+RESTORE_ROW = row(
+    "POST /post.cgi?settingsupload",
+    body=Upload("a settings backup", MOST_BACKUP_BYTES),
+    run=restore,
+    doc="Restore a settings backup, all of it or nothing; one of another version is converted. "
+    "The header `Backup-Passphrase` opens its passwords. `/api/restore-report` lists what could "
+    "not be carried over.",
+)
+
 FIRMWARE_ROWS = (
     row(
         "GET /stm.cgi?upgrade=devstart3",
@@ -101,17 +127,17 @@ FIRMWARE_ROWS = (
     FIRMWARE_CHECK_ROW,
     row(
         "POST /post.cgi?wwwfileupload",
-        body=Upload("a site archive"),
+        body=Upload("a site archive", check=checked_site),
         run=keep_site,
-        doc="Replace the web site.",
+        doc="Replace the web site by an archive that `leverframe site build` made. `/?safe` still "
+        "leads to the built-in pages.",
     ),
-    row("GET /dev_settings.bin", doc="Download a backup of the settings."),
     row(
-        "POST /post.cgi?settingsupload",
-        body=Upload("a settings backup"),
-        run=keep_settings_file,
-        doc="Upload a settings backup.",
+        "GET /dev_settings.bin",
+        doc="Download a backup of the settings. It holds passwords only if the header "
+        "`Backup-Passphrase` gives a passphrase, percent-encoded, which then seals them.",
     ),
+    RESTORE_ROW,
     row(
         "GET /stm.cgi?eeprom_reset=1",
         run=reset_to_defaults,
@@ -146,9 +172,10 @@ OTHER_ROWS = (
     ),
     row(
         "POST /post.cgi?pictureupload",
-        body=Upload("an image file"),
+        body=Upload(PICTURE_KINDS, check=checked_picture),
         run=keep_picture,
-        doc="Upload the picture of the Status for user page.",
+        doc="Upload the picture of the Status for user page; it is served at `/picture`. It is "
+        "encoded anew, without what else was in the file.",
     ),
     row("GET /stm.cgi?delpicture=0", run=remove_picture, doc="Remove that picture."),
     row(

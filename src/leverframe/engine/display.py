@@ -1,6 +1,7 @@
 """The OLED display: which of its four screens is shown, and for how long.
 
-What the screens show is rendered elsewhere from the settings and the values.
+What a screen shows are its four lines with their reading codes replaced; they are turned into
+dots elsewhere.
 
 Where the interface document is silent:
 
@@ -16,6 +17,7 @@ from leverframe.engine.effects import ShowScreen
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Oled, Settings
+from leverframe.engine.texts import rendered_line
 from leverframe.engine.timers import Key
 
 _DARK: Key = ("display", "dark")
@@ -65,6 +67,16 @@ class Display:
             shown = self.shown
             self._light(index)
             self._log_change(shown, cause)
+
+    def lines(self) -> tuple[str, ...] | None:
+        """What can be read on the display at this moment; None while it is dark."""
+        if self.shown is None:
+            return None
+        machine = self._machine
+        return tuple(
+            rendered_line(text, machine.values, machine.profile)
+            for text in machine.settings.oled.screens[self.shown].lines
+        )
 
     def _was_withdrawn(self, before: Oled, after: Oled) -> bool:
         """Has the screen that is shown stopped being active?"""

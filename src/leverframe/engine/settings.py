@@ -304,6 +304,8 @@ class Mqtt(Node, frozen=True):
     password: str = ""
     prefix: str = "leverframe"
     tls: bool = False
+    #: First level of the topics on which Home Assistant looks for devices; empty tells it nothing.
+    discovery: str = "homeassistant"
 
 
 class SnmpTrap(Node, frozen=True):

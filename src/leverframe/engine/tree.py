@@ -116,6 +116,18 @@ def _node(value: Any) -> Node | None:
     return None if value is GONE else value
 
 
+def secret_paths(settings: Settings) -> Iterator[str]:
+    """Every secret leaf that the tree has."""
+    for pattern in sorted(SECRETS):
+        branch, mark, leaf = pattern.partition(".*.")
+        if not mark:
+            yield pattern
+            continue
+        for index, node in enumerate(value_at(settings, branch)):
+            if node is not None:
+                yield f"{branch}.{index}.{leaf}"
+
+
 def is_secret(path: str) -> bool:
     steps = ("*" if step.isdigit() else step for step in path.split("."))
     return ".".join(steps) in SECRETS

@@ -6,6 +6,7 @@ A file changes with its engine's `machine.version` and, if it shows the clock, w
 """
 
 from leverframe.files.catalogue import (
+    ADMIN_FILES,
     PATHS,
     KeyDescription,
     build,
@@ -16,6 +17,7 @@ from leverframe.files.reply import command_reply
 from leverframe.files.view import View
 
 __all__ = [
+    "ADMIN_FILES",
     "PATHS",
     "KeyDescription",
     "View",

@@ -261,6 +261,8 @@ FILES = {
     )
 }
 PATHS = tuple(FILES)
+#: Read by the administrator alone; the others are values and names.
+ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
 
 
 @lru_cache(maxsize=256)
@@ -274,13 +276,21 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
 
 def build(path: str, view: View) -> bytes | None:
     """A file as it is sent; None if this profile has no such file."""
+    texts = shown(path, view)
+    if texts is None:
+        return None
+    return json_bytes(texts) if content_type(path) == JSON else xml_bytes(texts)
+
+
+def shown(path: str, view: View) -> dict[str, Shown] | None:
+    """The keys of a file with their texts; None if this profile has no such file."""
     groups = keys_of(path, view.engine.machine.profile)
     if groups is None:
         return None
-    shown: dict[str, Shown] = {}
+    texts: dict[str, Shown] = {}
     for keys in groups:
-        shown.update(zip(keys.names, keys.show(view), strict=True))
-    return json_bytes(shown) if content_type(path) == JSON else xml_bytes(shown)
+        texts.update(zip(keys.names, keys.show(view), strict=True))
+    return texts
 
 
 def content_type(path: str) -> str:

@@ -6,11 +6,16 @@ each is worth carrying out, and one that failed is tried again until it works or
 """
 
 import asyncio
+import logging
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from leverframe.hardware.troubles import Unusable
+from leverframe.hardware.troubles import Unusable, unexpected
+
+log = logging.getLogger(__name__)
 
 #: How long to wait before something that failed is tried again.
 RETRY_S = 5.0
@@ -33,6 +38,7 @@ class DeviceThread:
         self._changed = threading.Condition()
         self._waiting: dict[Any, Callable[[], None]] = {}
         self._failed: dict[str, Callable[[], None]] = {}
+        self._retry_at = 0.0
         self._closed = False
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
@@ -52,9 +58,9 @@ class DeviceThread:
             try:
                 result = call()
             except Exception as error:
-                self._in_loop(_settle, answer, None, error)
+                self.in_loop(_settle, answer, None, error)
             else:
-                self._in_loop(_settle, answer, result, None)
+                self.in_loop(_settle, answer, result, None)
 
         with self._changed:
             self._waiting[answer] = answered
@@ -73,29 +79,40 @@ class DeviceThread:
 
     def _next(self) -> Callable[[], None] | None:
         with self._changed:
-            while not self._waiting and not self._closed:
-                in_time = self._changed.wait(self._retry_s if self._failed else None)
-                if not in_time:
+            while not self._closed:
+                wait_s = self._retry_at - time.monotonic() if self._failed else None
+                if wait_s is not None and wait_s <= 0:
                     self._waiting.update(self._failed)
                     self._failed.clear()
-            if self._closed:
-                return None
-            return self._waiting.pop(next(iter(self._waiting)))
+                if self._waiting:
+                    return self._waiting.pop(next(iter(self._waiting)))
+                self._changed.wait(wait_s)
+            return None
 
     def _try(self, what: str, call: Callable[[], None]) -> None:
         try:
             call()
         except Unusable as fault:
-            with self._changed:
-                if what not in self._waiting:
-                    self._failed[what] = lambda: self._try(what, call)
-            self._in_loop(self._note, what, str(fault))
+            self._try_again(what, call)
+            self.in_loop(self._note, what, str(fault))
+        except Exception as error:
+            # A mistake in a driver must not end the thread that the other devices here need.
+            log.exception("driving %s failed", what)
+            self.in_loop(self._note, what, unexpected(error))
         else:
-            self._in_loop(self._note, what, None)
+            self.in_loop(self._note, what, None)
 
-    def _in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+    def _try_again(self, what: str, call: Callable[[], None]) -> None:
+        with self._changed:
+            if not self._failed:
+                self._retry_at = time.monotonic() + self._retry_s
+            if what not in self._waiting:
+                self._failed[what] = lambda: self._try(what, call)
+
+    def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+        """From within a call that runs here: let the event loop do something."""
         # The loop may have ended while the device was busy; then nobody wants to know any more.
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)
 
 

@@ -56,13 +56,13 @@ def _of_pwm(wiring: Wiring) -> Iterator[Finding]:
 
 def _of_converters(wiring: Wiring) -> Iterator[Finding]:
     for converter in converters(wiring):
-        for label, channel in converter.channels.items():
+        look = converter.look()
+        for label, value in look.readings.items():
+            channel = wiring.analog[label]
             place = f"{channel.device} {channel.channel}"
             unit = "°C" if label == "TEMP" else "V"
-            try:
-                yield Finding(label, place, True, f"{converter.measure(channel):g} {unit}")
-            except Unusable as fault:
-                yield Finding(label, place, False, str(fault))
+            trouble = look.troubles.get(label)
+            yield Finding(label, place, trouble is None, trouble or f"{value:g} {unit}")
 
 
 def _of_onewire(sysfs: Path, wiring: OneWireWiring) -> Iterator[Finding]:

@@ -41,9 +41,12 @@ class I2cSensors:
         #: The labels of the last look.
         self._gave: set[str] = set()
 
-    def adopt(self, settings: Settings) -> None:
-        """Called from another thread than `look`: only a whole value is replaced."""
+    def adopt(self, settings: Settings) -> bool:
+        """Is anything new for this bus? Not in the thread of `look`: a whole value is replaced."""
+        if settings.i2c == self._chosen:
+            return False
         self._chosen = settings.i2c
+        return True
 
     def look(self) -> Look:
         chosen = self._chosen

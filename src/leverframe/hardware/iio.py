@@ -26,32 +26,21 @@ class Converter:
         self.name = f"converter {device}"
         self._devices = sysfs / FOLDER
         self._device = device
-        self.channels = channels
+        self._channels = channels
 
     def look(self) -> Look:
-        readings: dict[str, float | None] = {}
+        readings: dict[str, float | None] = dict.fromkeys(self._channels)
+        try:
+            folder = self._find()
+        except Unusable as fault:
+            return Look(readings, dict.fromkeys(readings, str(fault)))
         troubles: dict[str, str] = {}
-        for label, channel in self.channels.items():
+        for label, channel in self._channels.items():
             try:
-                readings[label] = self.measure(channel)
+                readings[label] = _measure(folder, channel)
             except Unusable as fault:
-                readings[label] = None
                 troubles[label] = str(fault)
         return Look(readings, troubles)
-
-    def measure(self, channel: Channel) -> float:
-        """Volts, or degrees, with the factor applied."""
-        folder = self._find()
-        own = folder / f"in_{channel.channel}"
-        finished = own.with_name(f"{own.name}_input")
-        if finished.exists():
-            thousandths = read_number(finished)
-        else:
-            raw = read_number(own.with_name(f"{own.name}_raw"))
-            offset = _shared(own, "offset", 0.0)
-            scale = _shared(own, "scale", 1.0)
-            thousandths = (raw + offset) * scale
-        return round(thousandths / 1000 * channel.factor, 6)
 
     def _find(self) -> Path:
         folder = self._devices / self._device
@@ -68,6 +57,18 @@ class Converter:
             folders = ", ".join(path.name for path in named)
             raise Unusable(f"several converters are named {self._device}; name one of {folders}.")
         raise Unusable(f"no converter {self._device} in {self._devices}; check wiring and driver.")
+
+
+def _measure(folder: Path, channel: Channel) -> float:
+    """Volts, or degrees, with the factor applied."""
+    own = folder / f"in_{channel.channel}"
+    finished = own.with_name(f"{own.name}_input")
+    if finished.exists():
+        thousandths = read_number(finished)
+    else:
+        raw = read_number(own.with_name(f"{own.name}_raw"))
+        thousandths = (raw + _shared(own, "offset", 0.0)) * _shared(own, "scale", 1.0)
+    return round(thousandths / 1000 * channel.factor, 6)
 
 
 def _shared(own: Path, attribute: str, default: float) -> float:

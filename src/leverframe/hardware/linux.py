@@ -22,7 +22,7 @@ from leverframe.hardware.i2c_sensors import I2cSensors
 from leverframe.hardware.iio import Converter
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.pins import InputPin, OutputPin
-from leverframe.hardware.poller import Device, Poller
+from leverframe.hardware.poller import Poller
 from leverframe.hardware.sysfs_pwm import PwmPin
 from leverframe.hardware.troubles import Troubles
 from leverframe.wiring import Wiring
@@ -60,8 +60,9 @@ class LinuxBoard:
         self._pwms: dict[str, PwmPin] = {}
         self._levels: dict[str, float] = {}
         self._hz: list[int] = []
-        self._followers: list[OneWireBus | I2cSensors] = []
         self._pollers: list[Poller] = []
+        #: Buses that follow the settings, with their pollers.
+        self._followers: list[tuple[OneWireBus | I2cSensors, Poller]] = []
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ class LinuxBoard:
         }
         self._pwms = {label: PwmPin(sysfs, place) for label, place in wiring.pwm.items()}
         self._open_inputs(settings, troubles)
-        self._pollers = [Poller(device, self._report, troubles) for device in self._devices()]
+        self._add_pollers(troubles)
         self.adopt(settings)
         await _within(
             FIRST_LOOK_S, self._settled(), *(_done(poller.start()) for poller in self._pollers)
@@ -99,10 +100,9 @@ class LinuxBoard:
 
     def adopt(self, settings: Settings) -> None:
         """Follow the settings that concern the buses."""
-        for follower in self._followers:
-            follower.adopt(settings)
-        for poller in self._pollers:
-            poller.hurry()
+        for follower, poller in self._followers:
+            if follower.adopt(settings):
+                poller.hurry()
 
     async def look(self) -> None:
         """Look at everything once more, and wait until it has been seen."""
@@ -156,13 +156,18 @@ class LinuxBoard:
             pull_up = settings.digital_inputs[DIGITAL_INPUTS.index(label)].pull_up
             self._inputs[label].set_pull_up(pull_up)
 
-    def _devices(self) -> list[Device]:
-        sysfs = Path(self._wiring.sysfs)
-        if self._wiring.onewire is not None:
-            self._followers.append(OneWireBus(sysfs, self._wiring.onewire.extra))
-        if self._wiring.i2c is not None:
-            self._followers.append(I2cSensors(sysfs, self._wiring.i2c.bus, self._open_bus))
-        return [*converters(self._wiring), *self._followers]
+    def _add_pollers(self, troubles: Troubles) -> None:
+        sysfs, wiring = Path(self._wiring.sysfs), self._wiring
+        buses: list[OneWireBus | I2cSensors] = []
+        if wiring.onewire is not None:
+            buses.append(OneWireBus(sysfs, wiring.onewire.extra))
+        if wiring.i2c is not None:
+            buses.append(I2cSensors(sysfs, wiring.i2c.bus, self._open_bus))
+        self._followers = [(bus, Poller(bus, self._report, troubles)) for bus in buses]
+        self._pollers = [
+            *(Poller(converter, self._report, troubles) for converter in converters(wiring)),
+            *(poller for _, poller in self._followers),
+        ]
 
     def _drive_pwm(self, index: int) -> None:
         label = PWMS[index]

@@ -3,7 +3,7 @@
 One task works on the bus and follows the settings by itself. What it reads becomes the readings
 m1-m30 by the mapping, and goes to the status files by slot. A reading that could not be read for a
 while is absent; what a module refuses is absent at once. Nothing that happens on the bus ends the
-work: a port that is missing is tried again, a silent module is asked less often.
+work: a module that is silent, or whose port cannot be used, is asked less often.
 """
 
 import asyncio
@@ -19,11 +19,8 @@ from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.troubles import Troubles, told
 from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_blocks import blocks_of
-from leverframe.wire.modbus_modules import Line, Module, label_in_slot, module_in_slot
+from leverframe.wire.modbus_modules import Line, label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Answer
-
-TRY_PORT_AGAIN_S = 5.0
-PORT = "Modbus port"
 
 
 class Bus(Protocol):
@@ -134,17 +131,6 @@ class ModbusMaster:
     # --- the work ---------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        while True:
-            try:
-                await self._poll()
-            except OSError as error:
-                self._troubles.note(PORT, told(error, self._bus.path))
-                self._bus.close()
-            until = asyncio.get_running_loop().time() + TRY_PORT_AGAIN_S
-            await self._sleep_until(until)
-
-    async def _poll(self) -> None:
-        """Ask and ask; ends only by the failure of the port."""
         loop = asyncio.get_running_loop()
         while True:
             self._expire(loop.time())
@@ -175,15 +161,17 @@ class ModbusMaster:
         block = slot.blocks[turn.request]
         began = loop.time()
         plan.asked(turn.slave, began)
-        answer = await self._bus.ask(slot.module.line, slot.slave, block.read)
-        self._troubles.note(PORT, None)
+        answer, trouble = await self._answer_of(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
             # The slots are others by now; what came is nobody's answer any more.
             return
         if answer is None:
             plan.was_silent(turn.slave, now - began, now)
-            self._note_silence(slot)
+            if slot.silent_since is None:
+                slot.silent_since = self._wall()
+            if not slot.good_until:
+                self._troubles.note(_trouble(slot), trouble)
         else:
             plan.answered(turn.slave, now)
             slot.take(block, answer, now)
@@ -191,15 +179,17 @@ class ModbusMaster:
             self._troubles.note(_trouble(slot), None)
             self._tell(slot.number)
 
-    def _note_silence(self, slot: ModuleSlot) -> None:
-        if slot.silent_since is None:
-            slot.silent_since = self._wall()
-        if not slot.good_until:
-            self._troubles.note(
-                _trouble(slot),
-                f"{slot.label} with slave ID {slot.slave} does not answer; check its wiring, its"
-                f" slave ID and that it speaks {_in_words(slot.module)}.",
-            )
+    async def _answer_of(self, slot: ModuleSlot, read: Read) -> tuple[Answer | None, str]:
+        """The answer, and what to say if there is none."""
+        try:
+            answer = await self._bus.ask(slot.module.line, slot.slave, read)
+        except OSError as error:
+            self._bus.close()
+            return None, told(error, self._bus.path)
+        return answer, (
+            f"{slot.label} with slave ID {slot.slave} does not answer; check its wiring, its slave"
+            f" ID and that it speaks {_in_words(slot.module.line)}."
+        )
 
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
@@ -211,7 +201,6 @@ def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
 
 
-def _in_words(module: Module) -> str:
-    line = module.line
+def _in_words(line: Line) -> str:
     bits = "stop bit" if line.stop_bits == 1 else "stop bits"
     return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"

@@ -35,11 +35,14 @@ class OneWireBus:
         self._shown: set[str] = set()
         self._shown_mapping: Sequence[ModbusMapping] = ()
 
-    def adopt(self, settings: Settings) -> None:
-        """Called from another thread than `look`: only whole values are replaced."""
-        bound = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
-        self._bound = tuple(bound)
-        self._mapping = settings.modbus_mapping
+    def adopt(self, settings: Settings) -> bool:
+        """Is anything new for this bus? Not in the thread of `look`: whole values are replaced."""
+        ids = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
+        bound, mapping = tuple(ids), settings.modbus_mapping
+        if (bound, mapping) == (self._bound, self._mapping):
+            return False
+        self._bound, self._mapping = bound, mapping
+        return True
 
     def look(self) -> Look:
         bound, mapping = self._bound, self._mapping

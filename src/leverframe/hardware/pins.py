@@ -78,7 +78,12 @@ class InputPin:
 
         def reopen() -> None:
             line = self._lines.open_input(self._pin, pull_up)
-            self._loop.call_soon_threadsafe(self._opened, line, line.level())
+            try:
+                level = line.level()
+            except Unusable:
+                line.close()
+                raise
+            self._thread.in_loop(self._opened, line, level)
 
         self._thread.drive(self.label, reopen)
 

@@ -5,13 +5,16 @@ so far absent, until the device answers; no second look starts meanwhile.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from leverframe.hardware.board import Readings
 from leverframe.hardware.device_thread import DeviceThread
-from leverframe.hardware.troubles import Troubles
+from leverframe.hardware.troubles import Troubles, unexpected
+
+log = logging.getLogger(__name__)
 
 HANGS = "does not answer in time; what it read is absent."
 
@@ -51,6 +54,7 @@ class Poller:
     def start(self) -> "asyncio.Task[None]":
         """Look again and again from now on; what is returned is done after the first look."""
         loop = asyncio.get_running_loop()
+        self._hurry.clear()
         first = loop.create_task(self.look())
         self._task = loop.create_task(self._run(first))
         return first
@@ -61,7 +65,7 @@ class Poller:
 
     async def look(self) -> None:
         """One look; the end of the look, not of its limit, is waited for."""
-        answer = self._thread.ask(self._device.look)
+        answer = self._thread.ask(self._look)
         try:
             look = await asyncio.wait_for(asyncio.shield(answer), self._device.limit_s)
         except TimeoutError:
@@ -75,6 +79,14 @@ class Poller:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+
+    def _look(self) -> Look:
+        """In the device's thread; a mistake in a driver must not end the looking."""
+        try:
+            return self._device.look()
+        except Exception as error:
+            log.exception("looking at %s failed", self._device.name)
+            return Look(dict.fromkeys(self._given), {self._device.name: unexpected(error)})
 
     def _show(self, look: Look) -> None:
         for device in self._in_trouble - look.troubles.keys():

@@ -33,6 +33,11 @@ class Troubles:
             log.warning("%s: %s", device, text)
 
 
+def unexpected(error: Exception) -> str:
+    """A failure that nobody has thought of."""
+    return f"failed unexpectedly: {error!r}; the log has more."
+
+
 def told(error: OSError, what: str) -> str:
     """Why a file or device cannot be used, and what to do about it."""
     match error.errno:

@@ -6,11 +6,11 @@ delivery. What the server refuses in a way that trying again cannot change is gi
 login, a busy or a broken server is tried again.
 """
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Generator
 from dataclasses import dataclass
-from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -47,6 +47,7 @@ class HttpCalls:
         self._trust = trust
         self._allow_local = allow_local
         self._answer_s = answer_s
+        self._client: httpx.AsyncClient | None = None
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
@@ -64,60 +65,29 @@ class HttpCalls:
         call = settings.http[self._slot - 1]
         if not call.url:
             raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
-        server = _Server.of(call.url)
+        try:
+            server = _Server.of(call.url)
+        except (ValueError, KeyError) as error:
+            raise CannotSend(
+                f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
+                final=True,
+            ) from error
         try:
             addresses = await checked_addresses(
                 server.host, server.port, allow_local=self._allow_local
             )
         except (OSError, UnicodeError) as error:
             raise CannotSend(sentence(error, server.host, server.port)) from error
-        return _judged(await self._request_any(addresses, server, call, message), server)
+        client = await self._ready_client()
+        return _judged(await _request_any(client, addresses, server, call, message), server)
 
-    async def _request_any(
-        self, addresses: list[str], server: "_Server", call: HttpClient, message: Message
-    ) -> int:
-        """The status that the first address answers which takes the connection."""
-        import httpx
+    async def _ready_client(self) -> "httpx.AsyncClient":
+        if self._client is None:
+            # Loading the library and the authorities takes longer than a relay may wait.
+            self._client = await asyncio.to_thread(self._new_client)
+        return self._client
 
-        for number, address in enumerate(addresses, start=1):
-            try:
-                return await self._request(address, server, call, message)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                if number == len(addresses):
-                    raise CannotSend(sentence(error, server.host, server.port)) from error
-            except httpx.TimeoutException as error:
-                raise CannotSend(f"{server} took the request but does not answer.") from error
-            except httpx.HTTPError as error:
-                raise CannotSend(sentence(error, server.host, server.port)) from error
-            except httpx.InvalidURL as error:
-                raise CannotSend(
-                    f"The path that the codes made is none: {error}.", final=True
-                ) from error
-        raise CannotSend(f"The name {server.host} has no address.")
-
-    async def _request(
-        self, address: str, server: "_Server", call: HttpClient, message: Message
-    ) -> int:
-        headers = {"Host": server.host_header}
-        body = message.content.get("body")
-        if body is not None:
-            headers["Content-Type"] = _content_type(body)
-        place = f"[{address}]" if ":" in address else address
-        request = self._client.build_request(
-            "GET" if body is None else "POST",
-            f"{server.scheme}://{place}:{server.port}{message.content['path']}",
-            headers=headers,
-            content=body,
-            extensions={"sni_hostname": server.host},
-        )
-        login = _login(call.username, call.password)
-        response = await self._client.send(request, stream=True, auth=login)
-        # What stands in the answer is of no use to anybody.
-        await response.aclose()
-        return response.status_code
-
-    @cached_property
-    def _client(self) -> "httpx.AsyncClient":
+    def _new_client(self) -> "httpx.AsyncClient":
         # Loaded with the first request: most controllers never make one.
         import httpx
 
@@ -133,7 +103,7 @@ class HttpCalls:
         )
 
     async def close(self) -> None:
-        client = self.__dict__.pop("_client", None)
+        client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
@@ -166,6 +136,57 @@ def _split(url: str) -> tuple[str, str]:
         scheme, rest = "http", url
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host}", slash + path or "/"
+
+
+async def _request_any(
+    client: "httpx.AsyncClient",
+    addresses: list[str],
+    server: _Server,
+    call: HttpClient,
+    message: Message,
+) -> int:
+    """The status that the first address answers which takes the connection."""
+    import httpx
+
+    for number, address in enumerate(addresses, start=1):
+        try:
+            return await _request(client, address, server, call, message)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            if number == len(addresses):
+                raise CannotSend(sentence(error, server.host, server.port)) from error
+        except httpx.TimeoutException as error:
+            raise CannotSend(f"{server} took the request but does not answer.") from error
+        except httpx.RemoteProtocolError as error:
+            raise CannotSend(f"{server} did not answer as an HTTP server does.") from error
+        except httpx.HTTPError as error:
+            raise CannotSend(sentence(error, server.host, server.port)) from error
+        except httpx.InvalidURL as error:
+            raise CannotSend(
+                f"The path that the codes made is none: {error}.", final=True
+            ) from error
+    raise CannotSend(f"The name {server.host} has no address.")
+
+
+async def _request(
+    client: "httpx.AsyncClient", address: str, server: _Server, call: HttpClient, message: Message
+) -> int:
+    headers = {"Host": server.host_header}
+    body = message.content.get("body")
+    if body is not None:
+        headers["Content-Type"] = _content_type(body)
+    place = f"[{address}]" if ":" in address else address
+    request = client.build_request(
+        "GET" if body is None else "POST",
+        f"{server.scheme}://{place}:{server.port}{message.content['path']}",
+        headers=headers,
+        content=body,
+        extensions={"sni_hostname": server.host},
+    )
+    login = _login(call.username, call.password)
+    response = await client.send(request, stream=True, auth=login)
+    # What stands in the answer is of no use to anybody.
+    await response.aclose()
+    return response.status_code
 
 
 def _content_type(body: str) -> str:

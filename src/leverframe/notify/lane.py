@@ -131,18 +131,25 @@ class Lane:
         await self.channel.close()
 
     async def _work(self) -> None:
-        while True:
+        try:
+            await self._work_off()
+        except Exception:
+            log.exception("%s: stopped unexpectedly, goes on with the next message", self.name)
+        finally:
+            self._task = None
+
+    async def _work_off(self) -> None:
+        while self._queue:
             while self._queue:
                 await self._try_first()
             await self.channel.close()
-            if not self._queue:
-                self._set_problem(None)
-                self._task = None
-                return
+        self._set_problem(None)
 
     async def _try_first(self) -> None:
         first = self._queue[0]
         self._busy = True
+        # From here on new settings are news.
+        self._again.clear()
         try:
             if self._surroundings.clock.read().now >= first.expires_at:
                 self._expire(first.message)
@@ -221,7 +228,6 @@ class Lane:
         pause_s = pause_after(self._failures, around.first_pause_s, longest_s, around.chance)
         left_s = first.expires_at - around.clock.read().now
         self._pause_until = asyncio.get_running_loop().time() + pause_s
-        self._again.clear()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._again.wait(), min(pause_s, max(left_s, 0.0)))
         self._pause_until = None

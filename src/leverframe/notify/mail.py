@@ -9,6 +9,7 @@ Every header is made by the standard library's writer, after line breaks and oth
 characters have become spaces, so no text can add a header.
 """
 
+import asyncio
 import re
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -27,7 +28,8 @@ from leverframe.notify.trust import Trust
 if TYPE_CHECKING:
     import aiosmtplib
 
-TLS_FROM_THE_START = 465
+#: Here TLS begins with the first byte.
+TLS_PORT = 465
 #: How long one step of the dialogue may take.
 STEP_S = 15.0
 DEFAULT_SUBJECT = "Message from {name}"
@@ -42,9 +44,10 @@ class Mail:
         expires_s=3 * 86_400.0, per_s=2.0, burst=20, timeout_s=60.0, longest_pause_s=900.0
     )
 
-    def __init__(self, name: str, trust: Trust) -> None:
+    def __init__(self, name: str, trust: Trust, tls_port: int = TLS_PORT) -> None:
         self._name = name
         self._trust = trust
+        self._tls_port = tls_port
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
@@ -62,10 +65,11 @@ class Mail:
         return settings.email
 
     async def deliver(self, message: Message, settings: Settings) -> str:
-        # Loaded with the first mail: most controllers never send one.
+        email = settings.email
+        # Loading the library and the authorities takes longer than a relay may wait.
+        await asyncio.to_thread(self._load, email)
         import aiosmtplib
 
-        email = settings.email
         mail = self._written(message, email)
         try:
             async with self._connection(email) as connection:
@@ -97,10 +101,17 @@ class Mail:
             ) from error
         return _one_line(answer)
 
+    def _load(self, email: Email) -> None:
+        """With the first mail: most controllers never send one."""
+        import aiosmtplib  # noqa: F401 - for those who use it next
+
+        if email.tls:
+            self._trust.context  # noqa: B018 - made at the first look
+
     def _connection(self, email: Email) -> "aiosmtplib.SMTP":
         import aiosmtplib
 
-        from_the_start = email.tls and email.port == TLS_FROM_THE_START
+        from_the_start = email.tls and email.port == self._tls_port
         return aiosmtplib.SMTP(
             hostname=email.host,
             port=email.port,

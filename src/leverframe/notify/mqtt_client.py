@@ -39,7 +39,8 @@ class Unacknowledged:
         self._waiting: dict[int, asyncio.Future[bool]] = {}
         self.newest: asyncio.Future[bool] | None = None
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
         return len(self._waiting)
 
     def lose_all(self) -> None:

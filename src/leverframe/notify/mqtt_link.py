@@ -7,6 +7,7 @@ messages while it is up. After a failure it waits longer each time. What is wron
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from leverframe.notify.trust import Trust
 
 if TYPE_CHECKING:
     from leverframe.notify.mqtt_client import BrokerConnection
+
+log = logging.getLogger(__name__)
 
 #: The retained words under `<prefix>/status`.
 ONLINE, OFFLINE = "online", "offline"
@@ -62,7 +65,7 @@ class MqttLink:
 
     @property
     def unacknowledged(self) -> int:
-        return len(self._connection.unacknowledged) if self._connection else 0
+        return self._connection.unacknowledged.count if self._connection else 0
 
     @property
     def settings(self) -> Mqtt:
@@ -105,7 +108,12 @@ class MqttLink:
         self._set_problem(None)
         failures = 0
         while settings.enabled:
-            lasted_s = await self._one_connection(settings)
+            try:
+                lasted_s = await self._one_connection(settings)
+            except Exception:
+                # A fault of ours must not end the link.
+                log.exception("MQTT: a connection ended unexpectedly")
+                lasted_s = 0.0
             failures = 1 if lasted_s > SHORT_S else failures + 1
             await asyncio.sleep(
                 pause_after(failures, self._first_pause_s, LONGEST_PAUSE_S, self._chance)
@@ -119,9 +127,9 @@ class MqttLink:
         now = asyncio.get_running_loop().time
         since = now()
         self._connection = connection
-        self._set_problem(None)
-        self.on_change()
         try:
+            self._set_problem(None)
+            self.on_change()
             await connection.lost.wait()
         except asyncio.CancelledError:
             # On purpose, so the broker will not publish the will.

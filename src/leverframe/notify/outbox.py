@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from random import Random
+from random import Random, SystemRandom
 from typing import Any, Protocol
 
 import msgspec
@@ -78,7 +78,9 @@ class Outbox:
         self._tell = tell
         #: What is wrong now, by lane; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._around = Surroundings(clock, settings, first_pause_s, chance or Random())
+        self._around = Surroundings(clock, settings, first_pause_s, chance or SystemRandom())
+        self._channels: dict[str, Channel] = {}
+        #: Of the channels that have had something to send.
         self._lanes: dict[str, Lane] = {}
         self._ended: dict[tuple[str, str], deque[Message]] = {}
         self._counts: dict[tuple[str, str], int] = {}
@@ -87,7 +89,7 @@ class Outbox:
 
     def add(self, name: str, channel: Channel) -> None:
         """Send what is for this channel, or for this channel and slot (`http1`), through it."""
-        self._lanes[name] = Lane(name, channel, self._around, self)
+        self._channels[name] = channel
 
     def start(self) -> None:
         """Go on with what an earlier run left; called once all channels are there."""
@@ -105,10 +107,10 @@ class Outbox:
                 self._resume(message)
 
     def _resume(self, message: Message) -> None:
-        lane = self._lanes.get(message.channel)
-        if lane is None:
+        if message.channel not in self._channels:
             self._fail(message, f"Nothing here sends {message.channel} messages.")
             return
+        lane = self._lane(message.channel)
         at = self._clock.read()
         known = message.created >= SET_CLOCK
         age_s = max(0.0, at.wall - message.created) if known else 0.0
@@ -119,26 +121,33 @@ class Outbox:
     def notify(self, effect: Notify) -> None:
         """Take an effect. Never waits, never raises."""
         name = f"{effect.channel}{effect.slot}"
-        lane = self._lanes.get(name, self._lanes.get(effect.channel))
-        if lane is None:
+        if name not in self._channels:
+            name = effect.channel
+        if name not in self._channels:
             log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
             return
         try:
-            drafts = lane.channel.compose(effect, self._settings())
+            drafts = self._channels[name].compose(effect, self._settings())
         except CannotSend as refusal:
-            self._fail(self._message(lane, effect, Draft("nobody")), str(refusal))
+            self._fail(self._message(name, effect, Draft("nobody")), str(refusal))
         except Exception:
             # Settings come from files, too; a bad one must not stop the controller.
-            log.exception("%s: a message could not be written", lane.name)
+            log.exception("%s: a message could not be written", name)
         else:
             for draft in drafts:
-                self._take(lane, self._message(lane, effect, draft))
+                self._take(self._message(name, effect, draft))
 
-    def _message(self, lane: Lane, effect: Notify, draft: Draft) -> Message:
+    def _lane(self, name: str) -> Lane:
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = Lane(name, self._channels[name], self._around, self)
+        return lane
+
+    def _message(self, channel: str, effect: Notify, draft: Draft) -> Message:
         self._number += 1
         return Message(
             number=self._number,
-            channel=lane.name,
+            channel=channel,
             slot=effect.slot,
             active=effect.active,
             reason=effect.reason,
@@ -147,12 +156,13 @@ class Outbox:
             created=self._clock.read().wall,
         )
 
-    def _take(self, lane: Lane, message: Message) -> None:
+    def _take(self, message: Message) -> None:
         if self.capture:
             message.state = CAPTURED
             self.ended(message)
             return
         stored = self._write({message.number: message})
+        lane = self._lane(message.channel)
         expires_at = self._clock.read().now + lane.channel.limits.expires_s
         if not self._closed:
             self._put(lane, Waiting(message, stored, expires_at))
@@ -207,19 +217,19 @@ class Outbox:
 
     def figures(self) -> dict[str, LaneFigures]:
         """By channel, for `/api/outbox` and the metrics."""
-        return {name: self._figures(lane) for name, lane in self._lanes.items()}
+        return {name: self._figures(name, self._lanes.get(name)) for name in self._channels}
 
-    def _figures(self, lane: Lane) -> LaneFigures:
-        count = {state: self._counts.get((lane.name, state), 0) for state in KEPT}
+    def _figures(self, name: str, lane: Lane | None) -> LaneFigures:
+        count = {state: self._counts.get((name, state), 0) for state in KEPT}
         return LaneFigures(
-            waiting=lane.waiting_count,
-            attempts=lane.attempts,
+            waiting=lane.waiting_count if lane else 0,
+            attempts=lane.attempts if lane else 0,
             sent=count[SENT],
             failed=count[FAILED],
             captured=count[CAPTURED],
-            dropped=lane.dropped,
-            problem=lane.problem,
-            next_attempt_in=lane.next_attempt_in(),
+            dropped=lane.dropped if lane else 0,
+            problem=lane.problem if lane else None,
+            next_attempt_in=lane.next_attempt_in() if lane else None,
         )
 
     def report(self) -> dict[str, Any]:
@@ -253,6 +263,10 @@ class Outbox:
         for lane in self._lanes.values():
             if lane.channel.configuration(old) != lane.channel.configuration(new):
                 lane.try_again()
+
+    def try_again(self, name: str) -> None:
+        """What waits for this channel may be deliverable now."""
+        self._lanes[name].try_again()
 
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""

@@ -57,6 +57,17 @@ def command_line_page() -> str:
         ("--timezone ZONE", default.timezone, "time zone of the schedule, like Europe/Warsaw"),
         ("--virtual-time", "", "time stands still until `/sim.cgi?advance=SECONDS` moves it"),
         ("--lenient", "", "skip bad commands and answer 200, as real units do"),
+        (
+            "--capture",
+            "with --virtual-time",
+            "keep messages in `/api/outbox` instead of sending them; `--no-capture` sends them",
+        ),
+        (
+            "--allow-local-targets",
+            "",
+            "let HTTP1-HTTP4 request this machine, link-local addresses and metadata services",
+        ),
+        ("--ca-file FILE", "", "PEM file with further certificate authorities to trust"),
         ("--serial-port PATH", "", "where the serial module is, like /dev/ttyUSB0"),
         ("--no-discovery", "", "do not answer UDP discovery in the network"),
         ("--no-mdns", "", "do not announce the controller by mDNS"),

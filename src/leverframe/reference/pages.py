@@ -6,6 +6,7 @@ from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
 from leverframe.reference.settings_page import settings_page
 from leverframe.reference.simulation_page import simulation_page
+from leverframe.reference.text_codes_page import text_codes_page
 
 _NOTICE = "<!-- Written by `make docs` from the program itself: changes here are lost. -->"
 _OVERVIEW = """\
@@ -14,6 +15,7 @@ _OVERVIEW = """\
 - [Commands](reference/commands.md): every command of every version, with its fields, codes and
   limits, an example, and what it sets
 - [Settings](reference/settings.md): everything a controller remembers, with its defaults
+- [Reading codes](reference/text-codes.md): values in the texts of messages and on the display
 - [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
 - [Status files](reference/files.md): every key of the JSON and XML files
 - [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
@@ -29,6 +31,7 @@ def pages() -> dict[str, str]:
         "reference.md": _OVERVIEW,
         "reference/commands.md": commands_page(),
         "reference/settings.md": settings_page(),
+        "reference/text-codes.md": text_codes_page(),
         "reference/http.md": http_page(),
         "reference/files.md": files_page(),
         "reference/simulation.md": simulation_page(),

@@ -12,7 +12,7 @@ from leverframe.servers.discovery import DiscoveryServer, answers_discovery
 from leverframe.servers.mdns import MdnsAnnouncer
 
 #: Broadcasts only arrive at a socket that is bound to no single address.
-ANY_ADDRESS = "0.0.0.0"
+ANY_ADDRESS = "0.0.0.0"  # nosec B104
 
 
 @dataclass(frozen=True, slots=True)

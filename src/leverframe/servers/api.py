@@ -13,16 +13,15 @@ from leverframe.commands.describe import command_table, openapi
 from leverframe.controller import Controller
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import is_secret, leaves, with_value
+from leverframe.engine.tree import secret_paths, value_at, with_value
 
 MASK = "***"
 
 
 def masked_settings(settings: Settings) -> dict[str, Any]:
     """The settings tree without its secrets."""
-    for path, value in leaves(settings):
-        if is_secret(path):
-            settings = with_value(settings, path, MASK if value else None)
+    for path in secret_paths(settings):
+        settings = with_value(settings, path, MASK if value_at(settings, path) else None)
     shown: dict[str, Any] = msgspec.to_builtins(settings)
     return shown
 
@@ -42,7 +41,7 @@ def state(controller: Controller) -> dict[str, Any]:
         "time": at.wall,
         "uptime": engine.uptime(at),
         "restart": int(machine.restart_flag),
-        "absent_since": machine.absent_since,
+        "absent_since": dict(machine.absent_since),
         "returns_in": returns,
         "rules": engine.rules.explain(),
         "schedule": engine.schedule.explain(),

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
+from leverframe.commands.bodies import Upload
 from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.rights import Account
 from leverframe.commands.row import CONTROL
@@ -42,6 +43,7 @@ class CommandEndpoint:
         self._passwords = passwords
         self._lenient = lenient
         self._kept_calls: dict[tuple[str, str], tuple[Call, ...]] = {}
+        controller.profile_watchers.append(self._kept_calls.clear)
 
     def calls(self, request: Request) -> tuple[Call, ...]:
         """The commands of a request; raises the first refusal unless lenient."""
@@ -85,7 +87,24 @@ class CommandEndpoint:
         """Perform the commands; an awaitable where something goes to the disk."""
         if request.method not in ("GET", "POST"):
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
-        commands = self._with_bodies(request, calls)
+        if any(isinstance(call.row.body, Upload) for call in calls):
+            return self._take_file(request, calls, account)
+        return self._carry_out(self._with_bodies(request, calls), request, account)
+
+    async def _take_file(
+        self, request: Request, calls: tuple[Call, ...], account: Account
+    ) -> Reply:
+        """Looking through a file takes a while, so that is done beside the event loop."""
+        try:
+            commands = await asyncio.to_thread(self._with_bodies, request, calls)
+            reply = self._carry_out(commands, request, account)
+            return reply if isinstance(reply, Reply) else await reply
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+
+    def _carry_out(
+        self, commands: Sequence[Command], request: Request, account: Account
+    ) -> Reply | Awaitable[Reply]:
         peer, name = request.peer, account.name
         cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
         try:

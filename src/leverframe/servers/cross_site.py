@@ -34,7 +34,7 @@ class OwnNames:
     def __init__(self, listening_on: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
         self._names = {"localhost", listening_on.lower(), *(name.lower() for name in names)}
         #: Reachable by any address the machine has now or gets later.
-        self._any_address = listening_on in ("", "0.0.0.0", "::")
+        self._any_address = _is_any_address(listening_on)
         #: Host headers found to be ours, as they were sent.
         self._known: set[str] = set()
 
@@ -77,6 +77,13 @@ class OwnNames:
         if host is None:
             return self._is_own(_without_port(authority))
         return _with_port(authority, scheme) == _with_port(host.lower(), scheme)
+
+
+def _is_any_address(host: str) -> bool:
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _without_port(authority: str) -> str:

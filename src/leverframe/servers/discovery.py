@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import MutableMapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import OPEN
@@ -45,18 +45,15 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         """Listen; where that is not possible, the controller works without being found."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.create_datagram_endpoint(
-                lambda: self, local_addr=(host, port), allow_broadcast=True
-            )
+            await loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
         except OSError as error:
             Trouble(troubles, PART).tell(
-                f"UDP port {port} cannot be used, so the controller is not found by discovery:"
-                f" {error.strerror or error}."
+                f"UDP port {port} cannot be used, so the controller is not found by discovery"
+                f" ({error.strerror or error}); free it, or run with --no-discovery."
             )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self._transport = transport
+        self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, address: tuple[str | Any, int]) -> None:
         if data.strip() == QUESTION and self._transport is not None:

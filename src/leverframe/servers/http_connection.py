@@ -148,6 +148,10 @@ class Connection(RequestReader, asyncio.Protocol):
             self.holding = True
             self._transport.pause_reading()
 
+    def let_others_go_on(self) -> None:
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._advance)
+
     def refuse(self, refused: Refused) -> None:
         self._waiting.append(self._server.refusal(refused))
         self._advance()

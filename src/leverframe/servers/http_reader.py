@@ -134,6 +134,10 @@ class RequestReader:
         """The client wants to know whether it should send the body."""
         raise NotImplementedError
 
+    def let_others_go_on(self) -> None:
+        """See to it that `read_held` is called, though not at once."""
+        raise NotImplementedError
+
     @property
     def body_bytes(self) -> int:
         return len(self._body)
@@ -182,7 +186,14 @@ class RequestReader:
             if self.holding:
                 self._held = data[start:]
                 return
-            self.data_received(data[start : start + self._slice_bytes])
+            end = start + self._slice_bytes
+            self.data_received(data[start:end])
+            if end < len(data) and self.phase != BODY and not (self.deaf or self.holding):
+                # A burst of requests has its turn, then others have theirs.
+                self._held = data[end:]
+                self.holding = True
+                self.let_others_go_on()
+                return
 
     def _give_up(self, refused: Refused) -> None:
         if not self.deaf:

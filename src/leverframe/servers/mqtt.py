@@ -13,7 +13,6 @@ user: outputs, PWM outputs and event variables, not settings. The lock of the ou
 """
 
 import asyncio
-import contextlib
 import logging
 
 import msgspec
@@ -26,6 +25,7 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
+from leverframe.notify.outbox import Outbox
 from leverframe.servers.mqtt_states import PublishedStates
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire.home_assistant import Controlled, announced_labels, announcement
@@ -42,9 +42,12 @@ _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 class MqttService:
     """Follows the settings of a controller and speaks for it on the broker."""
 
-    def __init__(self, controller: Controller, link: MqttLink, *, name: str, mac: str) -> None:
+    def __init__(
+        self, controller: Controller, link: MqttLink, outbox: Outbox, *, name: str, mac: str
+    ) -> None:
         self._controller = controller
         self._link = link
+        self._outbox = outbox
         self._name = name
         self._mac = mac
         self._labels = announced_labels(controller.engine.settings)
@@ -113,6 +116,7 @@ class MqttService:
         self._link.subscribe(f"{mqtt.prefix}/cmd")
         self._link.publish(status_topic(mqtt), ONLINE, retain=True)
         self._states.begin()
+        self._outbox.try_again("mqtt")
 
     def _announce(self, label: str) -> None:
         if not self._link.settings.discovery or self._value(label) is None:
@@ -154,5 +158,5 @@ class MqttService:
                 await asyncio.shield(done)
             except StoreUnavailable as error:
                 answer = str(error)
-        with contextlib.suppress(AssertionError):
+        if self._link.up:
             self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)

@@ -45,7 +45,7 @@ class Sessions:
         now = self._now()
         self._drop_old(now)
         same = [key for key, session in self._sessions.items() if session.account == account]
-        for key in same[: len(same) + 1 - MOST_PER_ACCOUNT]:
+        for key in same[: max(0, len(same) + 1 - MOST_PER_ACCOUNT)]:
             del self._sessions[key]
         token = secrets.token_urlsafe(TOKEN_BYTES)
         stored = value_at(settings, account.path)

@@ -1,8 +1,9 @@
 """Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
 
-Whoever knows the code of `gsmcode` may do what a control user may: a few letters that anybody could
-guess must not open the accounts. Without a code nobody may do anything. Everything else that arrives
-(wrong codes, advertising) is passed over without an answer; only that it came is logged.
+Whoever knows the code of `gsmcode` may do what the administrator may, except for accounts and
+passwords: a few letters that somebody could guess must not open those. Without a code nobody may
+do anything. Everything else that arrives (wrong codes, advertising) is passed over without an
+answer; only that it came is logged.
 """
 
 import asyncio

@@ -17,27 +17,35 @@ from leverframe import files
 from leverframe.commands.refusals import Refusal, SignInRequired
 from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.commands.system import RESTORE_ROW
 from leverframe.commands.table import COMMAND_PATHS
 from leverframe.controller import Controller
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
+from leverframe.hardware.display_picture import png_of
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.servers import api
 from leverframe.servers.access import Access
+from leverframe.servers.backups import BackupEndpoint, restore_report
 from leverframe.servers.cgi import CommandEndpoint
 from leverframe.servers.cross_site import OwnNames
-from leverframe.servers.front_page import FRONT_PAGE
 from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.pages import PREFIX, pages
 from leverframe.servers.passwords import Passwords
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.sessions import Sessions
 from leverframe.servers.signing_in import PAGE_PATH, SignInEndpoint, redirect, wants_page
 from leverframe.servers.sim import Bench
 from leverframe.servers.stream import state_stream
-from leverframe.storage.backup import encode_backup
+from leverframe.servers.uploaded import PICTURE_PATH, Uploaded
 
 JSON = "application/json"
+OLED_PATH = "/api/oled.png"
+#: `/?safe` leads to the built-in pages, whatever site has been uploaded.
+SAFE = "safe"
 BACKUP_PATHS = ("/dev_settings.bin", "/lk3_settings.bin")
+#: What takes GET besides the status files and the API.
+OTHER_PATHS = frozenset({*BACKUP_PATHS, OLED_PATH, PICTURE_PATH, "/api/stream", "/", PAGE_PATH})
 
 #: What of our own API may be read, by whom, and what makes it.
 API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
@@ -48,13 +56,12 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/log": (ADMIN, api.log_entries),
     "/api/audit": (ADMIN, lambda controller: controller.audit.entries()),
     "/api/outbox": (ADMIN, lambda controller: controller.outbox_report()),
+    "/api/restore-report": (ADMIN, restore_report),
     "/api/modem": (ADMIN, lambda controller: controller.modem_report()),
     "/health": (ANYBODY, api.health),
 }
-#: What never changes while the controller runs.
+#: What never changes while the controller is of the same version.
 FIXED = frozenset({"/api/commands", "/api/openapi.json"})
-#: Files that only the administrator reads; the others are values and names.
-ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
 
 NOT_KEPT = (("Cache-Control", "no-store"),)
 
@@ -101,18 +108,22 @@ class Web:
         self._must_sign_in = reach.must_sign_in
         passwords = Passwords()
         sessions = Sessions(f"leverframe_{mac.replace(':', '')}", monotonic)
-        self._access = Access(passwords, sessions, monotonic, self._sign_in_failed)
+        self.access = Access(passwords, sessions, monotonic, self._sign_in_failed)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
+        self._backups = BackupEndpoint(controller, self._commands)
         self._signing_in = SignInEndpoint(
-            controller, self._access, self._commands, secure=reach.secure
+            controller, self.access, self._commands, secure=reach.secure
         )
         self._bench = (
             Bench(controller, controller.board)
             if isinstance(controller.board, SimulatedBoard)
             else None
         )
+        self._uploaded = Uploaded(controller.store, self._view)
+        controller.upload_watchers.append(self._uploaded.changed)
         self._kept_files: dict[str, KeptFile] = {}
         self._fixed: dict[str, Reply] = {}
+        controller.profile_watchers.append(self._fixed.clear)
 
     def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
         try:
@@ -122,7 +133,7 @@ class Web:
             settings = self._controller.pending
             if not (settings.access.required or self._must_sign_in):
                 return self._answer(request, OPEN)
-            account = self._access.recognise(request, settings)
+            account = self.access.recognise(request, settings)
             if account is None:
                 return self._identified(request)
             return self._answer(request, account)
@@ -131,7 +142,7 @@ class Web:
 
     async def _identified(self, request: Request) -> AnyReply:
         try:
-            account = await self._access.who(request, self._controller.pending)
+            account = await self.access.who(request, self._controller.pending)
             answer = self._answer(request, account)
             return answer if isinstance(answer, Reply | StreamReply) else await answer
         except Refusal as refusal:
@@ -157,6 +168,9 @@ class Web:
         path = request.path
         if request.query or request.method == "POST":
             self._names.check_page(request)
+        if account is NOBODY and not _is_for_everybody(request):
+            # Before anything is looked at: a refusal that says more would tell the version.
+            require(account, CONTROL)
         if path in COMMAND_PATHS:
             return self._command(request, account)
         if path == "/sim.cgi" and self._bench is not None:
@@ -165,7 +179,7 @@ class Web:
         if request.method not in ("GET", "HEAD"):
             raise self._no_such(request)
         if path in files.PATHS:
-            require(account, ADMIN if path in ADMIN_FILES else CONTROL)
+            require(account, ADMIN if path in files.ADMIN_FILES else CONTROL)
             return self._file(path)
         if path in API:
             role, make = API[path]
@@ -174,17 +188,28 @@ class Web:
         if path == "/api/stream":
             require(account, CONTROL)
             return StreamReply(200, "text/event-stream", state_stream(self._controller), NOT_KEPT)
+        if path == OLED_PATH:
+            require(account, CONTROL)
+            png = png_of(self._controller.engine.display.lines())
+            return Reply(200, "image/png", png, NOT_KEPT)
         if path in BACKUP_PATHS:
             require(account, ADMIN)
-            backup = encode_backup(self._controller.profile, self._controller.engine.settings)
-            return Reply(200, "application/octet-stream", backup)
+            return self._backups.download(request)
+        if path.startswith(PREFIX) and path in pages():
+            return pages()[path]
+        if path == PICTURE_PATH:
+            require(account, CONTROL)
+            if (picture := self._uploaded.picture()) is None:
+                raise NoSuchPath("No picture has been uploaded.")
+            return picture
         if path == PAGE_PATH:
             return self._signing_in.page(request)
-        if path == "/":
-            if account is NOBODY and wants_page(request):
-                return redirect(PAGE_PATH)
+        if request.query != SAFE and account is not NOBODY:
             require(account, CONTROL)
-            return FRONT_PAGE
+            if (page := self._uploaded.page(path)) is not None:
+                return page
+        if path == "/":
+            return redirect(PAGE_PATH) if account is NOBODY else pages()[path]
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
@@ -194,6 +219,8 @@ class Web:
             require(account, CONTROL)
         elif calls[0].row.role in (ANYBODY, ACCOUNT):
             return self._signing_in.handle(request, calls, account)
+        elif calls[0].row is RESTORE_ROW and len(calls) == 1:
+            return self._backups.restore(request, calls[0], account)
         return self._commands.handle(request, calls, account)
 
     async def _on_bench(self, bench: Bench, request: Request) -> Reply:
@@ -205,8 +232,8 @@ class Web:
 
     def _file(self, path: str) -> Reply:
         """A status file, built again only when something it could show has changed."""
-        engine = self._controller.engine
-        at = self._controller.clock.read()
+        view = self._view()
+        engine, at = view.engine, view.at
         kept = self._kept_files.get(path)
         if (
             kept is not None
@@ -215,12 +242,16 @@ class Web:
             and kept.second == int(at.wall)
         ):
             return kept.reply
-        body = files.build(path, files.View(engine, self._name, self._mac, at))
+        body = files.build(path, view)
         if body is None:
             raise NoSuchPath(f"{self._controller.profile} has no {path}.")
         reply = Reply(200, files.content_type(path), body)
         self._kept_files[path] = KeptFile(engine, engine.machine.version, int(at.wall), reply)
         return reply
+
+    def _view(self) -> files.View:
+        engine, at = self._controller.engine, self._controller.clock.read()
+        return files.View(engine, self._name, self._mac, at)
 
     def _made(self, path: str, make: Callable[[Controller], Any]) -> Reply:
         reply = Reply(200, JSON, msgspec.json.encode(make(self._controller)))
@@ -237,9 +268,18 @@ class Web:
 
     def _no_such(self, request: Request) -> Refusal:
         known = request.path in files.PATHS or request.path in API
-        if known or request.path in (*BACKUP_PATHS, "/api/stream", "/", PAGE_PATH):
+        if known or request.path in OTHER_PATHS:
             return WrongMethodForPath(f"{request.path} takes GET.", allowed="GET, HEAD")
         return NoSuchPath(f"There is nothing at {request.path[:80]}.")
+
+
+def _is_for_everybody(request: Request) -> bool:
+    """All that is answered to somebody who has not signed in."""
+    if request.path == "/":
+        return wants_page(request)
+    if request.path == "/post.cgi":
+        return request.query in ("signin", "signout")
+    return request.path in (PAGE_PATH, "/health")
 
 
 class InBootloader(Refusal):

@@ -1,26 +1,160 @@
 """The settings as one file: magic, format version, checksum, content.
 
-The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are left
-out. The checksum is over everything behind it, so a cut or changed file is known as such.
+The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
+with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file then names
+those that were set. The checksum is over the content, so a cut or changed file is known as such.
+Keys to the content may be added; whoever does not know them leaves them alone.
 """
 
+import secrets
+from base64 import b64decode, b64encode
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 
+from leverframe.commands.carry_over import Content
+from leverframe.commands.system import MOST_BACKUP_BYTES
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import is_secret, leaves
-from leverframe.profile import Profile
+from leverframe.profile import Profile, UnknownProfile
 
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
+LEAST_PASSPHRASE_LETTERS = 8
+_HEAD_BYTES = len(MAGIC) + 1
+_CHECKSUM_BYTES = 32
+_SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
+#: Guessing a passphrase needs no controller, so it is dearer than signing in.
+_ROUNDS, _MEMORY_KIB = 3, 64 * 1024
+_PURPOSE = b"leverframe backup secrets 1"
 
 
-def encode_backup(profile: Profile, settings: Settings) -> bytes:
-    content = {
-        "hw": profile.hw,
-        "sw": profile.sw,
-        "settings": {path: value for path, value in leaves(settings) if not is_secret(path)},
-    }
-    packed = msgspec.json.encode(content)
-    return MAGIC + bytes([FORMAT]) + sha256(packed).digest() + packed
+class BackupRefused(Exception):
+    """The file or the passphrase will not do: one sentence."""
+
+
+class _Sealed(msgspec.Struct):
+    salt: str
+    nonce: str
+    data: str
+
+
+class _File(msgspec.Struct, omit_defaults=True):
+    hw: str
+    sw: str
+    settings: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+    sealed: _Sealed | None = None
+
+
+def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
+    """The backup of a controller; takes a while with a passphrase."""
+    every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
+    hidden = {path: value for path, value in every.items() if is_secret(path) and value}
+    sealed = None if passphrase is None else _seal(hidden, passphrase)
+    return _packed(
+        _File(
+            profile.hw,
+            profile.sw,
+            {path: value for path, value in every.items() if not is_secret(path)},
+            () if sealed else tuple(hidden),
+            sealed,
+        )
+    )
+
+
+def decode_backup(data: bytes, passphrase: str | None = None) -> Content:
+    """What a backup holds; takes a while with a passphrase. Raises `BackupRefused`."""
+    file = _unpacked(data)
+    try:
+        profile = Profile(file.hw, file.sw)
+    except UnknownProfile as error:
+        raise BackupRefused(f"The backup is of an unknown version. {error}") from None
+    if any(is_secret(path) for path in file.settings):
+        raise BackupRefused("The backup holds a secret that is not sealed; it was tampered with.")
+    if file.sealed is None:
+        return Content(profile, file.settings, file.left_out)
+    if passphrase is None:
+        return Content(profile, file.settings, ("all passwords and keys",))
+    opened = _open(file.sealed, passphrase)
+    return Content(profile, file.settings | opened, with_secrets=True)
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether a passphrase is needed to get everything out of a backup."""
+    return _unpacked(data).sealed is not None
+
+
+def _packed(file: _File) -> bytes:
+    content = msgspec.json.encode(file)
+    return MAGIC + bytes([FORMAT]) + sha256(content).digest() + content
+
+
+def _unpacked(data: bytes) -> _File:
+    if len(data) > MOST_BACKUP_BYTES:
+        raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
+    if not data.startswith(MAGIC):
+        raise BackupRefused("The file is not a settings backup: it does not begin like one.")
+    if len(data) < _HEAD_BYTES + _CHECKSUM_BYTES:
+        raise BackupRefused("The backup is cut short; download it again.")
+    if data[len(MAGIC)] != FORMAT:
+        raise BackupRefused(
+            f"The backup has format {data[len(MAGIC)]}; this program reads format {FORMAT}."
+        )
+    content = data[_HEAD_BYTES + _CHECKSUM_BYTES :]
+    if sha256(content).digest() != data[_HEAD_BYTES : _HEAD_BYTES + _CHECKSUM_BYTES]:
+        raise BackupRefused(
+            "The backup is damaged or cut short: its checksum does not fit; download it again."
+        )
+    try:
+        return msgspec.json.decode(content, type=_File)
+    except (msgspec.DecodeError, RecursionError):
+        raise BackupRefused("The backup does not hold settings in a form known here.") from None
+
+
+def _seal(hidden: dict[str, Any], passphrase: str) -> _Sealed:
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
+    cipher = ChaCha20Poly1305(_key(_checked(passphrase), salt))
+    data = cipher.encrypt(nonce, msgspec.json.encode(hidden), _PURPOSE)
+    return _Sealed(*(b64encode(part).decode() for part in (salt, nonce, data)))
+
+
+def _open(sealed: _Sealed, passphrase: str) -> dict[str, Any]:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    try:
+        salt, nonce, data = (
+            b64decode(part, validate=True) for part in (sealed.salt, sealed.nonce, sealed.data)
+        )
+        if (len(salt), len(nonce)) != (_SALT_BYTES, _NONCE_BYTES):
+            raise ValueError
+    except ValueError:
+        raise BackupRefused("The sealed part of the backup is damaged.") from None
+    try:
+        text = ChaCha20Poly1305(_key(passphrase, salt)).decrypt(nonce, data, _PURPOSE)
+        hidden = msgspec.json.decode(text, type=dict[str, Any])
+    except (InvalidTag, msgspec.DecodeError):
+        raise BackupRefused(
+            "The passphrase does not open this backup. Give the right one, or none to restore "
+            "everything but the passwords."
+        ) from None
+    return {path: value for path, value in hidden.items() if is_secret(path)}
+
+
+def _checked(passphrase: str) -> str:
+    if len(passphrase) < LEAST_PASSPHRASE_LETTERS:
+        raise BackupRefused(
+            f"The passphrase has {len(passphrase)} characters; it must have at least "
+            f"{LEAST_PASSPHRASE_LETTERS}."
+        )
+    return passphrase
+
+
+def _key(passphrase: str, salt: bytes) -> bytes:
+    from argon2.low_level import Type, hash_secret_raw
+
+    return hash_secret_raw(passphrase.encode(), salt, _ROUNDS, _MEMORY_KIB, 1, _KEY_BYTES, Type.ID)

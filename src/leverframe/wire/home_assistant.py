@@ -198,4 +198,3 @@ def _given_name(label: str, settings: Settings) -> str:
         if label in labels:
             return branch[labels.index(label)].name
     return ""
-

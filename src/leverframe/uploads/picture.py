@@ -1,0 +1,74 @@
+"""The picture of the Status for user page: recognised by its content, drawn anew, nothing else kept.
+
+A picture is decoded and encoded again, so that neither what a camera wrote into it (place, time,
+owner) nor anything hidden behind it is stored or served. Sizes are checked before decoding: a small
+file can say that it is a picture of many gigabytes. Of moving pictures the first one is kept.
+"""
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from leverframe.uploads.bad_upload import BadUpload
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST_BYTES = 8 << 20
+MOST_DOTS = 8_000_000
+LONGEST_SIDE = 8192
+QUALITY = 90
+#: Formats that are taken, and what each becomes. GIF has nothing that PNG has not, but for motion.
+BECOMES = {"PNG": "PNG", "GIF": "PNG", "JPEG": "JPEG", "WEBP": "WEBP"}
+ALLOWED = "PNG, JPEG, GIF or WebP"
+_MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", "image/webp"))
+
+
+def checked_picture(file: bytes) -> bytes:
+    """The picture and nothing else; raises `BadUpload`."""
+    if len(file) > MOST_BYTES:
+        raise BadUpload(
+            f"The picture has {len(file)} bytes; at most {MOST_BYTES} are taken. Make it smaller."
+        )
+    try:
+        return _drawn_anew(file)
+    except BadUpload:
+        raise
+    except Exception as error:
+        # The decoders raise all sorts of errors for files that somebody has tampered with.
+        raise BadUpload(f"The picture cannot be read: it is damaged or no {ALLOWED}.") from error
+
+
+def content_type(picture: bytes) -> str | None:
+    """Of a picture that was checked; None for anything else."""
+    return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
+
+
+def _drawn_anew(file: bytes) -> bytes:
+    # Imported here: a controller without a picture needs no decoders.
+    from PIL import Image, ImageOps
+
+    try:
+        opened = Image.open(BytesIO(file), formats=list(BECOMES))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise _too_large() from None
+    with opened as picture:
+        kind = BECOMES[picture.format or ""]
+        if picture.width * picture.height > MOST_DOTS or max(picture.size) > LONGEST_SIDE:
+            raise _too_large()
+        return _encoded(ImageOps.exif_transpose(picture), kind)
+
+
+def _encoded(picture: "Image", kind: str) -> bytes:
+    has_holes = kind != "JPEG" and picture.has_transparency_data
+    plain = picture.convert("RGBA" if has_holes else "RGB")
+    plain.info.clear()
+    file = BytesIO()
+    plain.save(file, kind, quality=QUALITY)
+    return file.getvalue()
+
+
+def _too_large() -> BadUpload:
+    return BadUpload(
+        f"The picture has too many dots; at most {MOST_DOTS} in all and {LONGEST_SIDE} on a side "
+        "are taken. Make it smaller."
+    )

@@ -1,0 +1,111 @@
+"""A web site as one file: magic, format version, checksum, and a ZIP archive of the pages.
+
+`leverframe site build` makes it, `/post.cgi?wwwfileupload` and firmware images bring it. The
+checksum tells a cut or damaged file; everything behind it is checked as if somebody had made it by
+hand: names that lead out of the site, links, and archives that are small only as long as they are
+packed.
+"""
+
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zlib import error as ZlibError
+
+from leverframe.uploads.bad_upload import BadUpload
+
+MAGIC = b"LEVERFRAME SITE\x00"
+FORMAT = 1
+FRONT_PAGE = "index.html"
+MOST_FILES = 1000
+MOST_BYTES = 16 << 20
+_HEAD = len(MAGIC) + 1 + sha256().digest_size
+_ENCRYPTED = 0x1
+#: Folders and file names; none begins with a dot, so none is `..` or hidden.
+_NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
+_MAKE_ONE = "make one with `leverframe site build FOLDER`"
+
+
+def pack_site(pages: Mapping[str, bytes]) -> bytes:
+    """The archive of these pages by name; raises `BadUpload`. The same pages, the same bytes."""
+    _check_names(pages)
+    _check_sizes([len(page) for page in pages.values()])
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for name in sorted(pages):
+            archive.writestr(ZipInfo(name), pages[name], ZIP_DEFLATED)
+    content = packed.getvalue()
+    return MAGIC + bytes([FORMAT]) + sha256(content).digest() + content
+
+
+def unpack_site(file: bytes) -> dict[str, bytes]:
+    """The pages of an archive by name; raises `BadUpload`."""
+    content = _content(file)
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            infos = archive.infolist()
+            for info in infos:
+                _check_kind(info)
+            _check_names([info.filename for info in infos])
+            _check_sizes([info.file_size for info in infos])
+            return {info.filename: _read(archive, info) for info in infos}
+    except (BadZipFile, ZlibError, NotImplementedError, ValueError, EOFError, OSError) as error:
+        raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.") from error
+
+
+def checked_site(file: bytes) -> bytes:
+    """The archive as it is, once it is known to be good."""
+    unpack_site(file)
+    return file
+
+
+def _content(file: bytes) -> bytes:
+    if not file.startswith(MAGIC):
+        raise BadUpload(f"This is no site archive; {_MAKE_ONE}.")
+    if file[len(MAGIC) : len(MAGIC) + 1] != bytes([FORMAT]):
+        raise BadUpload(f"The site archive has a format that is not known here; {_MAKE_ONE}.")
+    content = file[_HEAD:]
+    if sha256(content).digest() != file[len(MAGIC) + 1 : _HEAD]:
+        raise BadUpload("The site archive is damaged or cut off; send it again.")
+    return content
+
+
+def _read(archive: ZipFile, info: ZipInfo) -> bytes:
+    """One file; no more of it is unpacked than its head says that there is."""
+    with archive.open(info) as packed:
+        data = packed.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        raise BadUpload(f"{info.filename!r} is shorter than the archive says.")
+    return data
+
+
+def _check_kind(info: ZipInfo) -> None:
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG) or info.is_dir():
+        raise BadUpload(f"{info.filename[:80]!r} is a link or no file; a site has only files.")
+    if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise BadUpload(f"{info.filename[:80]!r} is packed in a way that is not taken.")
+
+
+def _check_names(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise BadUpload(
+                f"{name[:80]!r} is not a safe name; use letters, digits, `.`, `-`, `_`, `~` and `/`"
+                " between folders, none of them with a dot in front."
+            )
+        if name in seen:
+            raise BadUpload(f"{name[:80]!r} is there twice.")
+        seen.add(name)
+    if FRONT_PAGE not in seen:
+        raise BadUpload(f"The site has no {FRONT_PAGE}; that is its first page.")
+
+
+def _check_sizes(sizes: list[int]) -> None:
+    if len(sizes) > MOST_FILES:
+        raise BadUpload(f"The site has {len(sizes)} files; at most {MOST_FILES} are taken.")
+    if sum(sizes) > MOST_BYTES:
+        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MOST_BYTES} are taken.")

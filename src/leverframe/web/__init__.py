@@ -1,0 +1,1 @@
+"""The web page: static ES modules without a build step."""

@@ -1,0 +1,311 @@
+"""The Modbus master on a serial line: a slave that others wrote, and one that misbehaves."""
+
+import asyncio
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tty
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from leverframe.engine.settings import (
+    ModbusDevice,
+    ModbusReading,
+    ModbusSlot,
+    Settings,
+    defaults,
+)
+from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.serial_line import SerialLine
+from leverframe.profile import Profile
+from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, exception_answer
+from leverframe.wire.modbus_modules import MODULES, Line, ModuleReading
+from leverframe.wire.modbus_rtu import Answer, Data, Refused, framed
+
+from .pty_pair import PtyPair
+from .waiting import until
+
+NEWEST = defaults(Profile())
+FORMATS = {"int16": ">h", "uint16": ">H", "int32": ">i", "uint32": ">I", "float": ">f"}
+#: Where the byte pairs ABCD stand in each form.
+ORDERS = {"none": "ABCD", "byte": "BADC", "word": "CDAB", "byte and word": "DCBA"}
+OWN_TYPES = ("int16", "int32", "float")
+
+
+class TerminalLine(SerialLine):
+    """A serial line made of pseudo terminals, which have no parity."""
+
+    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+        return await super().ask(line._replace(parity="none"), slave, read)
+
+
+def raw_number(reading: ModuleReading) -> float:
+    """What a device holds for a reading: different for each, and below zero where it can be."""
+    raw = 100 + 7 * reading.number
+    if reading.type == "float":
+        return raw + 0.25
+    if reading.type in ("int32", "uint32"):
+        raw += 70_000
+    return -raw if reading.type.startswith("int") else raw
+
+
+def words_of(reading: ModuleReading) -> list[int]:
+    data = struct.pack(FORMATS[reading.type], raw_number(reading))
+    if len(data) == 4:
+        data = bytes(data["ABCD".index(letter)] for letter in ORDERS[reading.endian])
+    elif "byte" in reading.endian:
+        data = data[::-1]
+    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+
+
+def own_readings(function: int) -> tuple[ModuleReading, ...]:
+    """Every type in every form, with several divisors."""
+    forms = [(kind, endian) for kind in OWN_TYPES for endian in ORDERS]
+    return tuple(
+        ModuleReading(n, f"{kind} {endian}", "", 50 + 4 * n, function, kind, 10 ** (n % 4), endian)
+        for n, (kind, endian) in enumerate(forms)
+    )
+
+
+def own_bits() -> tuple[ModuleReading, ...]:
+    return tuple(
+        ModuleReading(n, f"bit {n}", "", 30 + n // 2, 1 + n % 2, "int16") for n in range(8)
+    )
+
+
+def bit_of(reading: ModuleReading) -> int:
+    return reading.number // 3 % 2
+
+
+#: Slave ID and readings of everything that hangs on the line, by module.
+DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
+    **{label: (10 + n, module.readings) for n, (label, module) in enumerate(MODULES.items())},
+    "custom1": (101, own_readings(3)),
+    "custom2": (102, own_readings(4)),
+    "custom3": (103, own_bits()),
+    "custom4": (104, own_readings(3)[:5]),
+    "custom5": (105, own_readings(4)[5:9]),
+}
+
+
+def expected(reading: ModuleReading) -> float:
+    raw = bit_of(reading) if reading.function in (1, 2) else raw_number(reading)
+    return raw / reading.divisor
+
+
+def runs_of(readings: tuple[ModuleReading, ...]) -> list[list[Any]]:
+    runs: list[list[Any]] = [[], [], [], []]
+    for reading in sorted(readings, key=lambda reading: reading.register):
+        values = [bit_of(reading)] if reading.function in (1, 2) else words_of(reading)
+        runs[reading.function - 1].append([reading.register, values])
+    return runs
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[str]:
+    """A serial port with all devices on it, each with registers for its own function only."""
+    pair = PtyPair()
+    program = Path(__file__).with_name("modbus_slave.py")
+    slave = subprocess.Popen(
+        [sys.executable, str(program), pair.first],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        devices = [{"id": one, "runs": runs_of(readings)} for one, readings in DEVICES.values()]
+        assert slave.stdin is not None
+        assert slave.stdout is not None
+        slave.stdin.write(json.dumps(devices))
+        slave.stdin.close()
+        assert slave.stdout.readline() == "ready\n"
+        slave.stdout.close()
+        yield pair.second
+    finally:
+        slave.kill()
+        slave.wait()
+        pair.close()
+
+
+def own_device(readings: tuple[ModuleReading, ...]) -> ModbusDevice:
+    rows = list(ModbusDevice().readings)
+    for one in readings:
+        rows[one.number] = ModbusReading(
+            one.name, one.unit, one.divisor, one.register, one.function, one.type, one.endian
+        )
+    return ModbusDevice("own", readings=tuple(rows))
+
+
+def settings_for(labels: tuple[str, ...]) -> Settings:
+    chosen = [ModbusSlot(label, DEVICES[label][0]) for label in labels]
+    return replace(
+        NEWEST,
+        modbus_slots=(*chosen, *NEWEST.modbus_slots[len(chosen) :]),
+        modbus_devices=tuple(own_device(DEVICES[f"custom{n}"][1]) for n in range(1, 6)),
+    )
+
+
+def by_threes() -> list[tuple[str, ...]]:
+    labels = iter(DEVICES)
+    return [group for _ in DEVICES if (group := tuple(islice(labels, 3)))]
+
+
+@pytest.mark.parametrize("labels", by_threes(), ids=" + ".join)
+async def test_every_module_is_read_from_a_slave_that_others_wrote(
+    port: str, labels: tuple[str, ...]
+) -> None:
+    sensed: dict[str, Any] = {}
+    troubles: dict[str, str] = {}
+    master = ModbusMaster(
+        TerminalLine(port), settings_for(labels), sensed.update, troubles, lambda: 0.0
+    )
+    wanted: dict[str, list[float | None]] = {}
+    for slot, label in enumerate(labels, start=1):
+        values: list[float | None] = [None] * 30
+        for reading in DEVICES[label][1]:
+            values[reading.number] = expected(reading)
+        wanted[f"slot{slot}"] = values
+    try:
+        await until(
+            lambda: all(_known(sensed.get(slot)) == _known(wanted[slot]) for slot in wanted)
+        )
+        for slot, values in wanted.items():
+            assert sensed[slot] == pytest.approx(values)
+    finally:
+        await master.close()
+    assert troubles == {}
+
+
+def _known(values: Any) -> int:
+    return sum(value is not None for value in values or ())
+
+
+class MisbehavingSlave:
+    """The other end of a serial line; what it says to a request is up to the test."""
+
+    def __init__(self) -> None:
+        self._end, port = pty.openpty()
+        tty.setraw(port)
+        self._port = port
+        self.path = os.ttyname(port)
+        self.requests: list[bytes] = []
+        self.says: Callable[[bytes], bytes] = lambda request: b""
+        asyncio.get_running_loop().add_reader(self._end, self._hear)
+
+    def _hear(self) -> None:
+        request = os.read(self._end, 4096)
+        self.requests.append(request)
+        self.say(self.says(request))
+
+    def say(self, data: bytes) -> None:
+        if data:
+            os.write(self._end, data)
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._end)
+        os.close(self._end)
+        os.close(self._port)
+
+
+SLAVE = 3
+ASKED = Read(3, 200, 1)
+GOOD = framed(SLAVE, bytes((3, 2, 0x12, 0x34)))
+OTHER = framed(SLAVE, bytes((3, 2, 0x99, 0x99)))
+ANSWER = Data(b"\x12\x34")
+FAST = Line(115200)
+
+
+@pytest.fixture
+async def slave() -> Any:
+    slave = MisbehavingSlave()
+    yield slave
+    slave.close()
+
+
+@pytest.fixture
+async def line(slave: MisbehavingSlave) -> Any:
+    line = SerialLine(slave.path)
+    yield line
+    line.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (GOOD, ANSWER),
+        (b"\x00\xff\x03\x03\x02" + GOOD, ANSWER),
+        (framed(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
+        (framed(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
+        (framed(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), Refused(ILLEGAL_ADDRESS)),
+        (GOOD[:-1] + b"\x00" + GOOD, ANSWER),
+    ],
+    ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],
+)
+async def test_the_answer_is_found_in_what_a_line_delivers(
+    slave: MisbehavingSlave, line: SerialLine, said: bytes, answer: Answer
+) -> None:
+    slave.says = lambda request: said
+    assert await line.ask(FAST, SLAVE, ASKED) == answer
+    assert slave.requests == [framed(SLAVE, ASKED.pdu())]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        GOOD[:-1],
+        GOOD[:-1] + b"\x00",
+        framed(SLAVE, ASKED.pdu()),
+        framed(SLAVE + 1, GOOD[1:-2]),
+    ],
+    ids=["silence", "short frame", "wrong checksum", "echo only", "another slave"],
+)
+async def test_without_an_answer_the_slave_counts_as_silent(
+    slave: MisbehavingSlave, line: SerialLine, said: bytes
+) -> None:
+    slave.says = lambda request: said
+    assert await line.ask(FAST, SLAVE, ASKED) is None
+    slave.says = lambda request: GOOD
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
+
+
+async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
+    slave: MisbehavingSlave, line: SerialLine
+) -> None:
+    assert await line.ask(FAST, SLAVE, ASKED) is None
+    slave.say(OTHER)
+    slave.says = lambda request: GOOD
+    assert await line.ask(FAST, SLAVE, Read(3, 300, 1)) == ANSWER
+
+
+async def test_a_port_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        await SerialLine(str(tmp_path / "ttyUSB9")).ask(FAST, SLAVE, ASKED)
+
+
+async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: Path) -> None:
+    slave = MisbehavingSlave()
+    path = tmp_path / "ttyUSB0"
+    path.symlink_to(slave.path)
+    line = SerialLine(str(path))
+    slave.says = lambda request: GOOD
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
+    slave.close()
+    with pytest.raises(OSError):
+        await line.ask(FAST, SLAVE, ASKED)
+    another = MisbehavingSlave()
+    another.says = lambda request: GOOD
+    path.unlink()
+    path.symlink_to(another.path)
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
+    line.close()
+    another.close()

@@ -1,0 +1,278 @@
+"""The Modbus master as a whole, on a simulated bus and virtual time."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from leverframe.engine.settings import (
+    ModbusDevice,
+    ModbusMapping,
+    ModbusReading,
+    ModbusSlot,
+    Settings,
+    defaults,
+)
+from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.module_slot import STALE_S
+from leverframe.hardware.serial_line import ANSWER_S
+from leverframe.profile import Profile
+from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read
+from leverframe.wire.modbus_modules import Line
+from leverframe.wire.modbus_rtu import Answer, Data, Refused
+
+from .virtual_loop import run_virtually
+
+NEWEST = defaults(Profile())
+WALL = 1_700_000_000.0
+
+
+class SimulatedBus:
+    """Slaves whose registers all hold the same number; some are silent, some refuse."""
+
+    path = "/dev/ttyTEST"
+
+    def __init__(self, **slaves: int) -> None:
+        self.slaves = {int(name[1:]): number for name, number in slaves.items()}
+        self.refusing: set[int] = set()
+        self.broken = False
+        self.closed = False
+        self.answer_s = 0.05
+        self.asked: list[tuple[float, int, Read, Line]] = []
+        self.answers: Counter[int] = Counter()
+
+    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+        self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
+        if self.broken:
+            raise FileNotFoundError(2, "No such file or directory")
+        if slave not in self.slaves:
+            await asyncio.sleep(ANSWER_S)
+            return None
+        await asyncio.sleep(self.answer_s)
+        self.answers[slave] += 1
+        if read.address in self.refusing:
+            return Refused(ILLEGAL_ADDRESS)
+        return Data(self.slaves[slave].to_bytes(2, "big") * (read.answer_bytes // 2))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Bench:
+    """A master on a simulated bus, and what it reported."""
+
+    def __init__(self, bus: SimulatedBus, settings: Settings) -> None:
+        self.bus = bus
+        self.settings = settings
+        self.sensed: dict[str, Any] = {}
+        self.troubles: dict[str, str] = {}
+        self.master = ModbusMaster(
+            bus,
+            settings,
+            self.sensed.update,
+            self.troubles,
+            lambda: WALL + asyncio.get_running_loop().time(),
+        )
+
+    def adopt(self, settings: Settings) -> None:
+        old, self.settings = self.settings, settings
+        self.master.adopt(old, settings)
+
+
+def slots(*modules: tuple[str, int], settings: Settings = NEWEST) -> Settings:
+    chosen = [ModbusSlot(label, slave) for label, slave in modules]
+    return replace(settings, modbus_slots=(*chosen, *NEWEST.modbus_slots[len(chosen) :]))
+
+
+def mapped(settings: Settings, *items: tuple[int, int]) -> Settings:
+    mapping = [ModbusMapping(slot, reading) for slot, reading in items]
+    return replace(settings, modbus_mapping=(*mapping, *NEWEST.modbus_mapping[len(mapping) :]))
+
+
+GTIL = mapped(slots(("GTIL", 7)), (1, 1), (1, 4), (2, 0))
+
+
+def test_readings_become_m1_to_m30_by_the_mapping() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=1234), GTIL)
+        await asyncio.sleep(1.0)
+        assert bench.sensed["m1"] == 123.4
+        assert bench.sensed["m2"] == 1234
+        assert bench.sensed["slot1"][:8] == (123.4, 123.4, 123.4, 123.4, 1234, 1234, 123.4, 1234)
+        assert "m3" not in bench.sensed
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_a_version_without_mapping_shows_slot_1_in_order() -> None:
+    async def scenario() -> None:
+        old = defaults(Profile("3.0", "1.58a"))
+        settings = replace(old, modbus_slots=(ModbusSlot("GTIL", 7),))
+        bench = Bench(SimulatedBus(s7=500), settings)
+        await asyncio.sleep(1.0)
+        assert (bench.sensed["m1"], bench.sensed["m5"], bench.sensed["m9"]) == (50.0, 500, None)
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), GTIL)
+        await asyncio.sleep(60.0)
+        del bench.bus.slaves[7]
+        await asyncio.sleep(STALE_S - 1.0)
+        assert bench.sensed["m1"] == 10.0
+        assert bench.troubles == {}
+        silent_since = bench.master.report()["1"]["silent_since"]
+        assert 60.0 <= silent_since - WALL < 62.0
+        await asyncio.sleep(3.0)
+        assert bench.sensed["m1"] is None
+        assert bench.sensed["slot1"] == (None,) * 30
+        await asyncio.sleep(20.0)
+        assert "does not answer" in bench.troubles["Modbus slot 1"]
+        bench.bus.slaves[7] = 200
+        await asyncio.sleep(20.0)
+        assert bench.sensed["m1"] == 20.0
+        assert bench.troubles == {}
+        assert bench.master.report()["1"]["silent_since"] is None
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_what_a_module_refuses_is_absent_at_once_and_the_rest_goes_on() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s3=1)
+        bench = Bench(bus, slots(("charge controller (solar)", 3)))
+        await asyncio.sleep(2.0)
+        assert bench.sensed["slot1"][9] == 1
+        bus.refusing.add(0x311A)
+        await asyncio.sleep(2.0)
+        assert bench.sensed["slot1"][9] is None
+        assert bench.sensed["slot1"][0] == 0.01
+        assert bench.troubles == {}
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+@pytest.mark.parametrize("answer_s", [0.03, 0.2])
+def test_one_silent_module_of_three_leaves_the_others_nine_tenths_of_their_rate(
+    answer_s: float,
+) -> None:
+    rates: dict[bool, Counter[int]] = {}
+
+    async def scenario(silent: bool) -> None:
+        bus = SimulatedBus(s1=1, s2=2, s3=3)
+        bus.answer_s = answer_s
+        if silent:
+            del bus.slaves[2]
+        settings = slots(("SDM120", 1), ("SDM630/72D-v2", 2), ("DTSU666", 3))
+        bench = Bench(bus, settings)
+        await asyncio.sleep(600.0)
+        rates[silent] = bus.answers
+        await bench.master.close()
+
+    run_virtually(scenario(False))
+    run_virtually(scenario(True))
+    for slave in (1, 3):
+        assert rates[True][slave] >= 0.9 * rates[False][slave]
+
+
+def test_a_module_taken_out_has_no_readings_any_more() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), GTIL)
+        await asyncio.sleep(2.0)
+        bench.adopt(mapped(NEWEST, (1, 1)))
+        assert bench.sensed["m1"] is None
+        asked = len(bench.bus.asked)
+        await asyncio.sleep(60.0)
+        assert len(bench.bus.asked) == asked
+        bench.adopt(GTIL)
+        await asyncio.sleep(1.0)
+        assert bench.sensed["m1"] == 10.0
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_a_new_mapping_counts_at_once() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), GTIL)
+        await asyncio.sleep(2.0)
+        bench.adopt(mapped(GTIL, (0, 0), (1, 0), (1, 5), (2, 0)))
+        assert (bench.sensed["m1"], bench.sensed["m2"], bench.sensed["m3"]) == (None, 10.0, 100)
+        assert bench.sensed["m4"] is None
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=100), GTIL)
+        await asyncio.sleep(2.0)
+        bench.adopt(slots(("GTIL", 7), ("SDM120", 9), settings=GTIL))
+        assert bench.master.report()["1"]["readings"]["power"] == 10.0
+        assert bench.sensed["m1"] == 10.0
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
+    async def scenario() -> None:
+        readings = tuple(
+            ModbusReading(f"r{n}" if n < 3 else "", "", 10, 100 + n, 3, "int16") for n in range(30)
+        )
+        device = ModbusDevice("own", 19200, "none", 2, 1.5, readings)
+        settings = replace(NEWEST, modbus_devices=(device, *NEWEST.modbus_devices[1:]))
+        bench = Bench(SimulatedBus(s9=55), slots(("custom1", 9), settings=settings))
+        await asyncio.sleep(20.0)
+        assert bench.sensed["slot1"][:4] == (5.5, 5.5, 5.5, None)
+        moments = [at for at, *_ in bench.bus.asked]
+        assert all(b - a >= 1.5 for a, b in zip(moments, moments[1:], strict=False))
+        assert {line for *_, line in bench.bus.asked} == {Line(19200, "none", 2)}
+        assert [read.address for _, _, read, _ in bench.bus.asked[:4]] == [100, 101, 102, 100]
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_a_port_that_is_missing_is_told_and_tried_again() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bus.broken = True
+        bench = Bench(bus, GTIL)
+        await asyncio.sleep(30.0)
+        assert "/dev/ttyTEST is not there" in bench.troubles["Modbus slot 1"]
+        bus.broken = False
+        await asyncio.sleep(20.0)
+        assert bench.sensed["m1"] == 10.0
+        assert bench.troubles == {}
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bus.answer_s = 0.4
+        bench = Bench(bus, GTIL)
+        await asyncio.sleep(0.2)
+        del bus.slaves[7]
+        bus.slaves[8] = 900
+        bus.slaves[7] = 100
+        bench.adopt(mapped(slots(("GTIL", 8)), (1, 1)))
+        await asyncio.sleep(0.3)
+        assert bench.sensed["m1"] is None
+        await asyncio.sleep(1.0)
+        assert bench.sensed["m1"] == 90.0
+        await bench.master.close()
+
+    run_virtually(scenario())

@@ -1,0 +1,110 @@
+"""The panel shows what the display shows: frames on a bus that remembers what was written."""
+
+import asyncio
+
+import pytest
+
+from leverframe.hardware.display_picture import picture_of
+from leverframe.hardware.oled_panel import NAME, PanelService
+from leverframe.wiring import OledWiring
+from tests.hardware.waiting import until
+
+#: Of the driver, which others maintain.
+pytestmark = pytest.mark.filterwarnings("ignore:Image.Image.getdata:DeprecationWarning")
+
+COMMAND, DATA = 0x00, 0x40
+OFF, ON = bytes((COMMAND, 0xAE)), bytes((COMMAND, 0xAF))
+WIDTH, PAGES = 128, 8
+WIRING = OledWiring(bus=1)
+
+
+class PanelOnBus:
+    """A bus with one panel on it, as far as its memory and its switch go."""
+
+    def __init__(self) -> None:
+        self.is_there = True
+        self.lit = False
+        self.closed = False
+        self._written = b""
+
+    def write(self, address: int, data: bytes) -> None:
+        if not self.is_there or address != WIRING.address:
+            raise OSError(121, "Remote I/O error")
+        if data in (ON, OFF):
+            self.lit = data == ON
+        elif data[0] == DATA:
+            self._written = (self._written + data[1:])[-WIDTH * PAGES :]
+
+    def read(self, address: int, count: int) -> bytes:
+        raise OSError(121, "Remote I/O error")
+
+    def ask(self, address: int, data: bytes, count: int) -> bytes:
+        raise OSError(121, "Remote I/O error")
+
+    def pause(self, seconds: float) -> None:
+        """It needs no time."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def shows(self, *lines: str) -> bool:
+        """Is the memory what these lines look like: columns of eight dots, lowest bit on top?"""
+        picture = picture_of(lines)
+        columns = bytes(
+            sum(1 << dot for dot in range(8) if picture.getpixel((x, page * 8 + dot)))
+            for page in range(PAGES)
+            for x in range(WIDTH)
+        )
+        return self.lit and self._written == columns
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.bus = PanelOnBus()
+        self.lines: tuple[str, ...] | None = ("T1 21.5", "", "", "")
+        self.troubles: dict[str, str] = {}
+        self.service = PanelService(
+            WIRING, lambda: self.lines, self.troubles, lambda number: self.bus, retry_s=0.01
+        )
+
+
+async def test_the_panel_shows_the_lines_and_follows_them() -> None:
+    bench = Bench()
+    bench.service.look()
+    await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
+    bench.lines = ("T1 21.6", "", "", "")
+    bench.service.look()
+    await until(lambda: bench.bus.shows("T1 21.6", "", "", ""))
+    await bench.service.close()
+    assert not bench.troubles
+
+
+async def test_a_dark_display_switches_the_panel_off() -> None:
+    bench = Bench()
+    bench.service.look()
+    await until(lambda: bench.bus.lit)
+    bench.lines = None
+    bench.service.look()
+    await until(lambda: not bench.bus.lit)
+    await bench.service.close()
+
+
+async def test_a_panel_that_was_missing_is_set_up_when_it_answers() -> None:
+    bench = Bench()
+    bench.bus.is_there = False
+    bench.service.look()
+    await until(lambda: NAME in bench.troubles)
+    assert "0x3C" in bench.troubles[NAME]
+    bench.bus.is_there = True
+    await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
+    await until(lambda: not bench.troubles)
+    await bench.service.close()
+
+
+async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
+    bench = Bench()
+    bench.service.look()
+    await until(lambda: bench.bus.lit)
+    await asyncio.wait_for(bench.service.close(), 5)
+    assert not bench.bus.lit
+    assert bench.bus.closed

@@ -1,0 +1,76 @@
+"""A controller as a process of its own, with its files, its output and its memory."""
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = [sys.executable, "-m", "leverframe"]
+PATIENCE_S = 20.0
+
+
+@dataclass(frozen=True)
+class ControllerProcess:
+    pid: int
+    port: int
+    folder: Path
+    #: What it printed before it was ready.
+    printed: str
+    log: Path
+
+    def ask(
+        self,
+        target: str,
+        method: str = "GET",
+        body: bytes | None = None,
+        account: tuple[str, str] | None = None,
+        **headers: str,
+    ) -> tuple[int, bytes]:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if account:
+            packed = b64encode(":".join(account).encode()).decode()
+            named["Authorization"] = f"Basic {packed}"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, target, body, named)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def memory_bytes(self) -> int:
+        fields = Path(f"/proc/{self.pid}/statm").read_text().split()
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def seen_by_others(self) -> bytes:
+        """What the machine's list of processes shows."""
+        process = Path(f"/proc/{self.pid}")
+        return (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+
+
+@contextmanager
+def controller_process(folder: Path, *arguments: str) -> Iterator[ControllerProcess]:
+    log = folder / "log"
+    data = folder / "data"
+    command = [*PROGRAM, "run", "--port", "0", "--data", str(data), "--verbose", *arguments]
+    with log.open("wb") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+    assert process.stdout is not None
+    printed = ""
+    with process.stdout:
+        try:
+            while (found := re.search(r"https?://\S+:(\d+)/ ", printed)) is None:
+                line = process.stdout.readline()
+                assert line, log.read_text()
+                printed += line
+            yield ControllerProcess(process.pid, int(found[1]), data, printed, log)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0

@@ -1,0 +1,112 @@
+"""The first start on an address that others can reach, and `leverframe passwd`."""
+
+import re
+import ssl
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from leverframe.administrator import random_password
+from tests.process.controller_process import PROGRAM, controller_process
+from tests.servers.test_role_walk import FOR_EVERYBODY, paths
+
+QUIET = ("--no-discovery", "--no-mdns")
+EVERYWHERE = ("--host", "0.0.0.0", *QUIET)
+
+
+def password_in(printed: str) -> str:
+    found = re.search(r"Sign in as admin with the password (\S+)\n", printed)
+    assert found is not None, printed
+    return found[1]
+
+
+def passwd(folder: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, "passwd", "--data", str(folder), *arguments],
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def test_passwords_that_are_made_up_hold_a_hundred_bits_and_never_repeat() -> None:
+    made = [random_password() for _ in range(10_000)]
+    assert len(set(made)) == 10_000
+    letters = {letter for password in made for letter in password if letter != "-"}
+    assert len(letters) == 32
+    assert all(len(password.replace("-", "")) * 5 >= 100 for password in made)
+
+
+def test_a_loopback_address_is_open_without_accounts(tmp_path: Path) -> None:
+    with controller_process(tmp_path) as process:
+        assert "password" not in process.printed
+        assert process.ask("/outs.cgi?out0=1")[0] == 200
+
+
+def test_any_other_address_makes_an_administrator_whose_password_is_shown_once(
+    tmp_path: Path,
+) -> None:
+    with controller_process(tmp_path, *EVERYWHERE) as process:
+        account = ("admin", password_in(process.printed))
+        for path in paths():
+            assert process.ask(path)[0] == (200 if path in FOR_EVERYBODY else 401), path
+        assert process.ask("/api/settings", account=account)[0] == 200
+        # Switching sign-in off has no effect while strangers can reach the controller.
+        assert process.ask("/stm.cgi?auth=01YWRtaW4=**dXNlcg==*", account=account)[0] == 200
+        assert process.ask("/outs.cgi?out0=1")[0] == 401
+        assert process.ask("/outs.cgi?out0=1", account=account)[0] == 200
+    with controller_process(tmp_path, *EVERYWHERE) as process:
+        assert "password" not in process.printed
+        assert process.ask("/outs.cgi?out0=1")[0] == 401
+        assert process.ask("/api/settings", account=account)[0] == 200
+
+
+def test_the_password_is_stored_nowhere(tmp_path: Path) -> None:
+    with controller_process(tmp_path, *EVERYWHERE) as process:
+        password = password_in(process.printed).encode()
+        assert password not in process.log.read_bytes()
+        for file in process.folder.iterdir():
+            assert password not in file.read_bytes()
+
+
+def test_passwd_sets_a_password_that_works(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    done = passwd(data, typed="a rather long one\n")
+    assert done.returncode == 0, done.stderr
+    with controller_process(tmp_path) as process:
+        assert process.ask("/outs.cgi")[0] == 401
+        assert process.ask("/outs.cgi", account=("admin", "a rather long one"))[0] == 200
+        assert "in use" in passwd(data, typed="another long one\n").stderr
+
+
+def test_passwd_makes_up_a_password(tmp_path: Path) -> None:
+    done = passwd(tmp_path / "data", "user", "--generate")
+    assert re.fullmatch(r"The password of user is now [a-z2-9-]{27}\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "typed", "sentence"),
+    [
+        ((), "short\n", "The password has 5 characters; it must have 12 to 128."),
+        (("nobody",), "long enough to do\n", "There is no account 'nobody'"),
+    ],
+)
+def test_passwd_says_what_will_not_do(
+    tmp_path: Path, arguments: tuple[str, ...], typed: str, sentence: str
+) -> None:
+    done = passwd(tmp_path / "data", *arguments, typed=typed)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert typed.strip() not in done.stderr
+
+
+def test_tls_answers_by_https_with_a_certificate_of_its_own(tmp_path: Path) -> None:
+    with controller_process(tmp_path, "--tls") as process:
+        trusting = ssl.create_default_context(cafile=str(process.folder / "tls-certificate.pem"))
+        address = f"https://localhost:{process.port}/health"
+        with urllib.request.urlopen(address, context=trusting) as answer:
+            assert answer.status == 200
+        assert process.ask("/outs.cgi?out0=1")[0] == 308

@@ -1,0 +1,107 @@
+"""Secrets planted everywhere, then everything read that can be read: none of them comes out."""
+
+from base64 import b64encode
+from pathlib import Path
+from urllib.parse import quote
+
+from leverframe.engine.settings import SECRETS
+from tests.process.controller_process import ControllerProcess, controller_process
+from tests.servers.test_role_walk import paths
+
+
+def canary(path: str) -> str:
+    """Short enough for every field, and found nowhere by chance."""
+    return "Kn" + "".join(part[:2] for part in path.replace("*", "0").split(".")) + "7Zq"
+
+
+def base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+ADMIN = ("admin", canary("access.admin.password"))
+_ACCOUNTS = "*".join(
+    base64(text) for text in (*ADMIN, "user", canary("access.user.password"))
+)
+_TRAP = f"1*127.0.0.1*162*{canary('snmp.trap.community')}"
+#: Secret settings -> the request that sets them.
+PLANTED: dict[tuple[str, ...], tuple[str, bytes | None]] = {
+    ("gsm.apn",): (f"/stm.cgi?gsmapn=%22{canary('gsm.apn')}%22", None),
+    ("gsm.code",): (f"/stm.cgi?gsmcode={canary('gsm.code')}", None),
+    ("email.password",): (f"/stm.cgi?em4={canary('email.password')}", None),
+    ("mqtt.password",): (
+        f"/stm.cgi?mqtt=0*127.0.0.1*1883*me*{canary('mqtt.password')}*top*0",
+        None,
+    ),
+    ("snmp.read_community", "snmp.write_community"): (
+        f"/stm.cgi?snmp=0*{canary('snmp.read_community')}*{canary('snmp.write_community')}",
+        None,
+    ),
+    ("snmp.authentication_key", "snmp.privacy_key"): (
+        f"/stm.cgi?snmpv3=me*{canary('snmp.authentication_key')}*{canary('snmp.privacy_key')}",
+        None,
+    ),
+    ("snmp.trap.community",): (f"/stm.cgi?snmptrap={quote(_TRAP, safe='*')}", None),
+    ("http.*.password",): (f"/stm.cgi?httpauth1=me*{canary('http.*.password')}", None),
+    ("access.users.*.password",): (
+        "/post.cgi?users_save",
+        f"&u0=panel*{canary('access.users.*.password')}*1&&".encode(),
+    ),
+    # Last: from here on the others need it.
+    ("access.admin.password", "access.user.password"): (f"/stm.cgi?auth=11{_ACCOUNTS}", None),
+}
+#: Requests that are refused, with a secret in them.
+MISTAKES = (
+    f"/stm.cgi?em4={canary('email.password')}{'x' * 100}",
+    f"/stm.cgi?em4={canary('email.password')}&nonsense=1",
+    f"/stm.cgi?gsmcode={canary('gsm.code')}{'x' * 100}",
+    f"/stm.cgi?snmpv3=me*{canary('snmp.privacy_key')[:5]}*1",
+    f"/stm.cgi?auth=31{_ACCOUNTS}",
+    f"/stm.cgi?mqtt=5*127.0.0.1*1883*me*{canary('mqtt.password')}*top*0",
+)
+
+
+def plant(process: ControllerProcess) -> None:
+    for target, body in PLANTED.values():
+        status, answer = process.ask(target, "POST" if body else "GET", body)
+        assert status == 200, (target, answer)
+
+
+def read_everything(process: ControllerProcess) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for path in paths():
+        if path != "/api/stream":
+            found[path] = process.ask(path, account=ADMIN)[1]
+    for target in MISTAKES:
+        status, found[target] = process.ask(target, account=ADMIN)
+        assert status in (400, 404), target
+    found["a wrong password"] = process.ask("/", account=("admin", ADMIN[1] + "x"))[1]
+    found["the process list"] = process.seen_by_others()
+    return found
+
+
+def test_every_secret_is_planted() -> None:
+    assert {path for group in PLANTED for path in group} == SECRETS
+
+
+def test_no_secret_comes_out(tmp_path: Path) -> None:
+    with controller_process(tmp_path) as process:
+        plant(process)
+        settings = process.ask("/api/settings", account=ADMIN)[1]
+        assert settings.count(b'"***"') >= len(SECRETS)
+        found = read_everything(process)
+        found["what was printed"] = process.printed.encode()
+        for file in process.folder.iterdir():
+            found[f"{file.name} in use"] = file.read_bytes()
+    found["the log"] = process.log.read_bytes()
+    for file in process.folder.iterdir():
+        found[file.name] = file.read_bytes()
+        assert file.stat().st_mode & 0o077 == 0, file
+    for path in SECRETS:
+        for secret in (canary(path), base64(canary(path))):
+            holding = [where for where, text in found.items() if secret.encode() in text]
+            assert holding == [], path
+
+
+def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    with controller_process(tmp_path) as process:
+        assert process.folder.stat().st_mode & 0o077 == 0

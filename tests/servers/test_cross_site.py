@@ -1,0 +1,134 @@
+"""Requests that foreign pages cause, names that are none of ours, and what pages may do."""
+
+import pytest
+
+from leverframe.servers.cross_site import OwnNames, is_loopback
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.problems import ForeignPage
+from tests.twin import Twin
+
+OWN = "127.0.0.1:8080"
+
+
+async def switch(**headers: str) -> tuple[int, str]:
+    """Status of a request that would switch OUT0, and the outputs after it."""
+    twin = await Twin.start()
+    reply = await twin.ask("/outs.cgi?out0=1", **headers)
+    return reply.status, await twin.outputs()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"host": OWN},
+        {"host": OWN, "origin": f"http://{OWN}"},
+        {"host": OWN, "referer": f"http://{OWN}/status"},
+        {"host": OWN, "sec_fetch_site": "same-origin"},
+        {"host": OWN, "sec_fetch_site": "none"},
+        {"host": "localhost", "origin": "http://localhost:80"},
+        {"host": "[::1]:8080", "referer": "http://[::1]:8080/"},
+        {"host": "LOCALHOST:8080", "origin": "https://localhost:8080"},
+        {"referer": f"http://{OWN}/"},
+    ],
+)
+async def test_our_own_page_and_programs_switch(headers: dict[str, str]) -> None:
+    assert await switch(**headers) == (200, "100000")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": OWN, "origin": "http://evil.example"},
+        {"host": OWN, "origin": "null"},
+        {"host": OWN, "origin": "http://127.0.0.1:9090"},
+        {"host": OWN, "origin": f"http://{OWN}.evil.example"},
+        {"host": OWN, "origin": f"http://evil.example/{OWN}"},
+        {"host": OWN, "origin": f"http://evil@{OWN}"},
+        {"host": OWN, "origin": f"ftp://{OWN}"},
+        {"host": OWN, "referer": "https://evil.example/page"},
+        {"host": OWN, "sec_fetch_site": "cross-site"},
+        {"host": OWN, "sec_fetch_site": "same-site"},
+        {"host": OWN, "origin": f"http://{OWN}", "sec_fetch_site": "cross-site"},
+        {"referer": "http://evil.example/"},
+        {"origin": "http://evil.example"},
+        {"host": "evil.example"},
+        {"host": "evil.example:8080", "origin": "http://evil.example:8080"},
+        {"host": "127.0.0.1.evil.example"},
+        {"host": "192.168.1.5"},
+        {"host": ""},
+    ],
+)
+async def test_a_foreign_page_and_a_foreign_host_switch_nothing(headers: dict[str, str]) -> None:
+    assert await switch(**headers) == (403, "000000")
+
+
+@pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?signout", "/sim.cgi?DS1=1"])
+async def test_a_foreign_page_can_send_nothing_else_either(target: str) -> None:
+    twin = await Twin.start()
+    reply = await twin.ask(target, "POST", b"username=a&password=b", origin="http://evil.example")
+    assert reply.status == 403
+
+
+async def test_reading_with_a_foreign_host_is_refused() -> None:
+    twin = await Twin.start()
+    for target in ("/json/status.json", "/api/settings", "/", "/health", "/dev_settings.bin"):
+        assert (await twin.ask(target, host="evil.example")).status == 403, target
+
+
+def accepts(names: OwnNames, host: str) -> bool:
+    try:
+        names.check_host(Request("GET", "/", None, {"host": host}))
+    except ForeignPage:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("listening_on", "names", "accepted", "refused"),
+    [
+        ("127.0.0.1", (), ("127.0.0.1", "localhost.", "127.0.0.9:1"), ("10.0.0.1", "box")),
+        ("192.168.1.5", (), ("192.168.1.5:80", "localhost"), ("192.168.1.6", "box")),
+        ("0.0.0.0", ("box",), ("10.1.2.3", "[fe80::1]:80", "BOX:8080"), ("box.evil", "boxx")),
+        ("::", ("box.lan",), ("box.lan", "[2001:db8::1]"), ("evil.example", "a b")),
+    ],
+)
+def test_the_host_is_known(
+    listening_on: str, names: tuple[str, ...], accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    own = OwnNames(listening_on, names)
+    assert all(accepts(own, host) for host in accepted)
+    assert not any(accepts(own, host) for host in refused)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_is_this_machine(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "", "box", "localhost.example"])
+def test_everything_else_is_not(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize("path", ["/", "/signin"])
+async def test_pages_run_no_script_of_others_and_stand_in_no_frame(path: str) -> None:
+    twin = await Twin.start()
+    reply = await twin.ok(path)
+    headers = dict(reply.headers)
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert b"<script>" not in reply.body
+    assert b"style=" not in reply.body
+
+
+async def test_no_answer_opens_itself_to_other_sites() -> None:
+    twin = await Twin.start()
+    for target in ("/json/status.json", "/outs.cgi", "/api/state", "/"):
+        reply = twin.web.handle(Request("GET", target, None, {"origin": "http://evil.example"}))
+        assert isinstance(reply, Reply)
+        assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]

@@ -1,0 +1,195 @@
+"""Every command, file and API path, asked by everybody: taken from the table, so none is forgotten.
+
+What each of them may do is written down here a second time, by hand.
+"""
+
+from collections.abc import AsyncIterator
+from functools import lru_cache
+
+import pytest
+
+from leverframe import files
+from leverframe.commands.endpoints import API as ENDPOINTS
+from leverframe.commands.rights import Account
+from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.commands.table import TABLE
+from leverframe.profile import Profile
+from leverframe.servers.access import account_at
+from leverframe.servers.messages import Request, StreamReply
+from leverframe.servers.web import API
+from leverframe.storage.store import Changes, MemoryStore, Store
+from tests.boundary_profiles import NEWEST
+from tests.conformance.requests import Sample, accepted
+from tests.conformance.test_rows import newest_that_offers
+from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.twin import Twin
+
+#: Path and query of all that is answered without signing in.
+FOR_EVERYBODY = {"/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"}
+SWITCHING = {"out", "pwm", "pwmd", "vout"}
+FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml", "/json/network.json"}
+READ_BY_ACCOUNTS = {"/api/state", "/api/stream", "/"}
+
+ROLES = {
+    "administrator": (ADMINISTRATOR[0], "access.admin.password"),
+    "user": (USER[0], "access.user.password"),
+    "control user": (CONTROL_USER[0], "access.users.0.password"),
+}
+
+
+def paths() -> list[str]:
+    """Everything that is read with GET and is no command."""
+    listed = {*files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
+    plain = {row.form.path for row in TABLE if not row.form.items}
+    commands = {row.form.path for row in TABLE if row.form.items}
+    return sorted({*listed, *plain, *commands, "/api/stream", "/", "/signin"})
+
+
+def switches(row: Row) -> bool:
+    """Whether the row switches an output, a PWM output or an event variable, by its name alone."""
+    name = row.form.items[0].text.partition("=")[0] if row.form.items else ""
+    return row.form.path in ("/outs.cgi", "/stm.cgi") and name.partition("<")[0] in SWITCHING
+
+
+@lru_cache(maxsize=32)
+def sample_of(number: int) -> Sample:
+    row = TABLE[number]
+    return next(iter(accepted(row, newest_that_offers(row))))
+
+
+ROWS = [pytest.param(number, id=row.line[:70]) for number, row in enumerate(TABLE)]
+#: Rows without a query are files, and walked as such.
+COMMANDS = [param for param, row in zip(ROWS, TABLE, strict=True) if row.form.items]
+
+
+@pytest.fixture(scope="module")
+def stores() -> dict[str, Store]:
+    return {}
+
+
+async def twin_of(profile: Profile, stores: dict[str, Store]) -> Twin:
+    """A fresh controller with accounts; hashing is done once."""
+    if "hashed" not in stores:
+        stores["hashed"] = (await signed_up()).controller.store
+    store = MemoryStore()
+    settings = stores["hashed"].load().settings
+    kept = {path: value for path, value in settings.items() if path.startswith("access.")}
+    await store.commit(Changes(settings=kept))
+    return await Twin.start(profile, store=store)
+
+
+def cookie(twin: Twin, role: str) -> str:
+    name, path = ROLES[role]
+    account: Account = account_at(path, name)
+    sessions = twin.web.access.sessions
+    token = sessions.open(account, twin.controller.pending)
+    return sessions.set_cookie(token, secure=False).partition(";")[0]
+
+
+async def status(twin: Twin, sample: Sample, **headers: str) -> int:
+    reply = await twin.ask(
+        sample.target, sample.method, sample.body, content_type=sample.content_type, **headers
+    )
+    return reply.status
+
+
+async def read_status(twin: Twin, path: str, **headers: str) -> int:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer = twin.web.handle(Request("GET", path, None, named, b"", "127.0.0.1"))
+    reply = await answer if not hasattr(answer, "status") else answer
+    if isinstance(reply, StreamReply):
+        chunks = reply.chunks
+        assert isinstance(chunks, AsyncIterator)
+        await chunks.aclose()  # type: ignore[attr-defined]
+    return reply.status
+
+
+@pytest.mark.parametrize("number", COMMANDS)
+async def test_a_command_is_for_those_it_is_meant_for(
+    number: int, stores: dict[str, Store]
+) -> None:
+    sample = sample_of(number)
+    row = sample.row
+    twin = await twin_of(sample.profile, stores)
+    before = twin.controller.pending
+    is_open = sample.target in FOR_EVERYBODY
+    own_password = sample.target == "/post.cgi?passwd"
+    cookies = {role: cookie(twin, role) for role in ROLES}
+
+    foreign = {"origin": "http://evil.example"}
+    assert await status(twin, sample, **foreign, cookie=cookies["administrator"]) == 403
+    for role in ("user", "control user"):
+        found = await status(twin, sample, cookie=cookies[role])
+        if switches(row) or is_open or own_password:
+            assert found != 403 or own_password, (role, found)
+        else:
+            assert found == 403, (role, found)
+    assert twin.controller.pending is before or own_password
+
+    for cookie_sent in ("", "leverframe_020000000000=gone"):
+        found = await status(twin, sample, cookie=cookie_sent)
+        # Signing in answers strangers, though not with a wrong password.
+        assert found in ((204, 401, 429) if is_open else (401,))
+    assert await status(twin, sample, cookie=cookies["administrator"]) != 403
+
+
+@pytest.mark.parametrize("number", ROWS)
+def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
+    row = TABLE[number]
+    target = row.form.path + ("?" + row.form.items[0].text if row.form.items else "")
+    if target in FOR_EVERYBODY:
+        expected = ANYBODY
+    elif target == "/post.cgi?passwd":
+        expected = ACCOUNT
+    else:
+        expected = CONTROL if switches(row) else ADMIN
+    assert row.role == expected
+
+
+@pytest.mark.parametrize("path", paths())
+async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
+    path: str, stores: dict[str, Store]
+) -> None:
+    twin = await twin_of(NEWEST, stores)
+    is_open = path in FOR_EVERYBODY
+    is_value = path in files.PATHS and path not in FILES_OF_THE_ADMINISTRATOR
+    is_command_path = path.endswith(".cgi")
+    for role in ROLES:
+        found = await read_status(twin, path, cookie=cookie(twin, role))
+        may = role == "administrator" or is_open or is_value or is_command_path
+        may = may or path in READ_BY_ACCOUNTS
+        assert (found != 403) is may, (role, found)
+        assert found != 401
+    for headers in ({}, {"cookie": "leverframe_020000000000=gone"}):
+        found = await read_status(twin, path, **headers)
+        assert (found == 200) is is_open, found
+        assert found in (200, 401)
+    assert await read_status(twin, path, host="evil.example") == 403
+    wrong = await read_status(twin, path, authorization=basic(ADMINISTRATOR[0], "wrong"))
+    assert wrong == 401
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    "target",
+    ["/nothing", "/outs.cgi?nothing=1", "/stm.cgi?oname=99", "/post.cgi?signin2", "/sim.cgi?DS1=1"],
+)
+async def test_a_stranger_learns_nothing_from_mistakes(
+    method: str, target: str, stores: dict[str, Store]
+) -> None:
+    twin = await twin_of(NEWEST, stores)
+    reply = await twin.ask(target, method)
+    assert reply.status == 401
+    assert b"1.75" not in reply.body
+    assert b"oname" not in reply.body
+
+
+async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> None:
+    twin = await twin_of(NEWEST, stores)
+    assert (await twin.ask("/eeprom.cgi?bit3=1", cookie=cookie(twin, "administrator"))).status == 200
+    rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.offered(NEWEST)]
+    assert len(rows) > 5
+    for sample in rows:
+        assert await status(twin, sample, cookie=cookie(twin, "user")) == 403
+        assert await status(twin, sample, cookie=cookie(twin, "control user")) == 200
+    assert await read_status(twin, "/json/status.json", cookie=cookie(twin, "user")) == 200

@@ -1,0 +1,179 @@
+"""TLS: a key of its own, what is spoken, the redirect, and a new certificate without a restart."""
+
+import asyncio
+import socket
+import ssl
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from leverframe.servers.certificate import Certificate, CertificateUnusable, own_certificate
+from leverframe.servers.cross_site import OwnNames
+from leverframe.servers.http import HttpServer
+from leverframe.servers.http_limits import Limits
+from leverframe.servers.messages import Reply, Request
+from leverframe.servers.signing_in import redirect_to_https
+
+PATIENCE_S = 10.0
+
+
+def say_hello(request: Request) -> Reply:
+    return Reply(200, "text/plain", f"{request.method} {request.path}".encode())
+
+
+@asynccontextmanager
+async def serving(
+    certificate: Certificate, limits: Limits | None = None
+) -> AsyncIterator[HttpServer]:
+    server = HttpServer(say_hello, limits or Limits())
+    plain = partial(redirect_to_https, OwnNames())
+    await server.start_with_tls("127.0.0.1", 0, certificate.context, plain)
+    try:
+        yield server
+    finally:
+        await server.stop(grace_s=0.0)
+
+
+def client(minimum: ssl.TLSVersion | None = None, maximum: ssl.TLSVersion | None = None):  # type: ignore[no-untyped-def]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if minimum:
+        context.minimum_version = minimum
+    if maximum:
+        context.maximum_version = maximum
+    return context
+
+
+async def ask(port: int, text: str, context: ssl.SSLContext | None = None) -> tuple[str, bytes]:
+    """The whole answer, and the certificate that was shown."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    try:
+        writer.write(text.encode())
+        async with asyncio.timeout(PATIENCE_S):
+            answer = (await reader.read()).decode()
+        shown = writer.get_extra_info("ssl_object")
+        return answer, shown.getpeercert(binary_form=True) if shown else b""
+    finally:
+        writer.close()
+
+
+HELLO = "GET /a?b=1 HTTP/1.1\r\nHost: localhost:1234\r\nConnection: close\r\n\r\n"
+
+
+def test_every_instance_makes_a_key_of_its_own_for_its_owner_alone(tmp_path: Path) -> None:
+    keys = set()
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        own_certificate(folder, "leverframe-1", ["192.168.1.5", "box.lan"])
+        for name in ("tls-key.pem", "tls-certificate.pem"):
+            assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
+        keys.add((folder / "tls-key.pem").read_bytes())
+    assert len(keys) == 5
+
+
+def test_the_certificate_is_kept(tmp_path: Path) -> None:
+    first = own_certificate(tmp_path, "leverframe-1", []).fingerprint()
+    assert own_certificate(tmp_path, "leverframe-1", []).fingerprint() == first
+    assert len(first) == 32 * 3 - 1
+
+
+async def test_a_client_that_knows_the_certificate_trusts_the_names(tmp_path: Path) -> None:
+    certificate = own_certificate(tmp_path, "leverframe-1", ["box.lan"])
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "tls-certificate.pem"))
+    async with serving(certificate) as server:
+        for name in ("localhost", "box.lan", "leverframe-1", "127.0.0.1"):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", server.port, ssl=trusting, server_hostname=name
+            )
+            writer.write(HELLO.encode())
+            assert b"200 OK" in await reader.read()
+            writer.close()
+
+
+async def test_older_versions_than_1_2_are_not_spoken(tmp_path: Path) -> None:
+    async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            answer, _ = await ask(server.port, HELLO, client(version, version))
+            assert "200 OK" in answer
+        context = own_certificate(tmp_path, "leverframe-1", []).context
+        assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+async def test_plain_http_on_the_same_port_is_led_to_https(tmp_path: Path) -> None:
+    async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
+        answer, _ = await ask(server.port, HELLO)
+        assert answer.startswith("HTTP/1.1 308 ")
+        assert "Location: https://localhost:1234/a?b=1\r\n" in answer
+        foreign = HELLO.replace("localhost:1234", "evil.example")
+        assert (await ask(server.port, foreign))[0].startswith("HTTP/1.1 403 ")
+        nameless = "GET / HTTP/1.0\r\n\r\n"
+        assert (await ask(server.port, nameless))[0].startswith("HTTP/1.1 400 ")
+
+
+async def test_a_new_certificate_is_taken_up_while_the_old_connections_go_on(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "new").mkdir()
+    certificate = own_certificate(tmp_path, "leverframe-1", [])
+    own_certificate(tmp_path / "new", "leverframe-1", [])
+    async with serving(certificate) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=client())
+        _, before = await ask(server.port, HELLO, client())
+        for name in ("tls-key.pem", "tls-certificate.pem"):
+            (tmp_path / name).write_bytes((tmp_path / "new" / name).read_bytes())
+        certificate.reload()
+        _, after = await ask(server.port, HELLO, client())
+        assert before != after
+        writer.write(HELLO.encode())
+        assert b"200 OK" in await reader.read()
+        writer.close()
+
+
+async def test_a_broken_certificate_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
+    certificate = own_certificate(tmp_path, "leverframe-1", [])
+    (tmp_path / "tls-certificate.pem").write_text("no certificate")
+    with pytest.raises(CertificateUnusable, match="cannot be used"):
+        certificate.reload()
+    async with serving(certificate) as server:
+        assert "200 OK" in (await ask(server.port, HELLO, client()))[0]
+
+
+def test_a_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CertificateUnusable, match="No such file"):
+        Certificate(tmp_path / "a.pem", tmp_path / "b.pem")
+
+
+async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
+    limits = Limits(header_timeout_s=0.05)
+    async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
+        for first in (b"", b"\x16\x03"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(first)
+            async with asyncio.timeout(PATIENCE_S):
+                assert await reader.read() == b""
+            writer.close()
+
+
+async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
+    limits = Limits(connections_per_address=2)
+    async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
+        waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        async with asyncio.timeout(PATIENCE_S):
+            assert await waiting[2][0].read() == b""
+        for _, writer in waiting:
+            writer.close()
+
+
+async def test_a_stopped_port_is_free_again(tmp_path: Path) -> None:
+    async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
+        port = server.port
+        _, waiting = await asyncio.open_connection("127.0.0.1", port)
+    with socket.socket() as again:
+        assert again.connect_ex(("127.0.0.1", port)) != 0
+    waiting.close()

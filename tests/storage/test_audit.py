@@ -1,0 +1,77 @@
+"""The audit trail: every change of a setting, who made it, and nothing that is secret."""
+
+from typing import Any
+
+import msgspec
+
+from leverframe.storage import audit
+from leverframe.storage.store import MemoryStore
+from tests.servers.accounts import ADMINISTRATOR, basic, signed_up
+from tests.twin import Twin
+
+
+async def trail(twin: Twin) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = await twin.json("/api/audit")
+    return entries
+
+
+async def test_a_change_is_noted_with_time_account_source_old_and_new_value() -> None:
+    twin = await signed_up()
+    credentials = basic(*ADMINISTRATOR)
+    await twin.ask("/stm.cgi?oname=0Lamp", authorization=credentials)
+    await twin.ask("/stm.cgi?oname=0Pump", authorization=credentials)
+    reply = await twin.ask("/api/audit", authorization=credentials)
+    last = msgspec.json.decode(reply.body)[-1]
+    assert last["changes"] == [{"path": "outputs.0.name", "old": "Lamp", "new": "Pump"}]
+    assert (last["account"], last["source"]) == ("chief", "127.0.0.1")
+    assert last["time"] == twin.controller.clock.read().wall
+    assert last["not_listed"] == 0
+
+
+async def test_secrets_are_masked() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?em4=first-canary")
+    await twin.ok("/stm.cgi?em4=second-canary")
+    await twin.ok("/stm.cgi?em4=")
+    found = [entry["changes"][0] for entry in await trail(twin)]
+    assert [(change["old"], change["new"]) for change in found] == [
+        (None, "***"),
+        ("***", "***"),
+        ("***", None),
+    ]
+
+
+async def test_a_refused_request_and_a_switched_output_leave_no_entry() -> None:
+    twin = await Twin.start()
+    await twin.refused("/stm.cgi?oname=9x", 400)
+    await twin.ok("/outs.cgi?out0=1")
+    assert await trail(twin) == []
+
+
+async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    again = await Twin.start(store=store)
+    await again.ok("/stm.cgi?eeprom_reset=1")
+    entries = await trail(again)
+    assert [entry["number"] for entry in entries] == [1, 2]
+    assert entries[1]["changes"] == [{"path": "outputs.0.name", "old": "Lamp", "new": ""}]
+
+
+async def test_only_the_newest_entries_are_kept() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    for number in range(audit.MOST_ENTRIES + 3):
+        await twin.ok(f"/stm.cgi?oname=0n{number}")
+    entries = await trail(twin)
+    assert len(entries) == audit.MOST_ENTRIES
+    assert entries[0]["number"] == 4
+    assert sum(name.startswith("audit.") for name in store.load().kept) == audit.MOST_ENTRIES
+
+
+async def test_an_upload_is_noted_by_its_size() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?pictureupload", "POST", b"\x89PNG\r\n\x1a\n" + b"x" * 100)
+    (entry,) = await trail(twin)
+    assert entry["changes"] == [{"path": "picture", "old": None, "new": "108 bytes"}]
