@@ -34,6 +34,9 @@ SHOWN_WAITING = 100
 #: A clock that shows an earlier time was not set yet when the message was made (1 January 2025).
 SET_CLOCK = 1_735_689_600.0
 
+#: Has no state, so one is enough for all.
+CHANCE = SystemRandom()
+
 
 class Shelf(Protocol):
     """Where messages survive."""
@@ -69,7 +72,7 @@ class Outbox:
         tell: Callable[[str, str], None] = lambda lane, sentence: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
-        chance: Random | None = None,
+        chance: Random = CHANCE,
     ) -> None:
         self.capture = capture
         self._shelf = shelf
@@ -78,7 +81,7 @@ class Outbox:
         self._tell = tell
         #: What is wrong now, by lane; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._around = Surroundings(clock, settings, first_pause_s, chance or SystemRandom())
+        self._around = Surroundings(clock, settings, first_pause_s, chance)
         self._channels: dict[str, Channel] = {}
         #: Of the channels that have had something to send.
         self._lanes: dict[str, Lane] = {}
@@ -266,7 +269,9 @@ class Outbox:
 
     def try_again(self, name: str) -> None:
         """What waits for this channel may be deliverable now."""
-        self._lanes[name].try_again()
+        lane = self._lanes.get(name)
+        if lane is not None:
+            lane.try_again()
 
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""

@@ -101,7 +101,7 @@ class RequestReader:
         self._limits = limits
         self._tally = tally
         # Larger reads are parsed in pieces, so that a burst of requests cannot outrun the limits.
-        self._slice_bytes = min(16 * 1024, limits.header_bytes)
+        self._slice_bytes = min(4 * 1024, limits.header_bytes)
         self._target_bytes = limits.path_bytes + limits.query_bytes + _AUTHORITY_BYTES
         self._held = b""
         self._unfinished = 0
