@@ -79,11 +79,13 @@ def started(arguments: list[str], *, ready: str) -> Iterator[str]:
         program.wait(10)
 
 
-def load(address: str, case: Case, seconds: float) -> Load:
+def load(address: str, case: Case, seconds: float, header: str | None = None) -> Load:
     command = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", f"-c{case.connections}"]
     command += [f"-d{seconds}s", "--latency"]
     if case.script:
         command += ["-s", str(HERE / case.script)]
+    if header:
+        command += ["-H", header]
     target = address.rstrip("/") + case.target
     text = subprocess.run([*command, target], capture_output=True, text=True, check=True).stdout
     failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)

@@ -17,7 +17,9 @@ RESULTS = HERE / "RESULTS.md"
 #: Script, heading, arguments.
 BENCHMARKS = (
     ("http_load", "HTTP", ()),
+    ("http_accounts", "HTTP with accounts", ()),
     ("engine_speed", "Engine and virtual time", ()),
+    ("outbox", "Outbox", ()),
 )
 
 

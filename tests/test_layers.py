@@ -22,7 +22,7 @@ EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
     *("servers", "config", "wiring", "durations", "reference", "simulation", "app"),
-    *("administrator", "reach", "supervisor", "passwd_command", "board_check"),
+    *("administrator", "reach", "supervisor", "passwd_command", "board_check", "logs"),
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
@@ -36,8 +36,9 @@ MAY_IMPORT = {
     "files": INTERFACE,
     "clock": ENGINE,
     "durations": set[str](),
+    "logs": set[str](),
     "wiring": ENGINE,
-    "config": ENGINE | {"wiring"},
+    "config": ENGINE | {"wiring", "uploads"},
     "reference": INTERFACE | {"files", "config", "hardware"},
     **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},

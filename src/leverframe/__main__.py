@@ -5,7 +5,6 @@ Mistakes of the person at the keyboard end in one line that says what to do, nev
 
 import argparse
 import asyncio
-import logging
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from leverframe import __version__
 from leverframe.config import BadConfiguration, Config, read_config
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.engine.tree import UnfitSettings
+from leverframe.logs import SyslogUnusable
+from leverframe.logs import set_up as set_up_logs
 from leverframe.profile import Profile, UnknownProfile
 
 _RUN = """\
@@ -125,7 +126,24 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     run.add_argument("--tls-certificate", metavar="FILE", help="certificate to use instead (PEM)")
     run.add_argument("--tls-key", metavar="FILE", help="its private key (PEM)")
-    run.add_argument("--verbose", action="store_true", help="log more")
+    run.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        help=f"log from this level on (default {default.log_level}); info tells what happens",
+    )
+    run.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        help=f"log lines for people or for programs (default {default.log_format})",
+    )
+    run.add_argument("--syslog", metavar="WHERE", help="log to /dev/log, HOST or HOST:PORT, too")
+    run.add_argument(
+        "--verbose",
+        dest="log_level",
+        action="store_const",
+        const="debug",
+        help="the same as --log-level debug",
+    )
     _add_profile(run)
     run.set_defaults(command=_run)
 
@@ -216,14 +234,14 @@ def _run(options: argparse.Namespace) -> int:
             "capture",
             "allow_local_targets",
             "ca_file",
+            "log_level",
+            "log_format",
+            "syslog",
         ),
-    )
-    logging.basicConfig(
-        level=logging.DEBUG if options.verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     try:
         config = read_config(options.config, {name: getattr(options, name) for name in names})
+        set_up_logs(config.log_level, config.log_format, config.syslog)
         _run_loop(serve(config))
     except (
         BadConfiguration,
@@ -235,6 +253,7 @@ def _run(options: argparse.Namespace) -> int:
         StoreDamaged,
         StoreTooNew,
         StoreUnavailable,
+        SyslogUnusable,
         UnfitSettings,
     ) as error:
         print(f"leverframe: {error}", file=sys.stderr)
@@ -323,11 +342,13 @@ def _check_board(options: argparse.Namespace) -> int:
     from leverframe.board_check import check_board
 
     try:
-        wiring = read_config(options.config, {}).board
+        config = read_config(options.config, {})
     except BadConfiguration as error:
         print(f"leverframe: {error}", file=sys.stderr)
         return 1
-    return check_board(wiring, Console())
+    named = {"serial_port": config.serial_port, "serial_modbus": config.serial_modbus}
+    ports = {name: path for name, path in named.items() if path is not None}
+    return check_board(config.board, ports, Console())
 
 
 if __name__ == "__main__":

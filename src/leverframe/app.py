@@ -47,9 +47,13 @@ from leverframe.reach import (
     reach_of,
     take_up_certificate,
 )
+from leverframe.servers import journal_log
 from leverframe.servers.announcing import Announcing, announce
+from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.certificate import Certificate
 from leverframe.servers.http import HttpServer, Limits
+from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.metrics import outbox_families, server_families
 from leverframe.servers.modbus_tcp import ModbusTcpServer
 from leverframe.servers.mqtt import MqttService
 from leverframe.servers.sms_commands import SmsCommands
@@ -57,6 +61,8 @@ from leverframe.servers.web import THIS_MACHINE, Reach, Web
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.message_shelf import MessageShelf
 from leverframe.storage.sealed import SealedStore
+from leverframe.storage.snapshot_keeper import SnapshotKeeper
+from leverframe.storage.snapshots import Snapshots, recover
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, Store
 from leverframe.supervisor import Supervisor
@@ -179,6 +185,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.outbox_report = outbox.report
+    controller.figures.append(lambda: outbox_families(outbox.figures()))
     return outbox
 
 
@@ -234,6 +241,12 @@ async def connect_modbus(controller: Controller, config: Config) -> list[Service
     return [server, master]
 
 
+def keep_snapshots(controller: Controller, store_path: Path) -> Service:
+    keeper = SnapshotKeeper(Snapshots(store_path), controller.troubles)
+    controller.settings_watchers.append(keeper.settings_changed)
+    return keeper
+
+
 async def _identity(store: Store) -> tuple[str, str]:
     """Name and MAC address of the controller, made at its first start and kept."""
     kept = store.load().kept
@@ -246,10 +259,10 @@ async def _identity(store: Store) -> tuple[str, str]:
     return kept["identity.name"], kept["identity.mac"]
 
 
-def stored_profile(store: Store) -> tuple[str | None, str | None]:
-    """The profile that the store was last used with."""
+def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
+    """The profile that the store was last used with, and the version that was configured then."""
     kept = store.load().kept
-    return kept.get("profile.hw"), kept.get("profile.sw")
+    return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")
 
 
 def http_limits() -> Limits:
@@ -268,9 +281,11 @@ def _needs_length(path: str, query: str | None) -> bool:
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
     with DataFolder(Path(config.data)) as folder:
+        recovered = recover(folder.store_path)
         store = SealedStore(SqliteStore(folder.store_path), folder.key_path)
         profile = config.profile(*stored_profile(store))
-        await store.commit(Changes(kept={"profile.hw": profile.hw, "profile.sw": profile.sw}))
+        used = {"hw": profile.hw, "sw": profile.sw, "configured_sw": config.sw}
+        await store.commit(Changes(kept={f"profile.{name}": text for name, text in used.items()}))
         reach = reach_of(config)
         if reach.must_sign_in:
             await introduce_administrator(store)
@@ -286,12 +301,25 @@ async def serve(config: Config) -> None:
             sending=Sending(config.capture, config.allow_local_targets, config.ca_file),
             reach=reach,
         )
+        if recovered:
+            log.error("%s", recovered)
+            built.controller.troubles["recovery"] = recovered
         server = HttpServer(built.web.handle, http_limits())
-        beside: list[Service] = []
+        built.controller.figures.append(lambda: server_families(server))
+        beside: list[Service] = [keep_snapshots(built.controller, folder.store_path)]
         try:
             certificate = certificate_of(config, folder.path, built.name)
+            # Before anybody is told that it runs: who then stops it gets an orderly stop.
+            stop = _listen_to_signals(certificate)
             await _listen(server, config, certificate, reach)
+            if journal_log.is_wanted():
+                beside.append(JournalLog(built.controller))
             beside += await connect_modbus(built.controller, config)
+            beside.append(
+                BootloaderServer(
+                    built.controller, config.host, config.tftp_port, config.public_key()
+                )
+            )
             beside += await announce(
                 built.controller,
                 Announcing(config.discovery, config.udp_bootloader, config.mdns),
@@ -310,7 +338,7 @@ async def serve(config: Config) -> None:
                 print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
             supervisor = Supervisor()
             supervisor.ready()
-            await _told_to_stop(built.controller, supervisor, certificate)
+            await _told_to_stop(stop, built.controller, supervisor)
             supervisor.stopping()
         finally:
             for service in reversed(beside):
@@ -337,15 +365,20 @@ def _why_not(error: OSError, config: Config) -> str:
     return f"{address} cannot be used: {error.strerror or error}."
 
 
-async def _told_to_stop(
-    controller: Controller, supervisor: Supervisor, certificate: Certificate | None
-) -> None:
-    """Wait for a signal, and look after the machine's clock and the supervisor meanwhile."""
+def _listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
+    """SIGTERM and SIGINT set what is returned; SIGHUP takes up a new certificate."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, take_up_certificate, certificate)
+    return stop
+
+
+async def _told_to_stop(
+    stop: asyncio.Event, controller: Controller, supervisor: Supervisor
+) -> None:
+    """Wait, and look after the machine's clock and the supervisor meanwhile."""
     interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
     while not stop.is_set():
         with suppress(TimeoutError):

@@ -3,24 +3,25 @@
 The result is 0 if everything that is wired is there, 1 if something is missing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.hardware.findings import Finding, findings
+from leverframe.hardware.findings import Finding, findings, port_findings
 from leverframe.hardware.gpio import kernel_lines
 from leverframe.hardware.i2c_bus import open_kernel_bus
 from leverframe.wiring import Wiring
 
 
-def check_board(wiring: Wiring, console: Console) -> int:
+def check_board(wiring: Wiring, ports: Mapping[str, str], console: Console) -> int:
     """Print what is there and what is missing; returns the exit code."""
+    found = list(port_findings(ports))
     if wiring.kind == "simulated":
-        console.print('The board is simulated; [board] kind = "linux" would use this machine.')
-        return 0
-    return show(findings(wiring, kernel_lines(), open_kernel_bus), console)
+        console.print(r'The board is simulated; \[board] kind = "linux" would use this machine.')
+        return show(found, console) if found else 0
+    return show([*findings(wiring, kernel_lines(), open_kernel_bus), *found], console)
 
 
 def show(found: Iterable[Finding], console: Console) -> int:

@@ -9,12 +9,14 @@ import ssl
 import tomllib
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
 from leverframe.profile import Profile, UnknownProfile
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.firmware import check_public_key
 from leverframe.wiring import BadWiring, Wiring, check_wiring
 
 
@@ -53,20 +55,50 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modbus_port: int = 5020
     #: Addresses and networks whose clients may also write by Modbus TCP.
     modbus_writers: tuple[str, ...] = ("127.0.0.0/8", "::1")
+    #: What is logged to standard error, and how; with syslog also to /dev/log, HOST or HOST:PORT.
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    log_format: Literal["text", "json"] = "text"
+    syslog: str | None = None
     #: Be found in the network; never on a loopback address.
     discovery: bool = True
     mdns: bool = True
     #: Start the bootloader when anybody in the network sends the bytes for it, as real units do.
     udp_bootloader: bool = False
+    #: Where the bootloader takes firmware by TFTP (UDP), on the same host.
+    tftp_port: int = 1069
+    #: PEM file with the public key of whoever signs firmware; without it no image is installed.
+    firmware_key: str | None = None
     #: What the labels hang on; see wiring.py.
     board: Wiring = Wiring()
 
-    def profile(self, stored_hw: str | None, stored_sw: str | None) -> Profile:
+    def profile(
+        self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
+    ) -> Profile:
+        """The version to run. `stored_for` is what was configured when `stored_sw` was stored."""
         newest = Profile()
+        # Firmware that was installed since then counts for more than the same configuration.
+        asked = self.sw if self.sw != stored_for else None
         try:
-            return Profile(self.hw or stored_hw or newest.hw, self.sw or stored_sw or newest.sw)
+            return Profile(
+                self.hw or stored_hw or newest.hw, asked or stored_sw or self.sw or newest.sw
+            )
         except UnknownProfile as error:
             raise BadConfiguration(str(error)) from error
+
+    def public_key(self) -> bytes | None:
+        """The key that firmware is checked with."""
+        if self.firmware_key is None:
+            return None
+        try:
+            key = Path(self.firmware_key).read_bytes()
+            check_public_key(key)
+        except OSError as error:
+            raise BadConfiguration(
+                f"firmware_key: {self.firmware_key} cannot be read: {error.strerror}."
+            ) from error
+        except BadUpload as error:
+            raise BadConfiguration(f"firmware_key: {error}") from error
+        return key
 
     def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """Whose clients may write by Modbus TCP."""
@@ -97,16 +129,17 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
         raise BadConfiguration(
             f"{path or 'The configuration'}: {error}. Known keys are {known}."
         ) from error
-    for port in (config.port, config.modbus_port):
+    for port in (config.port, config.modbus_port, config.tftp_port):
         if not 0 <= port <= 65535:
             raise BadConfiguration(f"The port {port} is outside 0 to 65535.")
     config.writing_networks()
+    config.public_key()
     if config.serial_port is not None and config.serial_port == config.serial_modbus:
         raise BadConfiguration(
             "serial_port and serial_modbus name the same port; a module and a bus cannot share it."
         )
     config.zone()
-    config.profile(None, None)
+    config.profile(None, None, None)
     _check_ca_file(config)
     _check_board(config)
     if (config.tls_certificate is None) != (config.tls_key is None):

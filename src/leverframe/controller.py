@@ -34,6 +34,7 @@ from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
+from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ TOLD_LETTERS = 60
 #: Effects that make the engine act again. They come after all others of their list, whose pins
 #: would otherwise be driven after, and to an older state than, what follows from these.
 AGAIN = (do.SetClock, do.RestartController)
+
+#: Effects that the bootloader does not let through: the pins stay safe until the next start.
+PINS = (do.DriveOutput, do.DrivePwm)
 
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
@@ -110,6 +114,8 @@ class Controller:
         self.troubles: dict[str, str] = {}
         #: What such parts tell about themselves in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
+        #: What such parts count, for `/metrics`.
+        self.figures: list[Callable[[], Iterable[Family]]] = []
         #: What waits to be sent, was sent, and could not be (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict
         #: What the GSM modem tells the administrator, with the answer to the last command.
@@ -212,7 +218,7 @@ class Controller:
         check_calls(account, [call for call, _ in commands], self.pending)
         stage = self._stage(hashes)
         for call, body in commands:
-            call.row.perform(stage, call.values, body)
+            call.perform(stage, body)
         return self._accept(stage, cause)
 
     def perform_leniently(
@@ -230,7 +236,7 @@ class Controller:
         for call, body in commands:
             settings, actions = stage.settings, len(stage.actions)
             try:
-                call.row.perform(stage, call.values, body)
+                call.perform(stage, body)
             except Refusal as refusal:
                 skipped.append(refusal)
                 stage.settings = settings
@@ -272,6 +278,7 @@ class Controller:
         error: StoreUnavailable | None,
     ) -> None:
         """The store has reported; it reports in the order of the commits."""
+        self._tell_of_store(error)
         if error is not None:
             # Everything that was staged on top of this fails with it.
             self.pending = self.engine.settings
@@ -310,10 +317,12 @@ class Controller:
             self._live(self.engine.sense(readings, self.clock.read()))
 
     def connected(self, mqtt: bool) -> None:
-        self._live(self.engine.connected(mqtt, self.clock.read()))
+        if self.bootloader_until is None:
+            self._live(self.engine.connected(mqtt, self.clock.read()))
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
-        self._live(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
+        if self.bootloader_until is None:
+            self._live(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
         """Carry effects out; what is returned is done when remembered state is on disk."""
@@ -325,7 +334,7 @@ class Controller:
                 self._kept[effect.name] = effect.value
             elif type(effect) in AGAIN:
                 again.append(effect)
-            else:
+            elif self.bootloader_until is None or type(effect) not in PINS:
                 self._carry_out[type(effect)](effect)
         if wake:
             self._plan_to_wake()
@@ -339,9 +348,15 @@ class Controller:
         return future
 
     def _keep(self, kept: dict[str, Any]) -> asyncio.Future[None]:
-        future = self.store.commit(Changes(kept=kept))
+        future = self.store.commit(Changes(kept=kept), self._tell_of_store)
         future.add_done_callback(_log_failure)
         return future
+
+    def _tell_of_store(self, error: StoreUnavailable | None) -> None:
+        if error is None:
+            self.troubles.pop("store", None)
+        else:
+            self.troubles["store"] = str(error)
 
     def _set_clock(self, effect: do.SetClock) -> None:
         self.clock.set_wall(effect.wall)

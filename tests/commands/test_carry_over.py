@@ -42,16 +42,15 @@ def with_rules(profile: Profile, *rules: Rule) -> Settings:
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 def test_settings_of_the_same_version_come_over_whole(profile: Profile) -> None:
-    for seed in range(3):
-        tree = random_settings(profile, Random(seed))
-        assert moved(tree, profile, profile) == Restored(tree)
+    tree = random_settings(profile, Random(str(profile)))
+    assert moved(tree, profile, profile) == Restored(tree)
 
 
 @pytest.mark.parametrize(("source", "target"), [(OLD, NEW), (NEW, OLD), (NEW, ELDER), (ELDER, NEW)])
 def test_what_both_versions_have_is_kept_and_the_rest_is_listed(
     source: Profile, target: Profile
 ) -> None:
-    for seed in range(8):
+    for seed in range(4):
         tree = random_settings(source, Random(seed), 120)
         restored = moved(tree, source, target)
         listed = set(paths(restored))
@@ -79,7 +78,7 @@ def test_what_came_over_once_comes_over_again(target: Profile) -> None:
 
 
 def test_there_and_back_keeps_all_that_the_older_version_can_say() -> None:
-    for seed in range(8):
+    for seed in range(4):
         tree = random_settings(OLD, Random(seed), 120)
         there = moved(tree, OLD, NEW)
         back = moved(there.settings, NEW, OLD)

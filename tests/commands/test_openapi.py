@@ -10,7 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import files
 from leverframe.commands.describe import openapi
-from leverframe.commands.endpoints import API, REFUSALS, SENSED, STATUS_FILES, Endpoint
+from leverframe.commands.endpoints import API, JSON, REFUSALS, SENSED, STATUS_FILES, Endpoint
 from leverframe.commands.examples import CHOSEN, fill
 from leverframe.commands.params import Text
 from leverframe.commands.query_schema import text_pattern, value_schema
@@ -214,7 +214,8 @@ async def test_what_the_server_answers_fits_its_schema(
     assert reply.content_type == endpoint.content_type
     named = {"$ref": f"#/components/schemas/{endpoint.schema}"}
     schema = {"components": document(profile)["components"], **named}
-    errors = Draft202012Validator(schema).iter_errors(json.loads(reply.body))
+    shown = json.loads(reply.body) if endpoint.content_type == JSON else reply.body.decode()
+    errors = Draft202012Validator(schema).iter_errors(shown)
     assert [error.message for error in errors] == []
 
 

@@ -135,10 +135,10 @@ def test_an_action_with_its_value_is_taken_apart() -> None:
 
 @pytest.mark.parametrize("command", ["eventon=1*1", "eventper=1*1", "eventdel=1"])
 def test_a_rule_that_is_not_there_contradicts_the_state(command: str) -> None:
-    with pytest.raises(Conflict, match="no event entry 1; entries 0 to 0 exist") as refusal:
+    with pytest.raises(Conflict, match="no event entry 1; the last one is 0") as refusal:
         perform(stage(rules=(Rule(),)), f"/inpa.cgi?{command}")
     assert (refusal.value.field, refusal.value.value) == ("A", "1")
-    with pytest.raises(Conflict, match="no entry exists yet"):
+    with pytest.raises(Conflict, match="there is none yet"):
         perform(stage(), f"/inpa.cgi?{command}")
 
 

@@ -3,21 +3,20 @@
 Together with the tests of the rows these are all: `OTHERWISE` lists them, and each has a test here.
 """
 
-from io import BytesIO
 from typing import Any
-from zipfile import ZipFile, ZipInfo
 
 import pytest
 
 from leverframe.commands.table import TABLE
 from leverframe.engine.settings import defaults
+from leverframe.hardware.display_picture import png_of
+from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import accepted
 from tests.conformance.test_rows import everything
 from tests.twin import Twin
 
-PICTURE = b"\x89PNG\r\n\x1a\n and so on"
 
 
 async def test_the_modem_gets_the_command_as_it_was_written() -> None:
@@ -71,10 +70,10 @@ async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
 
 async def test_a_picture_is_kept_until_it_is_removed() -> None:
     twin = await Twin.start()
-    await twin.ok("/post.cgi?pictureupload", "POST", PICTURE)
-    assert twin.controller.store.blob("picture") == PICTURE
+    await twin.ok("/post.cgi?pictureupload", "POST", png_of(("A", "B", "C", "D")))
+    assert (await twin.ok("/picture")).content_type == "image/png"
     await twin.ok("/stm.cgi?delpicture=0")
-    assert twin.controller.store.blob("picture") is None
+    assert (await twin.ask("/picture")).status == 404
 
 
 @pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
@@ -136,15 +135,9 @@ async def test_signing_out_needs_nothing() -> None:
 
 async def test_a_site_is_kept() -> None:
     twin = await Twin.start()
-    await twin.ok("/post.cgi?wwwfileupload", "POST", site_archive())
-    assert twin.controller.store.blob("site") == site_archive()
-
-
-def site_archive() -> bytes:
-    packed = BytesIO()
-    with ZipFile(packed, "w") as archive:
-        archive.writestr(ZipInfo("index.html"), "<title>Cellar</title>")
-    return packed.getvalue()
+    site = pack_site({"index.html": b"<title>Cellar</title>"})
+    await twin.ok("/post.cgi?wwwfileupload", "POST", site)
+    assert twin.controller.store.blob("site") == site
 
 
 def test_each_of_these_rows_is_in_the_table() -> None:

@@ -105,6 +105,13 @@ async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> Non
     assert bench.other.commands[:3] == ["AT", "ATE0", "AT+CMEE=2"]
 
 
+async def test_the_network_is_looked_at_again_and_again() -> None:
+    bench = Bench(replace(PATIENT, look_s=0.02))
+    await bench.ready()
+    await until(lambda: bench.other.commands.count("AT+CREG?") >= 4)
+    await bench.close()
+
+
 async def test_the_apn_is_given_as_it_was_set_and_again_when_it_changes(bench: Bench) -> None:
     bench.gsm = Gsm(apn='"internet","user","secret"')
     bench.start()

@@ -142,7 +142,7 @@ async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Pa
         "board": "simulated",
         "troubles": ["serial port"],
     }
-    assert "ttyUSB7 does not exist" in (await twin.state())["troubles"]["serial port"]
+    assert "ttyUSB7 is not there" in (await twin.state())["troubles"]["serial port"]
     await twin.ok("/outs.cgi?out0=1")
     await built.stop()
 

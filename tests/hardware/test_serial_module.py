@@ -1,5 +1,6 @@
 """Sensors on the serial port, over a real terminal: readings, staleness, lost and missing ports."""
 
+import fcntl
 import os
 import tty
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile
 from leverframe.wire import mhz19, sds011, sps30
+from leverframe.wire.scanner import ScannerDecoder
+from leverframe.wire.serial_readings import Found
 from tests.hardware.waiting import until
 
 SDS011, MHZ19 = "PM sensor SDS011", "CO2 sensor MH-Z16/19"
@@ -60,6 +63,10 @@ class Bench:
     def sense(self, readings: Readings) -> None:
         self.values.update(readings)
         self.history.append(dict(readings))
+
+    def lock(self, locked: bool) -> None:
+        """As another program does while it uses the port."""
+        fcntl.flock(self._slave, fcntl.LOCK_EX if locked else fcntl.LOCK_UN)
 
     def say(self, data: bytes) -> None:
         os.write(self.master, data)
@@ -189,7 +196,7 @@ async def test_a_missing_port_is_a_trouble_until_it_is_there(bench: Bench, tmp_p
     service.start(chosen(SDS011))
     await until(lambda: "serial port" in bench.troubles)
     assert bench.troubles["serial port"] == (
-        f"{link} does not exist; plug the adapter in, or correct serial_port."
+        f"{link} is not there; check the wiring, its driver and the configuration."
     )
     link.symlink_to(bench.path)
     await bench.hears(sds011.WAKE)
@@ -229,6 +236,36 @@ async def test_a_path_that_is_no_serial_port_is_told(tmp_path: Path) -> None:
     assert str(plain) in bench.troubles["serial port"]
     await service.close()
     bench.close()
+
+
+async def test_a_port_that_another_program_uses_is_told(bench: Bench) -> None:
+    bench.lock(True)
+    service = bench.service()
+    service.start(chosen(SDS011))
+    await until(lambda: "used by another program" in bench.troubles.get("serial port", ""))
+    bench.lock(False)
+    await bench.hears(sds011.WAKE)
+    assert bench.troubles == {}
+    await service.close()
+
+
+async def test_a_session_that_fails_is_told_and_begun_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty(ScannerDecoder):
+        def feed(self, data: bytes) -> list[Found]:
+            raise ValueError("a mistake")
+
+    service = bench.service(decoder=Faulty)
+    service.start(chosen("bar/QR code scanner"))
+
+    def failed() -> bool:
+        bench.say(b"x\n")
+        return "a mistake" in bench.troubles.get("serial port", "")
+
+    await until(failed)
+    assert "the serial module failed" in caplog.text
+    await service.close()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.mail import TLS_PORT, Mail
 from leverframe.notify.message import Message
+from leverframe.notify.smtp import written as compose_mail
 from leverframe.notify.trust import Trust
 
 from .conftest import Certificates
@@ -224,7 +225,7 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
 def written(**settings: str) -> bytes:
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", {"text": "x"}, created=1e9)
     email = Email(host="h", sender="a@example.org")
-    return Mail("leverframe-1", Trust())._written(message, replace(email, **settings)).as_bytes()
+    return compose_mail(message, replace(email, **settings), "leverframe-1").as_bytes()
 
 
 @given(st.text(max_size=60))

@@ -42,10 +42,14 @@ def connected(process: ControllerProcess, *, buffer: int | None = None) -> Itera
 
 def check_unharmed(process: ControllerProcess, idle_bytes: int) -> None:
     """A valid request is answered in time, and memory has stayed within its bounds."""
-    start = time.monotonic()
-    status, _ = process.ask("/outs.cgi?out0=1")
-    assert status == 200
-    assert time.monotonic() - start < ANSWERED_WITHIN_S
+    waits_s = []
+    for _ in range(3):
+        start = time.monotonic()
+        status, _ = process.ask("/outs.cgi?out0=1")
+        waits_s.append(time.monotonic() - start)
+        assert status == 200
+    # The middle one: the machine that runs the tests is busy with other things, too.
+    assert sorted(waits_s)[1] < ANSWERED_WITHIN_S
     assert process.memory_bytes() <= 2 * idle_bytes + 64 * MIB
 
 

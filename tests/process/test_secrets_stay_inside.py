@@ -19,9 +19,7 @@ def base64(text: str) -> str:
 
 
 ADMIN = ("admin", canary("access.admin.password"))
-_ACCOUNTS = "*".join(
-    base64(text) for text in (*ADMIN, "user", canary("access.user.password"))
-)
+_ACCOUNTS = "*".join(base64(text) for text in (*ADMIN, "user", canary("access.user.password")))
 _TRAP = f"1*127.0.0.1*162*{canary('snmp.trap.community')}"
 #: Secret settings -> the request that sets them.
 PLANTED: dict[tuple[str, ...], tuple[str, bytes | None]] = {

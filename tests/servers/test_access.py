@@ -4,8 +4,11 @@ from base64 import b64encode
 
 import pytest
 
+from leverframe.commands.refusals import NotAllowed
+from leverframe.commands.table import Call, find
+from leverframe.engine.journal import Cause
 from leverframe.servers.messages import Reply
-from tests.twin import Twin
+from tests.twin import NEWEST, Twin
 
 ADMIN = ("chief", "long admin secret")
 USER = ("guest", "long guest secret")
@@ -146,3 +149,22 @@ async def test_a_reset_keeps_the_accounts(twin: Twin) -> None:
     assert (await ask(twin, ADMIN, "/stm.cgi?eeprom_reset=1")).status == 200
     assert (await twin.ask("/outs.cgi")).status == 401
     assert (await ask(twin, ADMIN, "/outs.cgi")).status == 200
+
+
+async def test_a_way_in_without_an_account_has_the_rights_of_a_control_user() -> None:
+    twin = await Twin.start()
+    calls = {
+        name: next(iter(find("POST", path, [name], NEWEST)))
+        for path, name in (
+            ("/outs.cgi", "out0=1"),
+            ("/outs.cgi", "out1=1"),
+            ("/stm.cgi", "oname=0x"),
+        )
+    }
+    assert all(isinstance(call, Call) for call in calls.values())
+    commands = [(call, None) for call in calls.values() if isinstance(call, Call)]
+    with pytest.raises(NotAllowed):
+        twin.controller.perform(commands, Cause("message"))
+    assert await twin.outputs() == "000000"
+    twin.controller.perform(commands[:2], Cause("message"))
+    assert await twin.outputs() == "110000"

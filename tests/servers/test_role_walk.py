@@ -186,7 +186,9 @@ async def test_a_stranger_learns_nothing_from_mistakes(
 
 async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> None:
     twin = await twin_of(NEWEST, stores)
-    assert (await twin.ask("/eeprom.cgi?bit3=1", cookie=cookie(twin, "administrator"))).status == 200
+    assert (
+        await twin.ask("/eeprom.cgi?bit3=1", cookie=cookie(twin, "administrator"))
+    ).status == 200
     rows = [sample_of(n) for n, row in enumerate(TABLE) if switches(row) and row.offered(NEWEST)]
     assert len(rows) > 5
     for sample in rows:

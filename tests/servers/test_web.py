@@ -169,6 +169,41 @@ async def test_the_bootloader_answers_503_for_a_minute_with_all_outputs_off(twin
     assert await twin.outputs() == "000000"
 
 
+async def test_virtual_time_can_be_moved_out_of_the_bootloader(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    await twin.ok("/sim.cgi?advance=59")
+    assert (await twin.ask("/outs.cgi")).status == 503
+    await twin.ok("/sim.cgi?advance=next")
+    assert await twin.outputs() == "000000"
+
+
+async def test_nothing_drives_a_pin_while_the_bootloader_waits(twin: Twin) -> None:
+    await twin.ok("/inpa.cgi?event=0*118*0*1*0*0*3*0*0*0*0*0*1*0*0*0&eventon=0*1")
+    await twin.ok("/stm.cgi?upgrade=devstart3&pwm0=1")
+    twin.controller.connected(True)
+    board = twin.controller.board
+    assert isinstance(board, SimulatedBoard)
+    assert not any(board.outputs)
+    assert not any(board.pwm_levels)
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "command"),
+    [
+        pytest.param("/outs.cgi?ortime=05&out1=1", 423, "out1=1", id="locked"),
+        pytest.param("/inpa.cgi?eventon=3*1", 409, "eventon=3*1", id="no such rule"),
+        pytest.param("/inpa.cgi?igain=12", 409, "igain=12", id="gain without its sensor"),
+    ],
+)
+async def test_a_refusal_by_the_state_names_the_command(
+    twin: Twin, target: str, status: int, command: str
+) -> None:
+    await twin.ok("/stm.cgi?outblock=1")
+    reply = await twin.ask(target)
+    assert reply.status == status
+    assert msgspec.json.decode(reply.body)["command"] == command
+
+
 async def test_one_wire_ids_are_read_one_after_another(twin: Twin) -> None:
     ids = ["28:FF:64:1E:8C:16:03:5A", "28:AA:BB:CC:DD:EE:FF:01"]
     await twin.ok("/sim.cgi?" + "&".join(f"onewire={sensor}" for sensor in ids))

@@ -12,6 +12,10 @@ from leverframe.storage.store import DELETED, Changes, MemoryStore
 SECRETS = {"email.password": "mail-canary", "gsm.code": "code-canary", "gsm.apn": "apn-canary"}
 
 
+def content(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
 async def test_what_is_sealed_is_read_again(tmp_path: Path) -> None:
     inner = MemoryStore()
     await SealedStore(inner, tmp_path / "key").commit(Changes(settings={**SECRETS, "x": "plain"}))
@@ -24,9 +28,9 @@ async def test_what_is_sealed_is_read_again(tmp_path: Path) -> None:
 async def test_no_file_of_the_folder_holds_a_secret_in_the_clear(tmp_path: Path) -> None:
     store = SealedStore(SqliteStore(tmp_path / "store.db"), tmp_path / "key")
     await store.commit(Changes(settings=dict(SECRETS)))
-    in_use = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    in_use = content(tmp_path)
     await store.close()
-    afterwards = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    afterwards = content(tmp_path)
     assert b"canary" not in in_use + afterwards
 
 

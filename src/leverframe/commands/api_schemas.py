@@ -37,6 +37,7 @@ def api_schemas() -> dict[str, Json]:
         "Modem": _modem(),
         "Outbox": _outbox(),
         "Health": _health(),
+        "Metrics": {"type": "string"},
         **_class_schemas(),
     }
 

@@ -18,6 +18,7 @@ from leverframe.engine.labels import (
 JSON = "application/json"
 XML = "text/xml"
 BINARY = "application/octet-stream"
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
 PROBLEM = "application/problem+json"
 
 SIM_PATH = "/sim.cgi"
@@ -111,6 +112,14 @@ API = (
         "Modem",
     ),
     Endpoint("/health", JSON, ANYBODY, "Whether the controller runs, for supervisors.", "Health"),
+    Endpoint(
+        "/metrics",
+        METRICS,
+        ADMIN,
+        "Every reading, state and counter, the outbox, the requests and the event loop, as "
+        "Prometheus reads them.",
+        "Metrics",
+    ),
 )
 
 _JSON_FILES = {

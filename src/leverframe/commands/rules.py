@@ -82,7 +82,7 @@ def delete(stage: Stage, A: int) -> None:
 def _must_exist(stage: Stage, index: int) -> None:
     count = len(stage.settings.rules)
     if index >= count:
-        there = f"entries 0 to {count - 1} exist" if count else "no entry exists yet"
+        there = f"the last one is {count - 1}" if count else "there is none yet"
         raise Conflict(
             f"There is no event entry {index}; {there}. Add one with /inpa.cgi?event=....",
             field="A",

@@ -37,6 +37,7 @@ from leverframe.commands.refusals import (
 )
 from leverframe.commands.row import Row
 from leverframe.commands.shape import name_key
+from leverframe.commands.stage import Stage
 from leverframe.profile import Profile, spans_in_words, withdrawn
 
 #: Every form that the interface document prints, under the document's headings.
@@ -98,6 +99,16 @@ class Call:
 
     row: Row
     values: dict[str, Any]
+    #: The command as it was sent, for refusals.
+    text: str
+
+    def perform(self, stage: Stage, body: Any = None) -> None:
+        """Carry the command out on the stage; a refusal names the command."""
+        try:
+            self.row.perform(stage, self.values, body)
+        except Refusal as refusal:
+            refusal.of(self.text)
+            raise refusal.without_value() if self.row.secret else refusal from None
 
 
 #: The maker's client library forgets the `&` between these three.
@@ -156,7 +167,7 @@ def _find_one(
             continue
         if row.form.method == "POST" and method != "POST":
             return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
-        return Call(row, values), len(row.form.items)
+        return Call(row, values, text[:120]), len(row.form.items)
     if elsewhen is not None and (refusal is None or elsewhen.form.items[0].is_shape_of(text)):
         return _not_in_this_version(elsewhen, text, profile), 1
     return refusal or _unknown(path, text), 1

@@ -41,6 +41,11 @@ class Journal:
         self._number += 1
         self._entries.append(Entry(self._number, wall, cause, text))
 
+    @property
+    def count(self) -> int:
+        """How many entries there have been, kept or not."""
+        return self._number
+
     def entries(self) -> list[Entry]:
         return list(self._entries)
 

@@ -3,7 +3,10 @@
 GPIO lines and PWM channels are only asked for; converters, sensors and buses are read.
 """
 
-from collections.abc import Iterator
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +17,7 @@ from leverframe.hardware.i2c_sensors import I2cSensors, too_fast
 from leverframe.hardware.linux import converters
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.sysfs_pwm import PwmPin
-from leverframe.hardware.troubles import Unusable
+from leverframe.hardware.troubles import Unusable, told
 from leverframe.wiring import OneWireWiring, Wiring
 
 
@@ -34,6 +37,19 @@ def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Findin
         yield from _of_onewire(Path(wiring.sysfs), wiring.onewire)
     if wiring.i2c is not None:
         yield from _of_i2c(I2cSensors(Path(wiring.sysfs), wiring.i2c.bus, open_bus))
+
+
+def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:
+    """Serial ports by what they are for; they are not opened, somebody may be using them."""
+    for label, path in ports.items():
+        try:
+            is_port = stat.S_ISCHR(os.stat(path).st_mode)
+            if is_port and not os.access(path, os.R_OK | os.W_OK):
+                raise PermissionError(errno.EACCES, "not permitted")
+        except OSError as error:
+            yield Finding(label, path, False, told(error, path))
+        else:
+            yield Finding(label, path, is_port, "serial port" if is_port else "no serial port")
 
 
 def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[Finding]:

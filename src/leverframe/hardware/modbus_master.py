@@ -32,7 +32,7 @@ class Bus(Protocol):
     async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
         """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
 
-    def close(self) -> None: ...
+    async def close(self) -> None: ...
 
 
 class ModbusMaster:
@@ -59,7 +59,7 @@ class ModbusMaster:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
-        self._bus.close()
+        await self._bus.close()
 
     def adopt(self, old: Settings, new: Settings) -> None:
         """Settings changed."""
@@ -184,7 +184,7 @@ class ModbusMaster:
         try:
             answer = await self._bus.ask(slot.module.line, slot.slave, read)
         except OSError as error:
-            self._bus.close()
+            await self._bus.close()
             return None, told(error, self._bus.path)
         return answer, (
             f"{slot.label} with slave ID {slot.slave} does not answer; check its wiring, its slave"

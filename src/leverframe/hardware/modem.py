@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from leverframe.engine.effects import SendModem
@@ -23,7 +24,7 @@ from leverframe.hardware.modem_line import (
 )
 from leverframe.hardware.modem_status import ModemStatus
 from leverframe.hardware.serial_port import Reader, Writer
-from leverframe.hardware.trouble import Trouble
+from leverframe.hardware.troubles import Troubles
 from leverframe.wire.at import ECHO_OFF
 from leverframe.wire.sms_inbox import Inbox, stored_messages
 from leverframe.wire.sms_pdu import Submit, submits
@@ -84,13 +85,14 @@ class Modem:
     ) -> None:
         self._gsm = gsm
         self._on_sms = on_sms
-        self._trouble = Trouble(troubles, PART)
+        self._troubles = Troubles(troubles)
         self._pace = pace
         self._work = _Work()
         self._inbox = Inbox()
         self._reference = 0
         self._open = False
         self._ready = False
+        self._looked_at = 0.0
         self.status = ModemStatus()
 
     # --- what others ask of it --------------------------------------------------------------------
@@ -124,7 +126,7 @@ class Modem:
     # --- life on an open port ---------------------------------------------------------------------
 
     async def run(self, reader: Reader, writer: Writer) -> None:
-        line = ModemLine(writer, self._pace, self._unasked)
+        line = ModemLine(writer, self._pace, self._unasked, self._work.wake.set)
         self._open = True
         self.status.state = "starting"
         talking = asyncio.create_task(self._talk(line))
@@ -142,7 +144,7 @@ class Modem:
             self._drop_jobs("The connection to the GSM modem was lost.")
 
     def leave(self) -> None:
-        self._trouble.clear()
+        self._troubles.note(PART, None)
 
     async def _talk(self, line: ModemLine) -> None:
         while True:
@@ -166,7 +168,7 @@ class Modem:
 
     async def _give_up(self, sentence: str) -> None:
         """For now: everybody who waits is told, and after a pause it begins anew."""
-        self._trouble.tell(sentence)
+        self._troubles.note(PART, sentence)
         self._drop_jobs(sentence)
         await asyncio.sleep(self._pace.retry_s)
 
@@ -185,9 +187,9 @@ class Modem:
         work = self._work
         while True:
             work.wake.clear()
-            if line.restarted.is_set():
+            if line.restarted:
                 raise ModemRestarted
-            if work.look:
+            if work.look or _now() >= self._looked_at + self._look_every_s():
                 work.look = False
                 await self._look(line)
             elif work.jobs:
@@ -198,21 +200,17 @@ class Modem:
                 work.new_messages = False
                 await self._fetch(line)
             else:
-                await self._idle(line)
+                await self._idle()
 
-    async def _idle(self, line: ModemLine) -> None:
+    async def _idle(self) -> None:
         """Until there is something to do, or it is time to look again."""
-        pause_s = self._pace.look_s if self._ready else self._pace.retry_s
-        waiting = [asyncio.create_task(event.wait()) for event in (self._work.wake, line.restarted)]
-        try:
-            done, _ = await asyncio.wait(
-                waiting, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            for task in waiting:
-                task.cancel()
-        if not done:
-            self._work.look = True
+        pause_s = max(0.0, self._looked_at + self._look_every_s() - _now())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._work.wake.wait()
+
+    def _look_every_s(self) -> float:
+        return self._pace.look_s if self._ready else self._pace.retry_s
 
     def _unasked(self, text: str) -> None:
         self.status.heard(text)
@@ -230,11 +228,12 @@ class Modem:
     async def _look(self, line: ModemLine) -> None:
         """Is the SIM card ready, and how is the network?"""
         status = self.status
+        self._looked_at = _now()
         status.took_sim(await line.ask("AT+CPIN?"))
         if not status.sim_ready:
             self._ready = False
             status.state = "waiting for the SIM card"
-            self._trouble.tell(f"the SIM card is not ready: {status.sim}.{status.sim_hint}")
+            self._troubles.note(PART, f"the SIM card is not ready: {status.sim}.{status.sim_hint}")
             return
         if not self._ready:
             for command in _SET_UP:
@@ -245,9 +244,9 @@ class Modem:
         status.took_operator(await line.ask("AT+COPS?"))
         status.state = "ready"
         if status.registered:
-            self._trouble.clear()
+            self._troubles.note(PART, None)
         else:
-            self._trouble.tell(f"the SIM card is not in a network: {status.registration}.")
+            self._troubles.note(PART, f"the SIM card is not in a network: {status.registration}.")
 
     async def _do(self, line: ModemLine, job: _Message | _Command) -> None:
         if isinstance(job, _Command):
@@ -336,3 +335,7 @@ class Modem:
 def _log_failure(sent: asyncio.Future[None]) -> None:
     if not sent.cancelled() and (error := sent.exception()) is not None:
         log.warning("an SMS was not answered: %s", error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -47,14 +47,21 @@ class Pace:
 
 
 class ModemLine:
-    def __init__(self, writer: Writer, pace: Pace, unasked: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        pace: Pace,
+        unasked: Callable[[str], None],
+        on_restart: Callable[[], None],
+    ) -> None:
         self._writer = writer
         self._pace = pace
         self._unasked = unasked
+        self._on_restart = on_restart
         self._dialogue = AtDialogue()
         self._heard: asyncio.Future[Answer | Prompt] | None = None
-        #: Set while a restart has been noticed that nobody was told of yet.
-        self.restarted = asyncio.Event()
+        #: The modem has to be set up again; no other command is sent until then.
+        self.restarted = False
 
     async def listen(self, reader: Reader) -> None:
         """Hear what the modem says until the port ends."""
@@ -64,14 +71,15 @@ class ModemLine:
                     case Unasked(line):
                         self._unasked(line)
                     case Restarted():
-                        self.restarted.set()
+                        self.restarted = True
                         self._hear(ModemRestarted())
+                        self._on_restart()
                     case _:
                         self._hear(heard)
 
     async def synchronise(self) -> None:
         """Get the modem's attention, and its silence."""
-        self.restarted.clear()
+        self.restarted = False
         # A modem that was left waiting for a text takes this as the end of it.
         self._writer.write(CANCEL)
         for attempt in range(1, self._pace.attempts + 1):
@@ -112,7 +120,7 @@ class ModemLine:
             raise ModemRefused(f"the modem does not send the SMS: {result}")
 
     async def _answer_to(self, data: bytes, limit_s: float) -> Answer | Prompt:
-        if self.restarted.is_set():
+        if self.restarted:
             raise ModemRestarted
         self._heard = asyncio.get_running_loop().create_future()
         self._writer.write(data)

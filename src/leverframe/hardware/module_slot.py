@@ -3,11 +3,9 @@
 from dataclasses import dataclass, field
 
 from leverframe.wire.modbus_blocks import Block
-from leverframe.wire.modbus_modules import Module
+from leverframe.wire.modbus_modules import STALE_S, Module
 from leverframe.wire.modbus_rtu import Answer, Data
 
-#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
-STALE_S = 15.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
 

@@ -53,19 +53,21 @@ class SerialLine(asyncio.Protocol):
         finally:
             self._reader = self._answer = None
 
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-        self._transport = self._line = None
+    async def close(self) -> None:
+        """Let go of the port; when this returns, others can open it."""
+        transport, self._transport, self._line = self._transport, None, None
+        if transport is not None:
+            transport.abort()
+            await transport.wait_closed()
 
     # --- the port ---------------------------------------------------------------------------------
 
     async def _speak_as(self, line: Line) -> None:
         if self._lost is not None:
-            self.close()
+            await self.close()
         if self._line == line:
             return
-        self.close()
+        await self.close()
         # Imported here: most controllers have no serial bus, and it takes a tenth of a second.
         import serialx
 

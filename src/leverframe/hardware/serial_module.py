@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from leverframe.hardware.board import Sense
 from leverframe.hardware.serial_port import Reader, Writer
-from leverframe.hardware.trouble import Trouble
+from leverframe.hardware.troubles import Troubles
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
 from leverframe.wire.serial_readings import Decoder
 
@@ -78,7 +78,7 @@ class SensorSession:
         self._name = name
         self._sensor = sensor
         self._sense = sense
-        self._trouble = Trouble(troubles, PART)
+        self._troubles = Troubles(troubles)
 
     @property
     def bitrate(self) -> int:
@@ -94,7 +94,7 @@ class SensorSession:
             self._forget()
 
     def leave(self) -> None:
-        self._trouble.clear()
+        self._troubles.note(PART, None)
         self._sense(dict.fromkeys(self._sensor.labels))
 
     async def _ask(self, writer: Writer) -> None:
@@ -114,7 +114,9 @@ class SensorSession:
                     data = await reader.read(_READ_AT_ONCE)
             except TimeoutError:
                 self._forget()
-                self._trouble.tell(f"the {self._name} sends nothing; look at its power and wires.")
+                self._troubles.note(
+                    PART, f"the {self._name} sends nothing; look at its power and wires."
+                )
                 writer.write(self._sensor.begin)
                 assert stale_s is not None
                 stale_at = loop.time() + stale_s
@@ -125,7 +127,7 @@ class SensorSession:
             for readings in found:
                 self._sense(readings)
             if found and stale_s is not None:
-                self._trouble.clear()
+                self._troubles.note(PART, None)
                 stale_at = loop.time() + stale_s
 
     def _forget(self) -> None:

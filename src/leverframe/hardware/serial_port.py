@@ -6,13 +6,15 @@ that people can read. Choosing another module closes the port and opens it for t
 """
 
 import asyncio
-import errno
+import logging
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from leverframe.engine.settings import Settings
-from leverframe.hardware.trouble import Trouble
+from leverframe.hardware.troubles import Troubles, told, unexpected
+
+log = logging.getLogger(__name__)
 
 PART = "serial port"
 
@@ -64,7 +66,7 @@ class SerialPortService:
         self._path = path
         self._sessions = sessions
         self._unreadable = unreadable
-        self._trouble = Trouble(troubles, PART)
+        self._troubles = Troubles(troubles)
         self._pauses = pauses
         self._wanted: str | None = None
         self._changed = asyncio.Event()
@@ -96,9 +98,7 @@ class SerialPortService:
                 await asyncio.gather(serving, return_exceptions=True)
 
     async def _serve(self, module: str) -> None:
-        self._trouble.clear()
-        if module in self._unreadable:
-            self._trouble.tell(self._unreadable[module])
+        self._troubles.note(PART, self._unreadable.get(module))
         make = self._sessions.get(module)
         if make is None:
             return
@@ -114,9 +114,14 @@ class SerialPortService:
             try:
                 await self._talk(session)
                 pause_s = self._pauses.first_s
-                self._trouble.tell(f"{self._path} was lost; it is opened again when it is back.")
+                text = f"{self._path} was lost; it is opened again when it is back."
             except OSError as error:
-                self._trouble.tell(_why_not(self._path, error))
+                text = told(error, self._path)
+            except Exception as error:
+                # A mistake in one session must not end the port for good.
+                log.exception("the serial module failed")
+                text = unexpected(error)
+            self._troubles.note(PART, text)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, self._pauses.most_s)
 
@@ -127,7 +132,7 @@ class SerialPortService:
         reader, writer = await serialx.open_serial_connection(
             url=self._path, baudrate=session.bitrate
         )
-        self._trouble.clear()
+        self._troubles.note(PART, None)
         try:
             await session.run(reader, writer)
         except OSError:
@@ -136,13 +141,3 @@ class SerialPortService:
         finally:
             writer.transport.abort()
             await writer.transport.wait_closed()
-
-
-def _why_not(path: str, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{path} does not exist; plug the adapter in, or correct serial_port."
-    if isinstance(error, PermissionError):
-        return f"{path} may not be used by this account; add it to the group that owns the port."
-    if error.errno in (errno.EBUSY, errno.EAGAIN):
-        return f"{path} is used by another program."
-    return f"{path} cannot be used: {error.strerror or error}."

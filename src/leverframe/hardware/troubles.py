@@ -48,7 +48,7 @@ def told(error: OSError, what: str) -> str:
                 f"{what} may not be used by this account; make the account a member of the"
                 " device's group, or add a udev rule."
             )
-        case errno.EBUSY:
+        case errno.EBUSY | errno.EAGAIN:
             return f"{what} is used by another program or driver; free it or choose another."
         case errno.EINVAL:
             return f"{what} refuses what it was told; its driver may not be able to do it."

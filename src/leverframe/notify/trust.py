@@ -5,6 +5,7 @@ the file of further ones that the program was started with. Made once, when firs
 authorities takes tens of milliseconds.
 """
 
+import asyncio
 import os
 import ssl
 from functools import cached_property
@@ -13,6 +14,10 @@ from functools import cached_property
 class Trust:
     def __init__(self, ca_file: str | None = None) -> None:
         self._ca_file = ca_file
+
+    async def ready(self) -> ssl.SSLContext:
+        """The context, made beside the loop."""
+        return await asyncio.to_thread(lambda: self.context)
 
     @cached_property
     def context(self) -> ssl.SSLContext:

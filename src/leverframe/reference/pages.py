@@ -4,6 +4,7 @@ from leverframe.reference.command_line_page import command_line_page
 from leverframe.reference.commands_page import commands_page
 from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
+from leverframe.reference.modbus_page import modbus_page
 from leverframe.reference.settings_page import settings_page
 from leverframe.reference.simulation_page import simulation_page
 from leverframe.reference.text_codes_page import text_codes_page
@@ -18,6 +19,7 @@ _OVERVIEW = """\
 - [Reading codes](reference/text-codes.md): values in the texts of messages and on the display
 - [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
 - [Status files](reference/files.md): every key of the JSON and XML files
+- [Modbus](reference/modbus.md): the addresses of the TCP server, and the readings of the modules
 - [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
 - [Command line](reference/command-line.md): the program's options
 
@@ -34,6 +36,7 @@ def pages() -> dict[str, str]:
         "reference/text-codes.md": text_codes_page(),
         "reference/http.md": http_page(),
         "reference/files.md": files_page(),
+        "reference/modbus.md": modbus_page(),
         "reference/simulation.md": simulation_page(),
         "reference/command-line.md": command_line_page(),
     }

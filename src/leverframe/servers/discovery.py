@@ -16,7 +16,7 @@ from leverframe.commands.rights import OPEN
 from leverframe.commands.table import Call, find
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.hardware.trouble import Trouble
+from leverframe.hardware.troubles import Troubles
 from leverframe.profile import HW35, Profile
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,8 @@ class DiscoveryServer(asyncio.DatagramProtocol):
     def __init__(
         self, controller: Controller, *, name: str, mac: str, bootloader: bool = False
     ) -> None:
-        profile = controller.profile
         self._controller = controller
-        self._answer = "\r\n".join([name, mac.replace(":", "-"), profile.sw, profile.hw]).encode()
+        self._identity = [name, mac.replace(":", "-")]
         self._bootloader = bootloader
         self._transport: asyncio.DatagramTransport | None = None
 
@@ -47,9 +46,10 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         try:
             await loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
         except OSError as error:
-            Trouble(troubles, PART).tell(
+            Troubles(troubles).note(
+                PART,
                 f"UDP port {port} cannot be used, so the controller is not found by discovery"
-                f" ({error.strerror or error}); free it, or run with --no-discovery."
+                f" ({error.strerror or error}); free it, or run with --no-discovery.",
             )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -59,9 +59,13 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         if data.strip() == QUESTION and self._transport is not None:
             # A client that has left is none of our business.
             with suppress(OSError):
-                self._transport.sendto(self._answer, address)
+                self._transport.sendto(self._answer(), address)
         elif data == START_BOOTLOADER and self._bootloader:
             self._start_bootloader(address[0])
+
+    def _answer(self) -> bytes:
+        profile = self._controller.profile
+        return "\r\n".join([*self._identity, profile.sw, profile.hw]).encode()
 
     def _start_bootloader(self, peer: str) -> None:
         """The same command as over HTTP, so that what refuses it there refuses it here."""

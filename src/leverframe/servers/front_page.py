@@ -74,3 +74,17 @@ _SIGN_IN = (
 
 FRONT_PAGE = Reply(200, "text/html", _PAGE.encode(), PAGE_HEADERS)
 SIGN_IN_PAGE = Reply(200, "text/html", _SIGN_IN.encode(), PAGE_HEADERS)
+
+
+def bootloader_page(seconds: int) -> Reply:
+    """The count-down while the bootloader waits; it looks again by itself, without a script."""
+    page = f"""{_HEAD}<h1>Leverframe</h1>
+<h2>Bootloader</h2>
+<p>The controller waits for new firmware by TFTP. All outputs are off.</p>
+<p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left, unless an image is
+on its way; then the controller starts again.</p>
+</body>
+</html>
+"""
+    headers = (("Retry-After", str(seconds)), ("Refresh", "2"), ("Cache-Control", "no-store"))
+    return Reply(503, "text/html", page.encode(), (*PAGE_HEADERS, *headers))

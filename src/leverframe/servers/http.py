@@ -119,7 +119,11 @@ class HttpServer:
 
     def _sweep_every_second(self) -> None:
         loop = asyncio.get_running_loop()
-        self.sweep(loop.time())
+        now = loop.time()
+        if self.next_sweep:
+            self.tally.lag_s = max(0.0, now - self.next_sweep.when())
+            self.tally.longest_lag_s = max(self.tally.longest_lag_s, self.tally.lag_s)
+        self.sweep(now)
         self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
 
     # What connections tell

@@ -131,6 +131,7 @@ class Connection(RequestReader, asyncio.Protocol):
             reply = self._handler(request)
             if isinstance(reply, Reply) and not (head_only or ending):
                 self._idle_since = self._tally.now
+                self._tally.count(reply.status)
                 self._transport.write(reply.wire or reply.encode())
                 return
         except Exception:
@@ -200,6 +201,7 @@ class Connection(RequestReader, asyncio.Protocol):
         except ValueError:
             logger.exception("A reply has a head that cannot be sent.")
             data, ending = self._server.fault().encode_special(close=True), CLOSE
+        self._tally.count(reply.status)
         self._transport.write(data)
         if ending:
             self._close()
@@ -207,6 +209,7 @@ class Connection(RequestReader, asyncio.Protocol):
     def _send_refusal(self, reply: Reply) -> None:
         """Send the last reply and read on for a moment: a client that is cut off while it still
         sends would lose the reply together with the connection."""
+        self._tally.count(reply.status)
         self._transport.write(reply.encode_special(close=True))
         if self._transport.can_write_eof():
             self._transport.write_eof()
@@ -248,6 +251,7 @@ class Connection(RequestReader, asyncio.Protocol):
     async def _run_stream(self, reply: StreamReply, head_only: bool, ending: int) -> None:
         chunked = ending != CLOSE_OLD
         in_order = False
+        self._tally.count(reply.status)
         try:
             self._transport.write(reply.encode_head(chunked=chunked, close=ending != KEEP))
             await self._pump(reply.chunks, chunked, head_only)

@@ -65,13 +65,21 @@ class Refused(Exception):
 class Tally:
     """What the connections of one server have in common."""
 
-    __slots__ = ("bodies_bytes", "now")
+    __slots__ = ("answers", "bodies_bytes", "lag_s", "longest_lag_s", "now")
 
     def __init__(self) -> None:
         #: Seconds, no finer than the server's sweep: good enough for time-outs, and free.
         self.now = 0.0
         #: Bytes of bodies that are not complete yet.
         self.bodies_bytes = 0
+        #: How many answers were given, by status.
+        self.answers: dict[int, int] = {}
+        #: How late the last sweep was, and the latest one.
+        self.lag_s = 0.0
+        self.longest_lag_s = 0.0
+
+    def count(self, status: int) -> None:
+        self.answers[status] = self.answers.get(status, 0) + 1
 
 
 class RequestReader:

@@ -10,7 +10,7 @@ import socket
 from collections.abc import MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
-from leverframe.hardware.trouble import Trouble
+from leverframe.hardware.troubles import Troubles
 from leverframe.profile import Profile
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class MdnsAnnouncer:
                     self._service(kind, shown), allow_name_change=True
                 )
         except (OSError, NonUniqueNameException) as error:
-            Trouble(troubles, PART).tell(f"the controller is not announced: {error}.")
+            Troubles(troubles).note(PART, f"the controller is not announced: {error}.")
 
     def _service(self, kind: str, addresses: Sequence[str]) -> "ServiceInfo":
         from zeroconf import ServiceInfo

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from leverframe import files
+from leverframe.commands.endpoints import METRICS as METRICS_TYPE
 from leverframe.commands.refusals import Refusal, SignInRequired
 from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
@@ -29,7 +30,9 @@ from leverframe.servers.access import Access
 from leverframe.servers.backups import BackupEndpoint, restore_report
 from leverframe.servers.cgi import CommandEndpoint
 from leverframe.servers.cross_site import OwnNames
+from leverframe.servers.front_page import bootloader_page
 from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.metrics import metrics_text
 from leverframe.servers.pages import PREFIX, pages
 from leverframe.servers.passwords import Passwords
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
@@ -59,6 +62,7 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/restore-report": (ADMIN, restore_report),
     "/api/modem": (ADMIN, lambda controller: controller.modem_report()),
     "/health": (ANYBODY, api.health),
+    "/metrics": (ADMIN, metrics_text),
 }
 #: What never changes while the controller is of the same version.
 FIXED = frozenset({"/api/commands", "/api/openapi.json"})
@@ -127,8 +131,8 @@ class Web:
 
     def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
         try:
-            if self._controller.bootloader_until is not None:
-                return self._in_bootloader()
+            if self._controller.bootloader_until is not None and not self._is_bench(request):
+                return self._in_bootloader(request)
             self._names.check_host(request)
             settings = self._controller.pending
             if not (settings.access.required or self._must_sign_in):
@@ -254,15 +258,24 @@ class Web:
         return files.View(engine, self._name, self._mac, at)
 
     def _made(self, path: str, make: Callable[[Controller], Any]) -> Reply:
-        reply = Reply(200, JSON, msgspec.json.encode(make(self._controller)))
+        made = make(self._controller)
+        if isinstance(made, bytes):
+            return Reply(200, METRICS_TYPE, made)
+        reply = Reply(200, JSON, msgspec.json.encode(made))
         if path in FIXED:
             self._fixed[path] = reply
         return reply
 
-    def _in_bootloader(self) -> Reply:
+    def _is_bench(self, request: Request) -> bool:
+        """Whether it goes to the test bench: virtual time must go on in the bootloader, too."""
+        return self._bench is not None and request.path == "/sim.cgi"
+
+    def _in_bootloader(self, request: Request) -> Reply:
         """The bootloader answers nothing but this."""
         assert self._controller.bootloader_until is not None
         seconds = ceil(self._controller.bootloader_until - self._controller.clock.read().now)
+        if wants_page(request):
+            return bootloader_page(seconds)
         reply = reply_to_refusal(InBootloader(f"The bootloader waits {seconds} s for firmware."))
         return Reply(reply.status, reply.content_type, reply.body, (("Retry-After", str(seconds)),))
 

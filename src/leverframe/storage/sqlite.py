@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from leverframe.engine.tree import is_secret
 from leverframe.storage.sqlite_file import connect, open_file, reason, roll_back, sentences
 from leverframe.storage.store import (
     Changes,
@@ -232,7 +233,12 @@ def _merged(batch: Sequence[_Waiting]) -> Rows:
 
 def _removes(rows: Rows) -> bool:
     """Whether something that may be secret is to be gone afterwards."""
-    return rows.replace_settings or None in rows.settings.values() or None in rows.blobs.values()
+    return (
+        rows.replace_settings
+        or None in rows.settings.values()
+        or None in rows.blobs.values()
+        or any(is_secret(path) for path in rows.settings)
+    )
 
 
 def _statements(rows: Rows) -> list[_Statement]:

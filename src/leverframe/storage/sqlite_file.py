@@ -139,10 +139,7 @@ def sentences(path: Path) -> Iterator[None]:
 
 def _damage(path: Path, finding: str) -> str:
     one_line = " ".join(finding.split())
-    return (
-        f"The store {path} is damaged ({one_line}). "
-        f"Put a backup copy in its place or choose another folder with --data."
-    )
+    return f"The store {path} is damaged ({one_line})."
 
 
 def reason(error: Exception) -> str:

@@ -14,6 +14,9 @@ from leverframe.engine.settings import ModbusDevice, Settings
 from leverframe.wire.modbus import BIT_READS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS
 from leverframe.wire.modbus_numbers import register_count
 
+#: A reading that is older than this, and than three rounds of its module's own pauses, is absent.
+STALE_S = 15.0
+
 
 class Line(NamedTuple):
     """How a device speaks on the serial line; always eight data bits."""

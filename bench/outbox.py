@@ -1,0 +1,135 @@
+"""The outbox: what a message costs the engine, how soon it arrives, and whether anything lags.
+
+Everything runs in this process on a store on disk, with an HTTP server on loopback. A message is
+on disk before it is tried, so "to the server" includes the disk. "Lag" is how late a timer of 1 ms
+is, while messages are taken for a server that refuses connections.
+
+    python bench/outbox.py [--messages 1000]
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC
+from pathlib import Path
+
+from leverframe.app import BuiltController, build
+from leverframe.clock import SystemClock
+from leverframe.engine.effects import Notify
+from leverframe.engine.journal import Cause
+from leverframe.engine.tree import with_value
+from leverframe.notify.standard import Sending
+from leverframe.profile import Profile
+from leverframe.storage.sqlite import SqliteStore
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class Arrivals:
+    """A server that notes when a request came."""
+
+    def __init__(self) -> None:
+        self.came: asyncio.Queue[float] = asyncio.Queue()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                self.came.put_nowait(time.perf_counter())
+                writer.write(ANSWER)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
+async def start(folder: Path, port: int) -> BuiltController:
+    store = SqliteStore(folder / "store.db")
+    sending = Sending(allow_local_targets=True)
+    built = await build(Profile(), store, SystemClock(), UTC, sending=sending)
+    controller = built.controller
+    url = f"127.0.0.1:{port}/in?t=%0181"
+    settings = with_value(controller.engine.settings, "http.0.url", url)
+    controller.engine.apply(settings, (), controller.clock.read(), Cause("bench"))
+    return built
+
+
+def percentiles(seconds: Sequence[float], unit: str) -> str:
+    factor = {"ms": 1e3, "µs": 1e6}[unit]
+    p50 = statistics.median(seconds) * factor
+    p99 = statistics.quantiles(seconds, n=100)[98] * factor
+    return f"{p50:.2f} / {p99:.2f} {unit}"
+
+
+async def measure_arrival(folder: Path, messages: int) -> str:
+    """One after the other: from the effect of a rule to the request at the server."""
+    arrivals = Arrivals()
+    server = await asyncio.start_server(arrivals.serve, "127.0.0.1", 0)
+    built = await start(folder, server.sockets[0].getsockname()[1])
+    took = []
+    for _ in range(messages + 1):
+        began = time.perf_counter()
+        built.controller.on_notify(effect(built))
+        took.append(await arrivals.came.get() - began)
+        # Not faster than the rate that a channel keeps.
+        await asyncio.sleep(0.021)
+    await built.stop()
+    server.close()
+    # The first one loads the HTTP library.
+    return percentiles(took[1:], "ms")
+
+
+def effect(built: BuiltController) -> Notify:
+    """What the engine makes when a rule fires."""
+    machine = built.controller.engine.machine
+    machine.notify("http", 1, True, "rule 1", "DS1", 31.0)
+    made = machine.effects.pop()
+    assert isinstance(made, Notify)
+    return made
+
+
+async def measure_taking(folder: Path, messages: int) -> tuple[str, str]:
+    """What taking a message costs, and how late a timer gets, with nobody at the other end."""
+    built = await start(folder, 9)
+    late: list[float] = []
+    stop = asyncio.Event()
+
+    async def watch() -> None:
+        while not stop.is_set():
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            late.append(time.perf_counter() - began - 0.001)
+
+    watching = asyncio.create_task(watch())
+    took = []
+    for number in range(messages):
+        began = time.perf_counter()
+        built.controller.on_notify(effect(built))
+        took.append(time.perf_counter() - began)
+        # A thousand messages a second.
+        if number % 5 == 4:
+            await asyncio.sleep(0.005)
+    stop.set()
+    await watching
+    await built.stop()
+    return percentiles(took, "µs"), f"{max(late) * 1e3:.1f} ms"
+
+
+async def measure(messages: int) -> None:
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        arrival = await measure_arrival(Path(one), min(messages, 200))
+        taking, lag = await measure_taking(Path(other), messages)
+    print("| what | measured |\n|---|---|")
+    print(f"| rule fired to request at the server, p50 / p99 | {arrival} |")
+    print(f"| taking a message, p50 / p99 | {taking} |")
+    print(f"| greatest lag of the loop while {messages} messages are taken in a second | {lag} |")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--messages", type=int, default=1000)
+    asyncio.run(measure(options.parse_args().messages))
+
+
+if __name__ == "__main__":
+    main()

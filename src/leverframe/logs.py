@@ -1,0 +1,77 @@
+"""Logs of the process: as text for people or as JSON for programs, and to syslog if wanted.
+
+One line per record, whatever its message holds. A JSON line has `time`, `level`, `logger`,
+`message`, the fields that a record brings along, and `exception` where there was one.
+"""
+
+import logging
+import logging.handlers
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+SYSLOG_PORT = 514
+#: What records bring along by the `extra` of their call.
+FIELDS = ("cause", "detail", "at")
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class SyslogUnusable(Exception):
+    """One sentence."""
+
+
+class OneLine(logging.Formatter):
+    """Text in which a line break cannot begin a record of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        first, *rest = super().format(record).splitlines()
+        return "\n".join([first, *(f"    {line}" for line in rest)])
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        said: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        said |= {name: value for name, value in vars(record).items() if name in FIELDS}
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(said).decode()
+
+
+def set_up(level: str, form: str, syslog: str | None) -> None:
+    """Log from now on, to standard error and perhaps to syslog."""
+    formatter = JsonLines() if form == "json" else OneLine(_TEXT)
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if syslog is not None:
+        handlers.append(_syslog_handler(syslog))
+    root = logging.getLogger()
+    root.setLevel(level.upper())
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        root.addHandler(handler)
+
+
+def _syslog_handler(address: str) -> logging.Handler:
+    """To a socket of this machine (/dev/log), or by UDP to HOST or HOST:PORT."""
+    try:
+        if address.startswith("/"):
+            if not Path(address).exists():
+                raise SyslogUnusable(f"There is no {address} for syslog; name a socket or a host.")
+            handler = logging.handlers.SysLogHandler(address)
+        else:
+            host, _, port = address.rpartition(":")
+            at = (host, int(port)) if host else (address, SYSLOG_PORT)
+            handler = logging.handlers.SysLogHandler(at)
+    except (OSError, ValueError) as error:
+        raise SyslogUnusable(
+            f"syslog at {address!r} cannot be used: {error}. Write /dev/log, HOST or HOST:PORT."
+        ) from error
+    handler.ident = "leverframe: "
+    return handler

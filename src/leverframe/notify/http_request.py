@@ -1,0 +1,133 @@
+"""One HTTP request of a message: to the address that was checked, with a login if it is asked for.
+
+Loaded with the first request only, by `http_call.py`. It knows servers and statuses, and nothing of
+slots and settings.
+"""
+
+import contextlib
+import logging
+import ssl
+from collections.abc import Generator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from leverframe.notify.channel import CannotSend
+from leverframe.notify.troubles import sentence
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+CONNECT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    scheme: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> "Server":
+        origin = urlsplit(text)
+        return cls(
+            origin.scheme, origin.hostname or "", origin.port or DEFAULT_PORTS[origin.scheme]
+        )
+
+    @property
+    def host_header(self) -> str:
+        return self.host if self.port == DEFAULT_PORTS[self.scheme] else str(self)
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    path: str
+    #: Makes it a POST.
+    body: str | None
+    username: str
+    password: str
+
+
+def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
+    # Its own log would show addresses with their queries, and headers with the login.
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    return httpx.AsyncClient(
+        verify=context,
+        trust_env=False,
+        follow_redirects=False,
+        timeout=httpx.Timeout(answer_s, connect=CONNECT_S),
+        headers={"User-Agent": "leverframe"},
+    )
+
+
+async def status_of(
+    client: httpx.AsyncClient, server: Server, addresses: list[str], request: Request
+) -> int:
+    """The status that the first address answers which takes the connection."""
+    for number, address in enumerate(addresses, start=1):
+        try:
+            return await _ask(client, server, address, request)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            if number == len(addresses):
+                raise CannotSend(sentence(error, server.host, server.port)) from error
+        except httpx.TimeoutException as error:
+            raise CannotSend(f"{server} took the request but does not answer.") from error
+        except httpx.RemoteProtocolError as error:
+            raise CannotSend(f"{server} did not answer as an HTTP server does.") from error
+        except httpx.HTTPError as error:
+            raise CannotSend(sentence(error, server.host, server.port)) from error
+        except httpx.InvalidURL as error:
+            raise CannotSend(
+                f"The path that the codes made is none: {error}.", final=True
+            ) from error
+    raise CannotSend(f"The name {server.host} has no address.")
+
+
+async def _ask(client: httpx.AsyncClient, server: Server, address: str, request: Request) -> int:
+    headers = {"Host": server.host_header}
+    if request.body is not None:
+        headers["Content-Type"] = _content_type(request.body)
+    place = f"[{address}]" if ":" in address else address
+    built = client.build_request(
+        "GET" if request.body is None else "POST",
+        f"{server.scheme}://{place}:{server.port}{request.path}",
+        headers=headers,
+        content=request.body,
+        extensions={"sni_hostname": server.host},
+    )
+    login = Login(request.username, request.password) if request.username else None
+    response = await client.send(built, stream=True, auth=login)
+    # What stands in the answer is of no use to anybody.
+    await response.aclose()
+    return response.status_code
+
+
+def _content_type(body: str) -> str:
+    with contextlib.suppress(msgspec.DecodeError):
+        if isinstance(msgspec.json.decode(body), dict | list):
+            return "application/json"
+    return "text/plain; charset=utf-8"
+
+
+class Login(httpx.Auth):
+    """Shows the login only to a server that asks for it, and by Digest where it takes that."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self._username = username
+        self._password = password
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        response = yield request
+        challenges = response.headers.get_list("www-authenticate")
+        schemes = {text.partition(" ")[0].lower() for text in challenges}
+        if response.status_code == 401 and "digest" in schemes:
+            digest = httpx.DigestAuth(self._username, self._password).auth_flow(request)
+            next(digest)
+            with contextlib.suppress(StopIteration):
+                yield digest.send(response)
+        elif response.status_code == 401 and "basic" in schemes:
+            yield next(httpx.BasicAuth(self._username, self._password).auth_flow(request))

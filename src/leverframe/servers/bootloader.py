@@ -1,0 +1,144 @@
+"""Taking new firmware: TFTP, open only while the bootloader waits.
+
+An image that the owner has signed for this hardware is installed: its version, and its site if it
+has one, are on disk before the client is told so, in one step. Anything else is refused with the
+reason, and the old version starts again at once. A transfer under way keeps the bootloader from
+giving up, though not for ever.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, cast
+
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.hardware.troubles import Troubles
+from leverframe.storage.store import StoreUnavailable
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.firmware import MOST_BYTES, Firmware, check_image
+from leverframe.wire.tftp import Receiver, Sender
+
+PART = "bootloader"
+#: How long to wait for the next block, and for all of them.
+NEXT_BLOCK_S = 10.0
+LONGEST_S = 600.0
+#: How long a last answer that was lost can be asked for again.
+LINGER_S = 3.0
+NO_KEY = (
+    "This controller has no key to check images with; name the owner's public key as firmware_key "
+    "in its configuration."
+)
+
+
+class BootloaderServer(asyncio.DatagramProtocol):
+    def __init__(
+        self, controller: Controller, host: str, port: int, public_key: bytes | None
+    ) -> None:
+        self._controller = controller
+        self._address = (host, port)
+        self._public_key = public_key
+        self._troubles = Troubles(controller.troubles)
+        self._receiver = Receiver(MOST_BYTES)
+        self._transport: asyncio.DatagramTransport | None = None
+        self._closing: asyncio.TimerHandle | None = None
+        self._opened_at = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        controller.bootloader_watchers.append(self._follow)
+
+    @property
+    def port(self) -> int | None:
+        """Where firmware is taken; None while it is not."""
+        if self._transport is None or self._controller.bootloader_until is None:
+            return None
+        return cast(int, self._transport.get_extra_info("sockname")[1])
+
+    async def close(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._closing is not None:
+            self._closing.cancel()
+        self._shut()
+
+    # --- the window -------------------------------------------------------------------------------
+
+    def _follow(self, waits: bool) -> None:
+        if waits:
+            self._receiver = Receiver(MOST_BYTES)
+            self._opened_at = self._controller.clock.read().now
+            self._do(self._open())
+            return
+        self._receiver.shut()
+        self._closing = asyncio.get_running_loop().call_later(LINGER_S, self._shut)
+
+    async def _open(self) -> None:
+        """Listen; where that is not possible, the old version starts when the time is over."""
+        if self._closing is not None:
+            self._closing.cancel()
+        if self._transport is not None:
+            return
+        try:
+            transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: self, local_addr=self._address
+            )
+        except OSError as error:
+            self._troubles.note(
+                PART,
+                f"UDP port {self._address[1]} cannot be used to take firmware"
+                f" ({error.strerror or error}); free it or choose another as tftp_port.",
+            )
+            return
+        self._troubles.note(PART, None)
+        self._transport = transport
+
+    def _shut(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+    # --- a transfer -------------------------------------------------------------------------------
+
+    def datagram_received(self, data: bytes, address: tuple[str | Any, int]) -> None:
+        sender = (address[0], address[1])
+        answer = self._receiver.datagram(data, sender, asyncio.get_running_loop().time())
+        if answer.packet is not None:
+            self._send(answer.packet, sender)
+        if self._receiver.is_receiving:
+            now = self._controller.clock.read().now
+            self._controller.hold_bootloader(min(now + NEXT_BLOCK_S, self._opened_at + LONGEST_S))
+        if answer.file is not None:
+            self._do(self._judge(answer.file, sender))
+
+    async def _judge(self, image: bytes, sender: Sender) -> None:
+        cause = Cause("firmware", sender[0])
+        try:
+            firmware = await asyncio.to_thread(self._checked, image)
+            await self._controller.install(firmware.sw, firmware.site, cause)
+        except (BadUpload, StoreUnavailable) as error:
+            self._send(self._receiver.finish(str(error)), sender)
+            self._start_old_version(str(error), cause)
+        else:
+            self._send(self._receiver.finish(None), sender)
+
+    def _checked(self, image: bytes) -> Firmware:
+        if self._public_key is None:
+            raise BadUpload(NO_KEY)
+        return check_image(image, self._public_key, self._controller.profile.hw)
+
+    def _start_old_version(self, reason: str, cause: Cause) -> None:
+        controller = self._controller
+        wall = controller.clock.read().wall
+        controller.engine.machine.journal.add(wall, cause, f"firmware refused: {reason}")
+        if controller.bootloader_until is not None:
+            controller.restart()
+
+    def _send(self, packet: bytes, sender: Sender) -> None:
+        # A client that has left is none of our business.
+        with suppress(OSError):
+            if self._transport is not None:
+                self._transport.sendto(packet, sender)
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,31 @@
+"""What happens in a controller, as records of the process's log (level info)."""
+
+import logging
+
+from leverframe.controller import Controller
+
+log = logging.getLogger("leverframe.journal")
+
+
+class JournalLog:
+    """Attached only where somebody wants to know that much."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._number = 0
+        controller.watchers.add(self._changed)
+        self._changed()
+
+    def _changed(self) -> None:
+        for entry in self._controller.engine.machine.journal.since(self._number):
+            self._number = entry.number
+            fields = {"cause": entry.cause.kind, "detail": entry.cause.detail, "at": entry.wall}
+            log.info("%s: %s", entry.cause, entry.text, extra=fields)
+
+    async def close(self) -> None:
+        self._controller.watchers.discard(self._changed)
+        self._changed()
+
+
+def is_wanted() -> bool:
+    return log.isEnabledFor(logging.INFO)

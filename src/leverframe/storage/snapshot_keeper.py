@@ -1,0 +1,64 @@
+"""Takes a snapshot of the store at the start and now and then, and at once when secrets change.
+
+Secrets that were erased must not live on in older snapshots, so a change of a secret replaces them
+all. What goes wrong is told under `/health`; the controller goes on.
+"""
+
+import asyncio
+from collections.abc import MutableMapping
+from contextlib import suppress
+
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, is_secret
+from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.store import StoreUnavailable
+
+INTERVAL_S = 6 * 3600.0
+TROUBLE = "snapshots"
+
+
+class SnapshotKeeper:
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        troubles: MutableMapping[str, str],
+        interval_s: float = INTERVAL_S,
+    ) -> None:
+        self._snapshots = snapshots
+        self._troubles = troubles
+        self._interval_s = interval_s
+        self._wanted = asyncio.Event()
+        self._must_forget = False
+        self._task = asyncio.create_task(self._run())
+
+    def settings_changed(self, old: Settings, new: Settings) -> None:
+        if any(is_secret(path) for path, *_ in difference(old, new)):
+            self._must_forget = True
+            self._wanted.set()
+
+    async def close(self) -> None:
+        """Stop; secrets that were erased just now are gone from the snapshots first."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        if self._must_forget:
+            await self._take()
+
+    async def _run(self) -> None:
+        while True:
+            await self._take()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._interval_s)
+
+    async def _take(self) -> None:
+        self._wanted.clear()
+        try:
+            await asyncio.to_thread(self._snapshots.take)
+            if self._must_forget:
+                await asyncio.to_thread(self._snapshots.forget_older)
+                # What changed meanwhile wants another one.
+                self._must_forget = self._wanted.is_set()
+        except StoreUnavailable as error:
+            self._troubles[TROUBLE] = str(error)
+        else:
+            self._troubles.pop(TROUBLE, None)

@@ -1,0 +1,43 @@
+"""The text format that Prometheus reads: families of samples."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+GAUGE, COUNTER = "gauge", "counter"
+
+Labels = Mapping[str, str]
+#: A sample without a value is left out.
+Sample = tuple[Labels, float | None]
+NO_LABELS: Labels = {}
+
+
+class Family(NamedTuple):
+    name: str
+    kind: str
+    help: str
+    samples: Iterable[Sample]
+
+
+def prometheus_text(families: Iterable[Family]) -> bytes:
+    lines: list[str] = []
+    for family in families:
+        samples = [
+            f"{family.name}{_written(labels)} {value}"
+            for labels, value in family.samples
+            if value is not None
+        ]
+        if samples:
+            lines.append(f"# HELP {family.name} {family.help}")
+            lines.append(f"# TYPE {family.name} {family.kind}")
+            lines += samples
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _written(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

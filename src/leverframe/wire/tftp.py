@@ -1,0 +1,164 @@
+"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: files are written to us.
+
+`Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
+answer comes out, and at the end the file. Everything happens on one port, so that it also works
+through address translation. Each block is acknowledged once; what comes again is acknowledged
+again. The last block is not acknowledged before somebody has said what became of the file, so a
+client that was told "done" can rely on it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
+#: Error codes of the protocol.
+UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
+BLOCK_BYTES = 512
+LEAST_BLOCK, MOST_BLOCK = 8, 8192
+#: After so long without a word from its sender a transfer makes room for another.
+SILENCE_S = 5.0
+MOST_ERROR_LETTERS = 200
+
+Sender = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back to the sender, and the file if that was the end of it."""
+
+    packet: bytes | None = None
+    file: bytes | None = None
+
+
+NOTHING = Answer()
+
+
+def error_packet(code: int, text: str) -> bytes:
+    letters = text[:MOST_ERROR_LETTERS].encode("ascii", "replace").replace(b"\0", b"?")
+    return _word(ERROR) + _word(code) + letters + b"\0"
+
+
+def acknowledgement(block: int) -> bytes:
+    return _word(ACKNOWLEDGE) + _word(block % 0x10000)
+
+
+class Receiver:
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._sender: Sender | None = None
+        self._heard_at = 0.0
+        self._block_bytes = BLOCK_BYTES
+        self._data = bytearray()
+        #: How many blocks have come; the number on the wire goes round at 65536.
+        self._blocks = 0
+        #: The whole file is there, and what became of it is not known yet.
+        self._is_judged = False
+        #: What the sender was answered last.
+        self._last = b""
+        self._is_over = False
+        self._is_shut = False
+
+    @property
+    def is_receiving(self) -> bool:
+        return self._sender is not None and not self._is_over
+
+    def datagram(self, packet: bytes, sender: Sender, now: float) -> Answer:
+        kind = int.from_bytes(packet[:2], "big")
+        if kind == WRITE:
+            return self._begin(packet[2:], sender, now)
+        if kind == READ:
+            return _refused(ACCESS, "Nothing can be read here; write a firmware image.")
+        if sender != self._sender:
+            return NOTHING if kind == ERROR else _refused(UNKNOWN_SENDER, "No transfer is known.")
+        self._heard_at = now
+        if kind == DATA and len(packet) >= 4:
+            return self._take(int.from_bytes(packet[2:4], "big"), packet[4:])
+        if kind == ERROR:
+            self._sender = None
+            return NOTHING
+        self._sender = None
+        return _refused(ILLEGAL, "Only data packets can follow a write request.")
+
+    def finish(self, refusal: str | None) -> bytes:
+        """What the sender is told about its file: taken, or why not."""
+        self._is_over, self._is_judged = True, False
+        self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
+        return self._last
+
+    def shut(self) -> None:
+        """Take no further file; only a lost last answer is repeated."""
+        self._is_shut = True
+
+    def _begin(self, request: bytes, sender: Sender, now: float) -> Answer:
+        if self._is_shut:
+            return _refused(ACCESS, "The bootloader is over.")
+        if self.is_receiving and sender == self._sender and not self._blocks:
+            # Our first answer was lost.
+            return Answer(self._last)
+        is_busy = self._is_judged or (self.is_receiving and now - self._heard_at < SILENCE_S)
+        if is_busy and sender != self._sender:
+            return _refused(UNDEFINED, "Another transfer is under way.")
+        _, mode, options = _request(request)
+        if mode != "octet":
+            return _refused(ILLEGAL, "Send the image in binary (octet) mode.")
+        return self._accept(options, sender, now)
+
+    def _accept(self, options: Mapping[str, str], sender: Sender, now: float) -> Answer:
+        agreed: dict[str, str] = {}
+        size, block = _number(options.get("tsize")), _number(options.get("blksize"))
+        if size is not None:
+            if size > self._most_bytes:
+                return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
+            agreed["tsize"] = str(size)
+        if block is not None and block >= LEAST_BLOCK:
+            block = min(block, MOST_BLOCK)
+            agreed["blksize"] = str(block)
+        else:
+            block = BLOCK_BYTES
+        self._sender, self._heard_at, self._block_bytes = sender, now, block
+        self._data, self._blocks = bytearray(), 0
+        self._is_over = self._is_judged = False
+        texts = (text for option in agreed.items() for text in option)
+        listed = b"".join(text.encode() + b"\0" for text in texts)
+        self._last = _word(OPTIONS) + listed if agreed else acknowledgement(0)
+        return Answer(self._last)
+
+    def _take(self, block: int, data: bytes) -> Answer:
+        if block == self._blocks % 0x10000 and self._blocks:
+            return NOTHING if self._is_judged else Answer(self._last)
+        if self._is_over or self._is_judged or block != (self._blocks + 1) % 0x10000:
+            return NOTHING
+        if len(data) > self._block_bytes:
+            self._sender = None
+            return _refused(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")
+        if len(self._data) + len(data) > self._most_bytes:
+            self._sender = None
+            return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
+        self._blocks += 1
+        self._data += data
+        if len(data) < self._block_bytes:
+            self._is_judged = True
+            return Answer(file=bytes(self._data))
+        self._last = acknowledgement(self._blocks)
+        return Answer(self._last)
+
+
+def _refused(code: int, text: str) -> Answer:
+    return Answer(error_packet(code, text))
+
+
+def _request(request: bytes) -> tuple[str, str, dict[str, str]]:
+    """Name, mode and options of a write request; an empty mode where it makes no sense."""
+    texts = [text.decode("latin-1") for text in request.split(b"\0")[:-1]]
+    if len(texts) < 2:
+        return "", "", {}
+    names = (name.lower() for name in texts[2::2])
+    return texts[0], texts[1].lower(), dict(zip(names, texts[3::2], strict=False))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(2, "big")

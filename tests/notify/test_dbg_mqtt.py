@@ -1,0 +1,281 @@
+"""MQTT against a real Mosquitto: states, commands, discovery, rules, and a broker that dies."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from leverframe.app import build
+from leverframe.clock import SystemClock
+from leverframe.commands.pathless import calls_in
+from leverframe.commands.rights import OPEN
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.notify.standard import Sending
+from leverframe.servers.mqtt import NAME
+from leverframe.storage.store import MemoryStore
+from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
+from tests.twin import NEWEST
+
+pytestmark = [pytest.mark.needs_program("mosquitto"), pytest.mark.needs_program("mosquitto_sub")]
+
+ADMIN_CAUSE = Cause("command", "test")
+PREFIX = "cellar"
+
+
+async def tell(controller: Controller, text: str) -> None:
+    """What the administrator sends by HTTP."""
+    calls = [(call, None) for call in calls_in(text, controller.profile)]
+    done = controller.perform(calls, ADMIN_CAUSE, account=OPEN)
+    if done is not None:
+        await done
+
+
+def connect_command(broker: Broker, password: str = PASSWORD) -> str:
+    tls = int(broker.ca_file is not None)
+    return f"mqtt=1*localhost*{broker.port}*{USER}*{password}*{PREFIX}*{tls}"
+
+
+@asynccontextmanager
+async def running(broker: Broker) -> AsyncIterator[Controller]:
+    ca_file = str(broker.ca_file) if broker.ca_file is not None else None
+    sending = Sending(capture=False, ca_file=ca_file)
+    built = await build(NEWEST, MemoryStore(), SystemClock(), UTC, sending=sending)
+    try:
+        yield built.controller
+    finally:
+        await built.stop()
+
+
+@asynccontextmanager
+async def on_broker(
+    folder: Path, *, tls: bool = False
+) -> AsyncIterator[tuple[Controller, Broker, Listener]]:
+    """A controller that is connected, and somebody who listens."""
+    broker = Broker(folder, tls=tls)
+    listener = Listener(broker)
+    await broker.start()
+    try:
+        await listener.start()
+        async with running(broker) as controller:
+            await tell(controller, connect_command(broker))
+            await listener.until_last(f"{PREFIX}/status", "online")
+            yield controller, broker, listener
+    finally:
+        await listener.stop()
+        await broker.kill()
+
+
+async def test_every_state_is_retained_under_its_label_and_follows_changes(tmp_path: Path) -> None:
+    async with on_broker(tmp_path, tls=True) as (controller, broker, listener):
+        await listener.until_last(f"{PREFIX}/OUT0", "0")
+        await listener.until_last(f"{PREFIX}/DS1", "none")
+        await tell(controller, "out0=1")
+        controller.sense({"DS1": 21.5})
+        await listener.until_last(f"{PREFIX}/OUT0", "1")
+        await listener.until_last(f"{PREFIX}/DS1", "21.5")
+        latecomer = Listener(broker, f"{PREFIX}/+")
+        await listener.stop()
+        await latecomer.start_as("latecomer")
+        await latecomer.until_last(f"{PREFIX}/DS1", "21.5")
+        assert all(heard.retained for heard in latecomer.heard)
+        await latecomer.stop()
+
+
+async def test_a_reading_within_its_dead_band_is_not_published_again(tmp_path: Path) -> None:
+    async with on_broker(tmp_path) as (controller, _, listener):
+        for step, celsius in enumerate((21.0, 21.04, 21.08, 20.95, 21.1)):
+            # The last of the readings shows that the others have been published before it.
+            controller.sense({"DS1": celsius, "m30": float(step)})
+            await listener.until_last(f"{PREFIX}/m30", f"{step}.0")
+        assert listener.of(f"{PREFIX}/DS1") == ["none", "21.0", "21.1"]
+
+
+async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        await broker.publish(f"{PREFIX}/cmd", "out0=1&out2=1&pwmd=130")
+        await listener.until_last(f"{PREFIX}/cmdr", "1")
+        assert controller.engine.values["OUT0"] == controller.engine.values["OUT2"] == 1
+        assert controller.engine.settings.pwm[1].duty == 30
+        await listener.until_last(f"{PREFIX}/OUT2", "1")
+
+
+async def test_a_refused_command_changes_nothing_and_is_answered_with_a_sentence(
+    tmp_path: Path,
+) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        for command, sentence in (
+            ("out0=1&out1=7", "Field B"),
+            ("nonsense=1", "nonsense"),
+            ("oname=0Pump", "Only the administrator may do this."),
+            ("auth=11YQ==*YQ==*YQ==*YQ==", "Only the administrator may do this."),
+        ):
+            before = len(listener.of(f"{PREFIX}/cmdr"))
+            await broker.publish(f"{PREFIX}/cmd", command)
+            await until(lambda seen=before: len(listener.of(f"{PREFIX}/cmdr")) > seen)
+            assert sentence in listener.of(f"{PREFIX}/cmdr")[-1]
+        assert controller.engine.values["OUT0"] == 0
+
+
+async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        await tell(controller, "outblock=1")
+        await broker.publish(f"{PREFIX}/cmd", "out0=1")
+        await until(lambda: "locked" in "".join(listener.of(f"{PREFIX}/cmdr")))
+        assert controller.engine.values["OUT0"] == 0
+
+
+async def test_a_command_that_the_broker_kept_is_not_carried_out_at_every_connection(
+    tmp_path: Path,
+) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        await broker.publish(f"{PREFIX}/cmd", "out=out3", "-r")
+        await listener.until_last(f"{PREFIX}/cmdr", "1")
+        assert controller.engine.values["OUT3"] == 1
+        await tell(controller, "mqtt=0**1883***x*0")
+        await until(lambda: not controller.engine.values["MQTT"])
+        await tell(controller, connect_command(broker))
+        await listener.until_last(f"{PREFIX}/status", "online")
+        await broker.publish(f"{PREFIX}/cmd", "out0=1")
+        await until(lambda: controller.engine.values["OUT0"] == 1)
+        assert controller.engine.values["OUT3"] == 1
+
+
+async def test_the_connection_is_a_rule_source_and_survives_a_restart(tmp_path: Path) -> None:
+    async with on_broker(tmp_path) as (controller, _, listener):
+        await until(lambda: controller.engine.values["MQTT"] == 1)
+        await tell(controller, "event=0*118*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
+        await tell(controller, "eventon=0*1")
+        await until(lambda: controller.engine.values["OUT0"] == 1)
+        controller.restart()
+        await until(lambda: controller.engine.values["MQTT"] == 1)
+        await tell(controller, "mqtt=0**1883***x*0")
+        await until(lambda: controller.engine.values["MQTT"] == 0)
+        await listener.until_last(f"{PREFIX}/status", "offline")
+
+
+async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stream(
+    tmp_path: Path,
+) -> None:
+    async with on_broker(tmp_path, tls=True) as (controller, broker, listener):
+        await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
+        await tell(controller, "eventon=0*1")
+        # The broker has the listener's session on disk before it dies.
+        await until(lambda: broker.has_stored("listener"))
+        notices = f"{PREFIX}/notify"
+        for number in range(300):
+            await tell(controller, f"vout0={(number + 1) % 2}")
+            if number == 100:
+                await until(lambda: len(listener.of(notices)) > 20)
+                await broker.kill()
+            if number == 200:
+                await until(lambda: NAME in controller.troubles)
+                await broker.start()
+        try:
+            await until(lambda: len(numbers_of(listener, notices)) == 300)
+        except TimeoutError:
+            got=set(numbers_of(listener, notices)); print("MISSING", sorted(set(range(1,301))-got), controller.outbox_report()["channels"]["mqtt"], controller.troubles); raise
+        assert numbers_of(listener, notices) == sorted(numbers_of(listener, notices))
+        said = [json.loads(payload) for payload in listener.of(notices)]
+        assert [one["active"] for one in said[:2]] == [True, False]
+        assert said[0]["label"] == "EVENT1"
+        assert said[0]["reason"] == "rule 1"
+        assert controller.outbox_report()["channels"]["mqtt"].dropped == 0
+
+
+def numbers_of(listener: Listener, topic: str) -> list[int]:
+    """The numbers of the messages, without those that came again."""
+    numbers = [json.loads(payload)["number"] for payload in listener.of(topic)]
+    return list(dict.fromkeys(numbers))
+
+
+@pytest.mark.parametrize(
+    ("host", "password", "tls", "sentence"),
+    [
+        ("localhost", "wrong secret", 1, "refuses the user name or password"),
+        ("127.0.0.1", PASSWORD, 1, "is not trusted"),
+        ("no-such-host.invalid", PASSWORD, 1, "cannot be resolved"),
+        ("localhost", PASSWORD, 0, "closed the connection"),
+    ],
+)
+async def test_what_is_wrong_is_a_sentence_without_secrets(
+    tmp_path: Path, host: str, password: str, tls: int, sentence: str
+) -> None:
+    broker = Broker(tmp_path, tls=True)
+    await broker.start()
+    try:
+        async with running(broker) as controller:
+            await tell(controller, f"mqtt=1*{host}*{broker.port}*{USER}*{password}*x*{tls}")
+            await until(lambda: NAME in controller.troubles)
+            assert sentence in controller.troubles[NAME]
+            assert password not in controller.troubles[NAME]
+    finally:
+        await broker.kill()
+
+
+async def test_a_broker_that_is_not_there_is_tried_again(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    async with running(broker) as controller:
+        await tell(controller, connect_command(broker))
+        await until(lambda: "refuses connections" in controller.troubles.get(NAME, ""))
+        await broker.start()
+        try:
+            await until(lambda: controller.engine.values["MQTT"] == 1)
+            assert NAME not in controller.troubles
+        finally:
+            await broker.kill()
+
+
+async def test_the_broker_tells_when_a_controller_was_killed(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    listener = Listener(broker)
+    await broker.start()
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery"),
+        *("--port", str(port), "--data", str(tmp_path / "data")),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        await listener.start()
+        assert process.stdout is not None
+        await process.stdout.readline()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        query = connect_command(broker).replace(" ", "%20")
+        writer.write(f"GET /stm.cgi?{query} HTTP/1.0\r\n\r\n".encode())
+        assert b" 200 " in await reader.readline()
+        writer.close()
+        await listener.until_last(f"{PREFIX}/status", "online")
+        process.kill()
+        await listener.until_last(f"{PREFIX}/status", "offline")
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await listener.stop()
+        await broker.kill()
+
+
+async def test_everything_is_announced_to_home_assistant_and_follows_its_name(
+    tmp_path: Path,
+) -> None:
+    async with on_broker(tmp_path) as (controller, _, listener):
+        controller.sense({"DS1": 21.5, "T1": 20.0, "H1": 45.0})
+        wanted = ["OUT0", "PWM3", "PWM0_duty", "INPD4", "EVENT8", "DS1", "T1", "H1", "ENERGY6"]
+        await until(lambda: all(announced(listener, name) for name in wanted))
+        assert not announced(listener, "DS2")
+        await tell(controller, "tname=0Boiler")
+        await until(lambda: announced(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
+
+
+def announced(listener: Listener, name: str) -> list[dict[str, object]]:
+    return [
+        json.loads(heard.payload)
+        for heard in listener.heard
+        if heard.topic.startswith("homeassistant/") and heard.topic.endswith(f"/{name}/config")
+    ]

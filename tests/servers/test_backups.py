@@ -1,0 +1,180 @@
+"""Backup and restore over HTTP: all or nothing, and the answer says what was left behind."""
+
+import asyncio
+import errno
+from hashlib import sha256
+from random import Random
+
+import msgspec
+import pytest
+
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import leaves
+from leverframe.profile import Profile
+from leverframe.storage.backup import FORMAT, MAGIC, encode_backup
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from tests.boundary_profiles import PROFILES
+from tests.fuzzed_uploads import fuzzed
+from tests.random_settings import random_settings
+from tests.twin import Twin
+
+OLD = Profile("3.0", "1.58a")
+UPLOAD = "/post.cgi?settingsupload"
+PASSPHRASE = "zażółć gęślą"
+ENCODED = "za%C5%BC%C3%B3%C5%82%C4%87%20g%C4%99%C5%9Bl%C4%85"
+
+
+class FullDisk(MemoryStore):
+    """A store that reads but no longer writes."""
+
+    full = False
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        if not self.full:
+            return super().commit(changes, then)
+        error = StoreUnavailable(f"The disk is full ({errno.ENOSPC}).")
+        if then is not None:
+            then(error)
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(error)
+        return failed
+
+
+async def with_settings(profile: Profile, tree: Settings) -> Twin:
+    twin = await Twin.start(profile)
+    await twin.ok(UPLOAD, "POST", encode_backup(profile, tree))
+    return twin
+
+
+def packed(content: object) -> bytes:
+    text = msgspec.json.encode(content)
+    return MAGIC + bytes([FORMAT]) + sha256(text).digest() + text
+
+
+@pytest.mark.parametrize("profile", PROFILES[::5], ids=str)
+async def test_backup_reset_and_restore_is_the_identity(profile: Profile) -> None:
+    twin = await with_settings(profile, random_settings(profile, Random(str(profile)), 100))
+    before = twin.controller.engine.settings
+    backup = await twin.ok("/dev_settings.bin")
+    await twin.ok("/stm.cgi?eeprom_reset=1")
+    assert twin.controller.engine.settings != before
+    reply = await twin.ok(UPLOAD, "POST", backup.body)
+    assert ("Not-Carried-Over", "0") in reply.headers
+    assert reply.content_type == "text/xml"
+    assert twin.controller.engine.settings == before
+
+
+async def test_a_passphrase_carries_passwords_and_accounts() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?em4=hunter2&http1=example.org&oname=0Lamp")
+    await twin.ok("/stm.cgi?auth=01YWRtaW4=*c2VjcmV0*dXNlcg==*")
+    backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
+    other = await Twin.start()
+    reply = await other.ask(UPLOAD, "POST", backup.body, backup_passphrase=ENCODED)
+    assert reply.status == 200
+    assert other.controller.engine.settings == twin.controller.engine.settings
+    assert other.controller.engine.settings.email.password == "hunter2"
+
+
+async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?em4=hunter2&oname=0Lamp")
+    backup = await twin.ok("/dev_settings.bin")
+    assert b"hunter2" not in backup.body
+    other = await Twin.start()
+    reply = await other.ok(UPLOAD, "POST", backup.body)
+    assert ("Not-Carried-Over", "1") in reply.headers
+    (lost,) = await other.json("/api/restore-report")
+    assert (lost["path"], lost["value"]) == ("email.password", None)
+    assert "without its secrets" in lost["reason"]
+
+
+async def test_a_wrong_passphrase_changes_nothing() -> None:
+    twin = await Twin.start()
+    backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    reply = await twin.ask(UPLOAD, "POST", backup.body, backup_passphrase="wrong-one")
+    assert reply.status == 400
+    assert b"passphrase" in reply.body
+    assert (await twin.settings())["outputs"][0]["name"] == "Lamp"
+
+
+async def test_a_passphrase_that_will_not_do_is_refused_and_not_repeated() -> None:
+    twin = await Twin.start()
+    for bad in ("short", "x" * 129, "%FF%FEabcdefgh", "a%00bcdefghij"):
+        reply = await twin.ask("/dev_settings.bin", backup_passphrase=bad)
+        assert reply.status == 400
+        assert bad.encode() not in reply.body
+
+
+async def test_a_backup_of_another_version_is_converted_and_the_rest_listed() -> None:
+    old = await Twin.start(OLD)
+    await old.ok("/stm.cgi?oname=0Pump&modbusid=12")
+    await old.ok("/inpa.cgi?event=0*10*0*2150*50*0*7*0*0*0*0*0&eventon=0*1")
+    new = await Twin.start()
+    await new.ok(UPLOAD, "POST", (await old.ok("/dev_settings.bin")).body)
+    there = new.controller.engine.settings
+    assert (there.outputs[0].name, there.modbus_slots[0].slave_id) == ("Pump", 12)
+    assert (there.rules[0].source, there.rules[0].action, there.rules[0].value) == (
+        "DS1",
+        "OUT3",
+        1,
+    )
+    assert await new.json("/api/restore-report") == []
+    await new.ok("/outs.cgi?roafs=01")
+    await new.ok("/stm.cgi?modbus_sensor=21")
+    reply = await old.ok(UPLOAD, "POST", (await new.ok("/dev_settings.bin")).body)
+    assert ("Not-Carried-Over", "2") in reply.headers
+    listed = [lost["path"] for lost in await old.json("/api/restore-report")]
+    assert sorted(listed) == ["modbus_slots.2.module", "outputs.0.remember"]
+    assert old.controller.engine.settings.rules == there.rules
+
+
+async def test_the_log_and_the_audit_trail_tell_of_a_restore() -> None:
+    twin = await Twin.start()
+    await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": {"a.b": 1}}))
+    assert any("restore-report" in entry["text"] for entry in await twin.json("/api/log"))
+    assert (await twin.json("/api/audit"))[-1]["changes"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"pwm.0.duty": 101}, {"outputs.0.name": 7}, {"rules.0.source": "nothing"}, {"outputs": 5}],
+)
+async def test_one_bad_value_voids_the_whole_restore(settings: dict[str, object]) -> None:
+    twin = await Twin.start()
+    before = twin.controller.engine.settings
+    content = {"hw": "3.9", "sw": "1.75", "settings": {"outputs.1.name": "Lamp", **settings}}
+    reply = await twin.ask(UPLOAD, "POST", packed(content))
+    assert reply.status == 400
+    assert reply.content_type == "application/problem+json"
+    assert twin.controller.engine.settings is before
+    assert twin.controller.pending is before
+
+
+async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    sound = (await twin.ok("/dev_settings.bin")).body
+    before = twin.controller.engine.settings
+    for data in fuzzed(sound, Random(8), 300):
+        assert (await twin.ask(UPLOAD, "POST", data)).status == 400
+    assert twin.controller.engine.settings is before
+
+
+async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> None:
+    store = FullDisk()
+    twin = await Twin.start(store=store)
+    backup = (await twin.ok("/dev_settings.bin")).body
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    before = twin.controller.engine.settings
+    store.full = True
+    assert (await twin.ask(UPLOAD, "POST", backup)).status == 507
+    assert twin.controller.engine.settings is before
+    assert twin.controller.pending is before
+
+
+async def test_a_restore_comes_alone() -> None:
+    twin = await Twin.start()
+    await twin.refused(f"{UPLOAD}&settingsupload", 400, "POST")
+    assert [path for path, _ in leaves(twin.controller.pending)]

@@ -1,0 +1,63 @@
+"""mbpoll, a Modbus client that administrators have, against the server."""
+
+import asyncio
+import re
+
+import pytest
+
+from .test_modbus_tcp import HOST, ServedByModbus, served
+
+pytestmark = pytest.mark.needs_program("mbpoll")
+
+
+async def mbpoll(it: ServedByModbus, *arguments: str) -> str:
+    """Its output; addresses count from 0."""
+    command = ["mbpoll", "-0", "-1", "-m", "tcp", "-p", str(it.port), *arguments]
+    program = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await program.communicate()
+    return output.decode()
+
+
+def values_in(output: str) -> list[str]:
+    return re.findall(r"^\[\d+\]:\s+(\S+)", output, re.MULTILINE)
+
+
+async def test_mbpoll_reads_and_writes_coils() -> None:
+    async with served() as it:
+        assert "Written 3 references." in await mbpoll(
+            it, "-t", "0", "-r", "1", HOST, "1", "0", "1"
+        )
+        assert await it.twin.outputs() == "010100"
+        assert "Written 1 references." in await mbpoll(it, "-t", "0", "-r", "17", HOST, "1")
+        coils = values_in(await mbpoll(it, "-t", "0", "-r", "0", "-c", "18", HOST))
+        assert [n for n, value in enumerate(coils) if value == "1"] == [1, 3, 17]
+        assert (await it.twin.state())["EVENT8"] == 1
+
+
+async def test_mbpoll_reads_discrete_inputs_and_readings() -> None:
+    async with served() as it:
+        await it.twin.ok("/sim.cgi?VCC=12.5&TEMP=31.25&INPD1=0")
+        assert values_in(await mbpoll(it, "-t", "1", "-r", "0", "-c", "4", HOST)) == list("0111")
+        floats = await mbpoll(it, "-t", "3:float", "-B", "-r", "0", "-c", "2", HOST)
+        assert values_in(floats) == ["12.5", "31.25"]
+        wholes = await mbpoll(it, "-t", "3", "-r", "1000", "-c", "2", HOST)
+        assert values_in(wholes) == ["1250", "3125"]
+
+
+async def test_mbpoll_reads_and_writes_duties() -> None:
+    async with served() as it:
+        assert "Written 2 references." in await mbpoll(it, "-t", "4", "-r", "1", HOST, "7", "100")
+        assert values_in(await mbpoll(it, "-t", "4", "-r", "0", "-c", "4", HOST)) == [
+            *("50", "7", "100", "50"),
+        ]
+
+
+async def test_mbpoll_understands_refusals() -> None:
+    async with served() as it:
+        assert "Illegal data address" in await mbpoll(it, "-t", "0", "-r", "18", "-c", "1", HOST)
+        assert "Illegal data value" in await mbpoll(it, "-t", "4", "-r", "0", HOST, "101")
+        await it.twin.ok("/stm.cgi?outblock=1")
+        assert "failure" in await mbpoll(it, "-t", "0", "-r", "0", HOST, "1")
+        assert await it.twin.outputs() == "000000"

@@ -1,0 +1,343 @@
+"""The Modbus TCP server: what its addresses hold, who may write, that nothing brings it down."""
+
+import asyncio
+import math
+import socket
+import struct
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+
+import pytest
+from pymodbus.client import AsyncModbusTcpClient
+
+from leverframe.engine.labels import READINGS
+from leverframe.profile import Profile
+from leverframe.servers import modbus_tcp
+from leverframe.servers.modbus_tcp import ModbusTcpServer, Network
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.wire.modbus_map import SCALES, WHOLES_AT
+from tests.hardware.waiting import until
+from tests.twin import Twin
+
+from .modbus_fuzz import fuzz
+
+HOST = "127.0.0.1"
+LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))
+
+
+class ServedByModbus:
+    def __init__(self, twin: Twin, server: ModbusTcpServer) -> None:
+        self.twin = twin
+        self.server = server
+
+    @property
+    def port(self) -> int:
+        assert self.server.port is not None
+        return self.server.port
+
+    async def ask(self, pdu: str) -> str:
+        """One request over a connection of its own; request and answer in hexadecimal."""
+        reader, writer = await asyncio.open_connection(HOST, self.port)
+        body = bytes.fromhex(pdu)
+        writer.write(struct.pack(">HHHB", 7, 0, len(body) + 1, 9) + body)
+        head = await reader.readexactly(7)
+        transaction, protocol, length, unit = struct.unpack(">HHHB", head)
+        assert (transaction, protocol, unit) == (7, 0, 9)
+        answer = await reader.readexactly(length - 1)
+        writer.close()
+        await writer.wait_closed()
+        return answer.hex()
+
+
+@asynccontextmanager
+async def served(
+    profile: Profile = Profile(),  # noqa: B008
+    writers: Sequence[Network] = LOOPBACK,
+    store: MemoryStore | None = None,
+) -> AsyncIterator[ServedByModbus]:
+    twin = await Twin.start(profile, store=store)
+    server = ModbusTcpServer(twin.controller, HOST, 0, writers)
+    twin.controller.settings_watchers.append(server.adopt)
+    await twin.ok("/stm.cgi?modbuson=1")
+    await listening(server)
+    yield ServedByModbus(twin, server)
+    await server.close()
+    await twin.controller.stop()
+
+
+async def listening(server: ModbusTcpServer, yes: bool = True) -> None:
+    await until(lambda: (server.port is not None) == yes)
+
+
+async def has_ended(reader: asyncio.StreamReader) -> bool:
+    """Has the server ended the connection? Waits for whatever it does."""
+    try:
+        return await reader.read(1) == b""
+    except ConnectionError:
+        return True
+
+
+@asynccontextmanager
+async def peer(port: int) -> AsyncIterator[AsyncModbusTcpClient]:
+    client = AsyncModbusTcpClient(HOST, port=port)
+    assert await client.connect()
+    yield client
+    client.close()
+
+
+async def test_a_client_that_others_wrote_reads_and_writes() -> None:
+    async with served() as it, peer(it.port) as client:
+        await it.twin.ok("/sim.cgi?DS1=21.5&VCC=12.34&INPD2=0&m30=-7.5")
+        assert not (await client.write_coils(0, [True, False, True])).isError()
+        assert not (await client.write_coil(7, True)).isError()
+        coils = (await client.read_coils(0, count=18)).bits[:18]
+        assert [n for n, bit in enumerate(coils) if bit] == [0, 2, 7]
+        inputs = (await client.read_discrete_inputs(0, count=4)).bits[:4]
+        assert inputs == [True, False, True, True]
+        registers = (await client.read_input_registers(0, count=120)).registers
+        assert floats_in(registers)[0] == pytest.approx(12.34)
+        state = await it.twin.state()
+        assert (state["OUT0"], state["OUT1"], state["OUT2"], state["PWM1"]) == (1, 0, 1, 1)
+
+
+def floats_in(registers: list[int]) -> list[float]:
+    data = b"".join(register.to_bytes(2, "big") for register in registers)
+    return list(struct.unpack(f">{len(registers) // 2}f", data))
+
+
+async def test_all_readings_are_there_as_floats_and_as_whole_numbers() -> None:
+    assert sorted(SCALES) == sorted(READINGS)
+    async with served() as it, peer(it.port) as client:
+        await it.twin.ok("/sim.cgi?DS1=21.57&VCC=12.34&TEMP=31&m1=-7.5&m2=99999&CO2=800")
+        registers = []
+        for at, count in ((0, 100), (100, 2 * len(SCALES) - 100)):
+            registers += (await client.read_input_registers(at, count=count)).registers
+        wholes = (await client.read_input_registers(WHOLES_AT, count=len(SCALES))).registers
+        values = dict(zip(SCALES, floats_in(registers), strict=True))
+        whole = {
+            label: number - 65536 if number > 32767 else number
+            for label, number in zip(SCALES, wholes, strict=True)
+        }
+        state = await it.twin.state()
+        for label in READINGS:
+            if state[label] is None:
+                assert math.isnan(values[label])
+                assert whole[label] == -32768
+            else:
+                assert values[label] == pytest.approx(state[label], rel=1e-6)
+        assert (whole["DS1"], whole["VCC"], whole["m1"], whole["CO2"]) == (216, 1234, -75, 800)
+        assert whole["m2"] == 32767
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer"),
+    [
+        ("01 0000 0013", "8102"),
+        ("01 0012 0001", "8102"),
+        ("02 0000 0005", "8202"),
+        ("03 0003 0002", "8302"),
+        ("04 0000 0000", "8403"),
+        ("04 03e7 0002", "8402"),
+        ("04 0432 0001", "8402"),
+        ("05 0012 ff00", "8502"),
+        ("05 0000 1234", "8503"),
+        ("06 0004 0001", "8602"),
+        ("06 0000 0065", "8603"),
+        ("0f 0011 0002 01 03", "8f02"),
+        ("10 0003 0002 04 0001 0002", "9002"),
+        ("2b 0e 01 00", "ab01"),
+        ("08 0000 0000", "8801"),
+    ],
+)
+async def test_what_does_not_exist_is_an_exception(request_: str, answer: str) -> None:
+    async with served() as it:
+        before = await it.twin.state()
+        assert await it.ask(request_) == answer
+        after = await it.twin.state()
+        assert {key: after[key] for key in READINGS} == {key: before[key] for key in READINGS}
+        assert await it.twin.outputs() == "000000"
+
+
+async def test_duties_are_holding_registers_and_on_disk_before_the_answer() -> None:
+    store = MemoryStore()
+    async with served(store=store) as it, peer(it.port) as client:
+        assert not (await client.write_register(1, 75)).isError()
+        assert store.load().settings["pwm.1.duty"] == 75
+        assert not (await client.write_registers(2, [10, 20])).isError()
+        assert (await client.read_holding_registers(0, count=4)).registers == [50, 75, 10, 20]
+
+
+async def test_a_write_of_several_is_all_or_nothing() -> None:
+    async with served() as it:
+        assert await it.ask("10 0000 0002 04 0014 00ff") == "9003"
+        assert [one["duty"] for one in (await it.twin.settings())["pwm"]][:2] == [50, 50]
+
+
+async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
+    async with served() as it:
+        await it.twin.ok("/stm.cgi?outblock=1")
+        assert await it.ask("05 0000 ff00") == "8504"
+        assert await it.ask("0f 0008 0004 01 0f") == "8f04"
+        state = await it.twin.state()
+        assert (state["OUT0"], state["PWM2"], state["EVENT1"]) == (0, 0, 0)
+        # Event variables are not locked, as with the command.
+        assert await it.ask("05 000a ff00") == "05000aff00"
+        await it.twin.ok("/stm.cgi?outblock=0")
+        assert await it.ask("05 0000 ff00") == "050000ff00"
+
+
+async def test_only_listed_addresses_write_and_all_read() -> None:
+    async with served(writers=(ip_network("192.0.2.0/24"),)) as it:
+        for write in ("05 0000 ff00", "0f 0000 0001 01 01", "06 0000 0001", "10 0000 0001 02 0001"):
+            assert (await it.ask(write))[2:] == "01"
+        assert await it.ask("01 0000 0006") == "010100"
+        assert await it.twin.outputs() == "000000"
+
+
+async def test_addresses_count_as_what_they_are() -> None:
+    async with served(writers=(ip_network("192.0.2.0/24"), ip_network("fe80::/10"))) as it:
+        may_write = it.server.may_write
+        assert may_write("192.0.2.7")
+        assert may_write("::ffff:192.0.2.7")
+        assert may_write("fe80::1%eth0")
+        assert not may_write("192.0.3.7")
+        assert not may_write("")
+
+
+async def test_a_write_appears_in_the_log_with_its_cause() -> None:
+    async with served() as it:
+        await it.ask("05 0003 ff00")
+        entries = await it.twin.json("/api/log")
+        (entry,) = [entry for entry in entries if "OUT3" in entry["text"]]
+        assert (entry["cause"], entry["detail"]) == ("command", "Modbus TCP 127.0.0.1")
+
+
+async def test_event_variables_cannot_be_written_where_no_command_does() -> None:
+    async with served(Profile("3.5", "1.30")) as it:
+        assert await it.ask("05 000a ff00") == "8502"
+        assert await it.ask("05 0000 ff00") == "050000ff00"
+
+
+async def test_a_write_that_cannot_be_stored_fails() -> None:
+    class FullStore(MemoryStore):
+        full = False
+
+        def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+            if not self.full:
+                return super().commit(changes, then)
+            error = StoreUnavailable("The disk is full.")
+            if then is not None:
+                then(error)
+            refused = asyncio.get_running_loop().create_future()
+            refused.set_exception(error)
+            return refused
+
+    store = FullStore()
+    async with served(store=store) as it:
+        store.full = True
+        assert await it.ask("06 0000 0001") == "8604"
+        assert await it.ask("03 0000 0001") == "03020032"
+        store.full = False
+
+
+async def test_a_controller_in_its_bootloader_is_busy() -> None:
+    async with served() as it:
+        await it.twin.ok("/stm.cgi?upgrade=devstart3")
+        assert await it.ask("01 0000 0001") == "8106"
+
+
+async def test_the_setting_switches_the_server_and_its_connections() -> None:
+    async with served() as it:
+        port = it.port
+        reader, writer = await asyncio.open_connection(HOST, port)
+        await it.twin.ok("/stm.cgi?modbuson=0")
+        await listening(it.server, False)
+        assert await has_ended(reader)
+        writer.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(HOST, port)
+        await it.twin.ok("/stm.cgi?modbuson=1")
+        await listening(it.server)
+        assert await it.ask("01 0000 0001") == "010100"
+
+
+async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
+    twin = await Twin.start()
+    with socket.create_server((HOST, 0)) as taken:
+        server = ModbusTcpServer(twin.controller, HOST, taken.getsockname()[1], LOOPBACK)
+        await twin.ok("/stm.cgi?modbuson=1")
+        await server.follow(twin.controller.engine.settings)
+        assert server.port is None
+        assert "modbus_port" in twin.controller.troubles[modbus_tcp.NAME]
+        assert (await twin.json("/health"))["status"] == "degraded"
+    await server.follow(twin.controller.engine.settings)
+    assert server.port is not None
+    assert twin.controller.troubles == {}
+    await server.close()
+    await twin.controller.stop()
+
+
+async def test_bytes_that_are_no_modbus_end_the_connection_only() -> None:
+    async with served() as it:
+        reader, writer = await asyncio.open_connection(HOST, it.port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert await has_ended(reader)
+        writer.close()
+        assert await it.ask("01 0000 0001") == "010100"
+
+
+async def test_one_connection_too_many_is_closed() -> None:
+    async with served() as it:
+        open_ones = [
+            await asyncio.open_connection(HOST, it.port) for _ in range(modbus_tcp.MOST_CONNECTIONS)
+        ]
+        frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
+        open_ones[-1][1].write(frame)
+        assert len(await open_ones[-1][0].readexactly(10)) == 10
+        reader, writer = await asyncio.open_connection(HOST, it.port)
+        assert await has_ended(reader)
+        for _, one in (*open_ones, (reader, writer)):
+            one.close()
+
+
+async def test_unfinished_frames_and_silence_end_a_connection() -> None:
+    async with served() as it:
+        loop = asyncio.get_running_loop()
+        idle = await asyncio.open_connection(HOST, it.port)
+        slow = await asyncio.open_connection(HOST, it.port)
+        slow[1].write(b"\x00\x01\x00")
+        frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
+        idle[1].write(frame)
+        await idle[0].readexactly(10)
+        it.server.sweep(loop.time() + modbus_tcp.FRAME_S + 1.0)
+        assert await has_ended(slow[0])
+        idle[1].write(frame)
+        assert len(await idle[0].readexactly(10)) == 10
+        it.server.sweep(loop.time() + modbus_tcp.IDLE_S + 1.0)
+        assert await has_ended(idle[0])
+        idle[1].close()
+        slow[1].close()
+
+
+async def flood(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Send until nothing is taken any more; that is a TimeoutError."""
+    for _ in range(10_000):
+        writer.write(data)
+        async with asyncio.timeout(0.5):
+            await writer.drain()
+
+
+async def test_whoever_does_not_take_its_answers_is_not_read_from() -> None:
+    async with served() as it:
+        reader, writer = await asyncio.open_connection(HOST, it.port, limit=1024)
+        frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 4, 0, 120)
+        writer.transport.set_write_buffer_limits(high=1 << 16)
+        with pytest.raises(TimeoutError):
+            await flood(writer, frame * 100)
+        writer.transport.abort()
+        assert await it.ask("01 0000 0001") == "010100"
+
+
+async def test_random_frames_crash_nothing_and_write_nothing_wrong() -> None:
+    assert await fuzz(frames=4000, seed=11) == 80

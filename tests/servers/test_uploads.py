@@ -1,0 +1,140 @@
+"""The uploaded web site and picture of a whole controller."""
+
+import msgspec
+import pytest
+
+from leverframe.files.markers import MARKER_FILES
+from leverframe.hardware.display_picture import png_of
+from leverframe.storage.store import MemoryStore
+from leverframe.uploads.site_archive import pack_site
+from tests.twin import Twin
+
+PNG = png_of(("one", "two", "three", "four"))
+
+
+async def upload(twin: Twin, **pages: str) -> None:
+    """Pages by name; `__` stands for a dot."""
+    named = {name.replace("__", "."): text.encode() for name, text in pages.items()}
+    await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site(named))
+
+
+async def text(twin: Twin, path: str) -> str:
+    return (await twin.ok(path)).body.decode()
+
+
+async def test_an_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
+    twin = await Twin.start()
+    built_in = await text(twin, "/")
+    await upload(twin, index__html="Cellar", style__css="p{}")
+    assert await text(twin, "/") == await text(twin, "/index.html") == "Cellar"
+    assert (await twin.ok("/style.css")).content_type == "text/css"
+    assert await text(twin, "/?safe") == built_in
+    await upload(twin, index__html="Attic")
+    assert await text(twin, "/") == "Attic"
+    await twin.refused("/style.css", 404)
+
+
+async def test_a_site_survives_a_restart_of_the_process() -> None:
+    store = MemoryStore()
+    await upload(await Twin.start(store=store), index__html="Cellar")
+    assert await text(await Twin.start(store=store), "/") == "Cellar"
+
+
+async def test_a_site_cannot_hide_what_the_controller_answers_itself() -> None:
+    twin = await Twin.start()
+    pages = {"json/status.json": b"{}", "health": b"fine", "index.html": b"x", "signin": b"evil"}
+    await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site(pages))
+    assert (await twin.json("/json/status.json"))["sw"] == "1.75"
+    assert (await twin.json("/health"))["status"] == "ok"
+    assert "evil" not in await text(twin, "/signin")
+
+
+async def test_pages_of_a_site_may_not_run_scripts_from_their_text_or_from_elsewhere() -> None:
+    twin = await Twin.start()
+    await upload(twin, index__html="x")
+    headers = dict((await twin.ok("/")).headers)
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_markers_are_filled_in_from_the_state() -> None:
+    twin = await Twin.start()
+    await twin.ok("/sim.cgi?onewire=28:FF:64:1E:8C:16:03:5A&DS1=21.5")
+    await twin.ok("/stm.cgi?dswrite=0")
+    await upload(twin, index__html="<b><--#dsid--></b> <--#ds1--> <--#out0--> <--#nothing-->")
+    assert await text(twin, "/") == "<b>28:FF:64:1E:8C:16:03:5A</b> 215 0 <--#nothing-->"
+    await twin.ok("/outs.cgi?out0=1")
+    assert " 1 <--#nothing-->" in await text(twin, "/")
+
+
+async def test_every_key_of_the_json_files_is_a_marker() -> None:
+    twin = await Twin.start()
+    for path in MARKER_FILES:
+        values = {k: v for k, v in (await twin.json(path)).items() if isinstance(v, str)}
+        page = "\n".join(f"<--#{name}-->" for name in values)
+        await upload(twin, index__html="x", page__txt=page)
+        assert "<--#" not in await text(twin, "/page.txt")
+
+
+async def test_markers_never_show_what_only_the_administrator_may_read() -> None:
+    twin = await Twin.start()
+    await upload(twin, index__html="<--#userpass--> <--#auth-->")
+    assert await text(twin, "/") == "<--#userpass--> <--#auth-->"
+
+
+async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> None:
+    twin = await Twin.start()
+    evil = "</a>'\"<b>`\\"
+    quoted = "".join(f"%{ord(letter):02X}" for letter in evil)
+    await twin.ok(f"/stm.cgi?oname=0{quoted}")
+    names = [n for n, v in (await twin.json("/json/status.json")).items() if v == evil]
+    assert names
+    marked = f'"<--#{names[0]}-->"'
+    await upload(twin, index__html=marked, a__js=marked, a__json=marked)
+    page = await text(twin, "/")
+    assert not {"<", "'"} & set(page)
+    script = await text(twin, "/a.js")
+    assert not {"<", "'", "`"} & set(script)
+    assert msgspec.json.decode(script) == evil
+    assert msgspec.json.decode((await twin.ok("/a.json")).body) == evil
+
+
+async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
+    twin = await Twin.start()
+    await upload(twin, index__html="Cellar")
+    reply = await twin.ask("/post.cgi?wwwfileupload", "POST", b"PK\x03\x04")
+    assert reply.status == 400
+    assert b"leverframe site build" in reply.body
+    assert await text(twin, "/") == "Cellar"
+
+
+async def test_a_picture_is_served_until_it_is_deleted() -> None:
+    twin = await Twin.start()
+    await twin.refused("/picture", 404)
+    await twin.ok("/post.cgi?pictureupload", "POST", PNG)
+    reply = await twin.ok("/picture")
+    assert reply.content_type == "image/png"
+    assert "default-src 'none'" in dict(reply.headers)["Content-Security-Policy"]
+    await twin.ok("/stm.cgi?delpicture=0")
+    await twin.refused("/picture", 404)
+
+
+async def test_a_bad_picture_is_refused_and_the_old_one_stays() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?pictureupload", "POST", PNG)
+    before = (await twin.ok("/picture")).body
+    reply = await twin.ask("/post.cgi?pictureupload", "POST", b"<svg onload=alert(1)>")
+    assert reply.status == 400
+    assert (await twin.ok("/picture")).body == before
+
+
+@pytest.mark.parametrize("path", ["/picture", "/api/oled.png"])
+async def test_strangers_see_no_picture(path: str) -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?pictureupload", "POST", PNG)
+    await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret-enough*1&&")
+    await twin.ok("/stm.cgi?auth=11YWRtaW4=*c2VjcmV0IHBhc3N3b3Jk*dXNlcg==*b3RoZXIgcGFzc3dvcmQ=")
+    assert (await twin.ask(path)).status == 401

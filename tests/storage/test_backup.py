@@ -1,0 +1,120 @@
+"""The backup file: everything comes back, and a file that is not whole is known as such."""
+
+from hashlib import sha256
+from random import Random
+
+import msgspec
+import pytest
+
+from leverframe.commands.carry_over import Content, carry_over
+from leverframe.commands.restored import Restored
+from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.tree import with_value
+from leverframe.profile import Profile
+from leverframe.storage.backup import (
+    FORMAT,
+    MAGIC,
+    BackupRefused,
+    decode_backup,
+    encode_backup,
+    is_sealed,
+)
+from tests.random_settings import random_settings
+
+NEWEST = Profile()
+PASSPHRASE = "correct horse"
+PASSWORD = "hunter2 of the mail account"
+
+
+def tree_with_secret() -> Settings:
+    return with_value(defaults(NEWEST), "email.password", PASSWORD)
+
+
+def packed(content: object) -> bytes:
+    """A file whose checksum fits, whatever it holds."""
+    text = content if isinstance(content, bytes) else msgspec.json.encode(content)
+    return MAGIC + bytes([FORMAT]) + sha256(text).digest() + text
+
+
+@pytest.mark.parametrize("profile", [NEWEST, Profile("3.0", "1.58a"), Profile("3.5", "1.40")])
+def test_a_sealed_backup_brings_everything_back(profile: Profile) -> None:
+    tree = random_settings(profile, Random(3), 200)
+    content = decode_backup(encode_backup(profile, tree, PASSPHRASE), PASSPHRASE)
+    assert carry_over(content, profile, defaults(profile)) == Restored(tree)
+
+
+def test_secrets_are_left_out_without_a_passphrase_and_named() -> None:
+    backup = encode_backup(NEWEST, tree_with_secret())
+    assert PASSWORD.encode() not in backup
+    assert not is_sealed(backup)
+    content = decode_backup(backup)
+    assert content.left_out == ("email.password",)
+    assert not content.with_secrets
+
+
+def test_sealed_secrets_cannot_be_read_without_the_passphrase() -> None:
+    backup = encode_backup(NEWEST, tree_with_secret(), PASSPHRASE)
+    assert PASSWORD.encode() not in backup
+    assert is_sealed(backup)
+    assert "email.password" not in decode_backup(backup).settings
+    assert not decode_backup(backup).with_secrets
+    with pytest.raises(BackupRefused, match="passphrase does not open"):
+        decode_backup(backup, "another phrase")
+
+
+def test_a_short_passphrase_is_refused() -> None:
+    with pytest.raises(BackupRefused, match="at least 8"):
+        encode_backup(NEWEST, defaults(NEWEST), "1234567")
+
+
+def test_every_changed_byte_is_noticed() -> None:
+    backup = encode_backup(NEWEST, tree_with_secret())
+    for place in range(len(backup)):
+        changed = bytearray(backup)
+        changed[place] ^= 1 << (place % 8)
+        with pytest.raises(BackupRefused):
+            decode_backup(bytes(changed))
+
+
+def test_every_truncation_is_noticed() -> None:
+    backup = encode_backup(NEWEST, tree_with_secret())
+    for length in range(len(backup)):
+        with pytest.raises(BackupRefused):
+            decode_backup(backup[:length])
+    with pytest.raises(BackupRefused):
+        decode_backup(backup + b" ")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "does not begin like one"),
+        (b"PK\x03\x04", "does not begin like one"),
+        (MAGIC, "cut short"),
+        (MAGIC + b"\x02" + bytes(32), "has format 2"),
+        (packed(b"[" * 100_000), "not hold settings"),
+        (packed(b'{"hw": "3.9"}'), "not hold settings"),
+        (packed({"hw": "9.9", "sw": "1.75", "settings": {}}), "unknown version"),
+        (packed({"hw": "3.9", "sw": "x", "settings": {}}), "unknown version"),
+        (
+            packed({"hw": "3.9", "sw": "1.75", "settings": {"email.password": "x"}}),
+            "not sealed",
+        ),
+        (bytes(MAGIC) + bytes(1 << 21), "no backup is that large"),
+    ],
+)
+def test_a_refusal_says_which_check_failed(data: bytes, reason: str) -> None:
+    with pytest.raises(BackupRefused, match=reason):
+        decode_backup(data)
+
+
+def test_what_a_later_program_adds_is_left_alone() -> None:
+    later = packed({"hw": "3.9", "sw": "1.75", "settings": {}, "colour": "green"})
+    assert decode_backup(later) == Content(NEWEST, {})
+
+
+def test_a_damaged_seal_is_refused() -> None:
+    seal = {"salt": "AAAA", "nonce": "!", "data": ""}
+    file = {"hw": "3.9", "sw": "1.75", "settings": {}, "sealed": seal}
+    with pytest.raises(BackupRefused, match="sealed part"):
+        decode_backup(packed(file), PASSPHRASE)

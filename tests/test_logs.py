@@ -1,0 +1,101 @@
+"""Logs: one line per record, as text or JSON, and to syslog."""
+
+import json
+import logging
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from leverframe.logs import JsonLines, OneLine, SyslogUnusable, set_up
+from leverframe.servers.journal_log import JournalLog
+from tests.twin import Twin
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """The root logger, afterwards as it was."""
+    logger = logging.getLogger()
+    handlers, level = list(logger.handlers), logger.level
+    yield logger
+    for handler in [one for one in logger.handlers if one not in handlers]:
+        logger.removeHandler(handler)
+        handler.close()
+    logger.setLevel(level)
+
+
+def record(message: str, **fields: object) -> logging.LogRecord:
+    made = logging.LogRecord("leverframe.x", logging.WARNING, "", 0, message, None, None)
+    vars(made).update(fields)
+    return made
+
+
+def test_a_json_line_is_one_object_whatever_the_message_holds() -> None:
+    line = JsonLines().format(record('two\nlines and "quotes"', cause="rule", secret="x"))
+    assert "\n" not in line
+    said = json.loads(line)
+    assert said["message"] == 'two\nlines and "quotes"'
+    assert (said["level"], said["logger"], said["cause"]) == ("warning", "leverframe.x", "rule")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", said["time"])
+    assert "secret" not in said
+
+
+def test_an_exception_stays_within_its_json_line() -> None:
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        made = record("it failed")
+        made.exc_info = sys.exc_info()
+    line = JsonLines().format(made)
+    assert "\n" not in line
+    assert "ValueError: broken" in json.loads(line)["exception"]
+
+
+def test_a_line_break_cannot_forge_a_record_of_text() -> None:
+    text = OneLine("%(levelname)s %(message)s").format(record("a\nERROR forged"))
+    assert text.splitlines() == ["WARNING a", "    ERROR forged"]
+
+
+def test_syslog_gets_what_is_logged(root: logging.Logger) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as syslog:
+        syslog.bind(("127.0.0.1", 0))
+        syslog.settimeout(10)
+        set_up("warning", "text", f"127.0.0.1:{syslog.getsockname()[1]}")
+        logging.getLogger("leverframe.test").warning("the tank is full")
+        said = syslog.recv(4096).decode()
+    assert said.startswith("<12>leverframe: ")
+    assert "the tank is full" in said
+
+
+@pytest.mark.parametrize("where", ["/nowhere/log", "localhost:none"])
+def test_a_syslog_that_is_not_there_is_said_in_a_sentence(root: logging.Logger, where: str) -> None:
+    with pytest.raises(SyslogUnusable, match="syslog"):
+        set_up("info", "text", where)
+
+
+async def test_what_happens_is_logged_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+    twin = await Twin.start()
+    with caplog.at_level(logging.INFO, "leverframe.journal"):
+        log = JournalLog(twin.controller)
+        await twin.ok("/outs.cgi?out0=1")
+        await log.close()
+    said = caplog.records[-1]
+    assert "OUT0" in said.getMessage()
+    assert vars(said)["cause"] == "command"
+
+
+def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    with taken:
+        port = str(taken.getsockname()[1])
+        run = [sys.executable, "-m", "leverframe", "run", "--data", str(tmp_path), "--port", port]
+        logged = ["--log-level", "debug", "--log-format", "json"]
+        ended = subprocess.run([*run, *logged], capture_output=True, text=True, timeout=60)
+    lines = ended.stderr.splitlines()
+    assert lines[-1].startswith("leverframe: Port")
+    assert lines[:-1]
+    assert all(json.loads(line)["level"] for line in lines[:-1])

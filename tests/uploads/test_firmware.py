@@ -1,0 +1,101 @@
+"""Firmware images: made, signed, read; anything but the owner's image for the hardware is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.profile import HARDWARE, UnknownProfile
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.firmware import (
+    build_image,
+    check_image,
+    check_public_key,
+    new_key_pair,
+    read_image,
+    sign_image,
+)
+from leverframe.uploads.site_archive import pack_site
+
+PRIVATE, PUBLIC = new_key_pair()
+SITE = pack_site({"index.html": b"Cellar"})
+IMAGE = sign_image(build_image(["3.9"], "1.60a", SITE), PRIVATE)
+
+
+@given(
+    st.lists(st.sampled_from(HARDWARE), min_size=1, unique=True),
+    st.sampled_from(["1.36", "1.49d", "1.75"]),
+    st.sampled_from([None, SITE]),
+)
+def test_a_signed_image_holds_what_it_was_made_of(
+    hw: list[str], sw: str, site: bytes | None
+) -> None:
+    firmware = check_image(sign_image(build_image(hw, sw, site), PRIVATE), PUBLIC, hw[0])
+    assert (firmware.hw, firmware.sw, firmware.site) == (tuple(hw), sw, site)
+    assert firmware.is_signed
+
+
+def test_an_unsigned_image_can_be_shown_but_not_installed() -> None:
+    unsigned = build_image(["3.9"], "1.60a")
+    assert not read_image(unsigned).is_signed
+    with pytest.raises(BadUpload, match="not signed; sign it"):
+        check_image(unsigned, PUBLIC, "3.9")
+
+
+def test_an_image_signed_by_somebody_else_is_refused() -> None:
+    stranger, _ = new_key_pair()
+    with pytest.raises(BadUpload, match="not signed by the owner"):
+        check_image(sign_image(IMAGE, stranger), PUBLIC, "3.9")
+
+
+def test_an_image_for_other_hardware_is_refused() -> None:
+    with pytest.raises(BadUpload, match=r"for HW 3\.9; this controller is HW 3\.0"):
+        check_image(IMAGE, PUBLIC, "3.0")
+
+
+def test_signing_again_replaces_the_signature() -> None:
+    stranger, public = new_key_pair()
+    assert check_image(sign_image(IMAGE, stranger), public, "3.9").sw == "1.60a"
+
+
+def test_every_cut_is_refused() -> None:
+    for length in range(len(IMAGE)):
+        with pytest.raises(BadUpload):
+            check_image(IMAGE[:length], PUBLIC, "3.9")
+    with pytest.raises(BadUpload, match="damaged or cut off"):
+        check_image(IMAGE + b"x", PUBLIC, "3.9")
+
+
+def test_every_changed_byte_is_refused() -> None:
+    for place in range(len(IMAGE)):
+        changed = bytearray(IMAGE)
+        changed[place] ^= 0x01
+        with pytest.raises(BadUpload):
+            check_image(bytes(changed), PUBLIC, "3.9")
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_refused(noise: bytes) -> None:
+    with pytest.raises(BadUpload):
+        check_image(noise, PUBLIC, "3.9")
+
+
+def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
+    with pytest.raises(UnknownProfile):
+        build_image(["4.0"], "1.60a")
+    with pytest.raises(UnknownProfile):
+        build_image(["3.9"], "newest")
+    with pytest.raises(BadUpload, match="which hardware"):
+        build_image([], "1.60a")
+    with pytest.raises(BadUpload, match="no site archive"):
+        build_image(["3.9"], "1.60a", b"PK")
+
+
+@pytest.mark.parametrize("pem", [b"", b"text", PRIVATE, PUBLIC[:60]])
+def test_what_is_no_public_key_is_named_so(pem: bytes) -> None:
+    with pytest.raises(BadUpload, match="no public key"):
+        check_public_key(pem)
+
+
+def test_a_public_key_cannot_sign() -> None:
+    with pytest.raises(BadUpload, match="no private key"):
+        sign_image(IMAGE, PUBLIC)

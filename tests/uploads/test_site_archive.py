@@ -1,0 +1,141 @@
+"""Site archives: what goes in comes out, and nothing dangerous is taken."""
+
+import stat
+from hashlib import sha256
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.site_archive import (
+    FORMAT,
+    MAGIC,
+    MOST_BYTES,
+    MOST_FILES,
+    pack_site,
+    unpack_site,
+)
+
+FRONT = {"index.html": b"<title>Cellar</title>"}
+NAMES = st.from_regex(r"[a-z]{1,5}(/[a-z]{1,5}){0,2}\.(html|js|css)", fullmatch=True)
+ARCHIVE = pack_site({**FRONT, "js/app.js": b"let x = 1;"})
+
+
+def sealed(content: bytes) -> bytes:
+    return MAGIC + bytes([FORMAT]) + sha256(content).digest() + content
+
+
+def archive_of(*files: tuple[str | ZipInfo, bytes]) -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("index.html", b"front")
+        for name, data in files:
+            archive.writestr(name, data)
+    return sealed(packed.getvalue())
+
+
+def link(name: str, target: bytes) -> tuple[ZipInfo, bytes]:
+    info = ZipInfo(name)
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info, target
+
+
+@given(st.dictionaries(NAMES, st.binary(max_size=300), max_size=8))
+def test_what_is_packed_is_unpacked(pages: dict[str, bytes]) -> None:
+    pages = {**pages, **FRONT}
+    assert unpack_site(pack_site(pages)) == pages
+
+
+def test_the_same_pages_make_the_same_archive() -> None:
+    assert pack_site({"a.js": b"1", **FRONT}) == pack_site({**FRONT, "a.js": b"1"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../evil.html", "/etc/passwd", "a/../../b.html", "a//b.html", "./a.html", "C:/a.html"),
+        *("a\\b.html", ".htaccess", "a/.git/x", "ä.html", "a b.html", "a%2e.html", "x" * 201),
+        *("a/", "a\n.html"),
+    ],
+)
+def test_unsafe_names_are_refused_when_made_and_when_taken(name: str) -> None:
+    with pytest.raises(BadUpload):
+        unpack_site(archive_of((name, b"x")))
+    with pytest.raises(BadUpload, match="not a safe name"):
+        pack_site({**FRONT, name: b"x"})
+
+
+def test_links_are_refused() -> None:
+    with pytest.raises(BadUpload, match="link"):
+        unpack_site(archive_of(link("secret.html", b"/etc/passwd")))
+
+
+def test_the_same_name_twice_is_refused() -> None:
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        archive = archive_of(("a.html", b"1"), ("a.html", b"2"))
+    with pytest.raises(BadUpload, match="twice"):
+        unpack_site(archive)
+
+
+def test_a_site_needs_a_front_page() -> None:
+    with pytest.raises(BadUpload, match="index.html"):
+        pack_site({"other.html": b""})
+
+
+def test_an_archive_that_grows_too_much_is_refused_unread() -> None:
+    with pytest.raises(BadUpload, match="bytes; at most"):
+        unpack_site(archive_of(("zeros.html", bytes(MOST_BYTES))))
+
+
+def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -> None:
+    honest = archive_of(("zeros.html", bytes(MOST_BYTES - 100)))[len(sealed(b"")) :]
+    size = (MOST_BYTES - 100).to_bytes(4, "little")
+    assert honest.count(size) == 2
+    with pytest.raises(BadUpload, match="cannot be unpacked"):
+        unpack_site(sealed(honest.replace(size, (100).to_bytes(4, "little"))))
+
+
+def test_too_many_files_are_refused() -> None:
+    with pytest.raises(BadUpload, match="1001 files"):
+        pack_site({**FRONT, **{f"{number}.html": b"" for number in range(MOST_FILES)}})
+
+
+def test_a_plain_zip_file_is_refused_with_the_way_to_make_an_archive() -> None:
+    with pytest.raises(BadUpload, match="leverframe site build"):
+        unpack_site(ARCHIVE[len(sealed(b"")) :])
+
+
+def test_every_cut_is_refused() -> None:
+    for length in range(len(ARCHIVE)):
+        with pytest.raises(BadUpload):
+            unpack_site(ARCHIVE[:length])
+
+
+def test_every_changed_byte_is_refused() -> None:
+    for place in range(len(ARCHIVE)):
+        changed = bytearray(ARCHIVE)
+        changed[place] ^= 0x41
+        with pytest.raises(BadUpload):
+            unpack_site(bytes(changed))
+
+
+@given(st.binary(max_size=300))
+def test_noise_behind_a_right_checksum_is_refused(noise: bytes) -> None:
+    with pytest.raises(BadUpload):
+        unpack_site(sealed(noise))
+
+
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=4))
+def test_a_tampered_archive_with_a_right_checksum_is_refused_or_safe(
+    place: int, noise: bytes
+) -> None:
+    content = ARCHIVE[len(sealed(b"")) :]
+    place %= len(content)
+    try:
+        pages = unpack_site(sealed(content[:place] + noise + content[place + len(noise) :]))
+    except BadUpload:
+        return
+    assert all(".." not in name and not name.startswith("/") for name in pages)
