@@ -20,6 +20,8 @@ BENCHMARKS = (
     ("http_accounts", "HTTP with accounts", ()),
     ("engine_speed", "Engine and virtual time", ()),
     ("outbox", "Outbox", ()),
+    ("notify", "MQTT", ()),
+    ("modbus_tcp", "Modbus TCP", ()),
 )
 
 

@@ -82,11 +82,26 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
 def test_a_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     with running("--data", str(tmp_path)):
         pass
-    (store,) = (path for path in tmp_path.iterdir() if path.suffix in (".db", ".sqlite"))
-    with sqlite3.connect(store) as connection:
+    with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("PRAGMA user_version = 999")
     connection.close()
     assert "999" in complaint("run", "--port", "0", "--data", str(tmp_path))
+
+
+def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
+    with running("--data", str(tmp_path)) as address:
+        fetch(f"{address}/stm.cgi?oname=0Lamp")
+    with running("--data", str(tmp_path)):
+        pass
+    store = tmp_path / "store.db"
+    store.write_bytes(store.read_bytes()[:3000])
+    with running("--data", str(tmp_path)) as address:
+        assert b'"degraded"' in fetch(f"{address}/health")
+        assert b'"Lamp"' in fetch(f"{address}/api/settings")
+        assert b"damaged-1" in fetch(f"{address}/api/state")
+        fetch(f"{address}/outs.cgi?out0=1")
+    with running("--data", str(tmp_path)) as address:
+        assert b'"ok"' in fetch(f"{address}/health")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
     *("servers", "config", "wiring", "durations", "reference", "simulation", "app"),
-    *("administrator", "reach", "supervisor", "passwd_command", "board_check", "logs"),
+    *("administrator", "reach", "supervisor", "passwd_command", "board_check", "logs", "upkeep"),
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "reach": JOINED | {"servers", "config", "administrator"},
     "supervisor": set[str](),
     "passwd_command": EVERYTHING,
+    "upkeep": EVERYTHING,
     "__main__": EVERYTHING,
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
 from leverframe.logs import JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
@@ -89,13 +90,18 @@ async def test_what_happens_is_logged_with_its_cause(caplog: pytest.LogCaptureFi
 
 
 def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
-    taken = socket.create_server(("127.0.0.1", 0))
-    with taken:
-        port = str(taken.getsockname()[1])
-        run = [sys.executable, "-m", "leverframe", "run", "--data", str(tmp_path), "--port", port]
-        logged = ["--log-level", "debug", "--log-format", "json"]
-        ended = subprocess.run([*run, *logged], capture_output=True, text=True, timeout=60)
-    lines = ended.stderr.splitlines()
-    assert lines[-1].startswith("leverframe: Port")
-    assert lines[:-1]
-    assert all(json.loads(line)["level"] for line in lines[:-1])
+    run = [sys.executable, "-m", "leverframe", "run", "--data", str(tmp_path), "--port", "0"]
+    process = subprocess.Popen(
+        [*run, "--log-level", "info", "--log-format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    (address,) = re.findall(r"http://\S+", process.stdout.readline())
+    requests.get(f"{address}outs.cgi?out3=1", timeout=10).raise_for_status()
+    process.terminate()
+    _, logged = process.communicate(timeout=60)
+    said = [json.loads(line) for line in logged.splitlines()]
+    (switched,) = [one for one in said if "OUT3" in one["message"]]
+    assert (switched["level"], switched["cause"]) == ("info", "command")

@@ -17,6 +17,9 @@ from leverframe.engine.tree import UnfitSettings
 from leverframe.logs import SyslogUnusable
 from leverframe.logs import set_up as set_up_logs
 from leverframe.profile import Profile, UnknownProfile
+from leverframe.upkeep.command_line import add_backup, add_data
+from leverframe.upkeep.firmware import add_firmware
+from leverframe.upkeep.site import add_site
 
 _RUN = """\
 Run one controller. It answers the HTTP commands of its version on the given address, keeps its
@@ -58,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_commands(commands)
     _add_passwd(commands)
     _add_board(commands)
+    add_site(commands)
+    add_firmware(commands)
+    add_backup(commands)
+    add_data(commands)
     return parser
 
 

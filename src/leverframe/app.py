@@ -37,6 +37,7 @@ from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
+from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.notify.trust import Trust
 from leverframe.profile import Profile
@@ -57,6 +58,7 @@ from leverframe.servers.metrics import outbox_families, server_families
 from leverframe.servers.modbus_tcp import ModbusTcpServer
 from leverframe.servers.mqtt import MqttService
 from leverframe.servers.sms_commands import SmsCommands
+from leverframe.servers.snmp_agent import SnmpAgent
 from leverframe.servers.web import THIS_MACHINE, Reach, Web
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.message_shelf import MessageShelf
@@ -143,6 +145,7 @@ async def build(
     services.append(outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
+    outbox.add("snmp", snmp_traps(controller, mac))
     # What waits from before comes before what the start may bring.
     outbox.start()
     controller.start()
@@ -220,6 +223,20 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.settings_watchers += [service.adopt, modem.adopt]
     service.start(controller.engine.settings)
     return [service]
+
+
+def snmp_traps(controller: Controller, mac: str) -> SnmpTraps:
+    """The channel of traps; they tell how long the controller has been running."""
+    return SnmpTraps(mac, lambda: controller.engine.uptime(controller.clock.read()))
+
+
+async def connect_snmp(built: BuiltController, config: Config) -> Service:
+    """The SNMP agent, which listens once it is switched on."""
+    controller = built.controller
+    agent = SnmpAgent(controller, config.host, config.snmp_port, name=built.name, mac=built.mac)
+    controller.settings_watchers.append(agent.adopt)
+    await agent.follow(controller.engine.settings)
+    return agent
 
 
 async def connect_modbus(controller: Controller, config: Config) -> list[Service]:
@@ -315,6 +332,7 @@ async def serve(config: Config) -> None:
             if journal_log.is_wanted():
                 beside.append(JournalLog(built.controller))
             beside += await connect_modbus(built.controller, config)
+            beside.append(await connect_snmp(built, config))
             beside.append(
                 BootloaderServer(
                     built.controller, config.host, config.tftp_port, config.public_key()

@@ -55,6 +55,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modbus_port: int = 5020
     #: Addresses and networks whose clients may also write by Modbus TCP.
     modbus_writers: tuple[str, ...] = ("127.0.0.0/8", "::1")
+    #: Where the SNMP agent listens once `snmp` has switched it on, on the same host.
+    snmp_port: int = 1161
     #: What is logged to standard error, and how; with syslog also to /dev/log, HOST or HOST:PORT.
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["text", "json"] = "text"
@@ -129,7 +131,7 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
         raise BadConfiguration(
             f"{path or 'The configuration'}: {error}. Known keys are {known}."
         ) from error
-    for port in (config.port, config.modbus_port, config.tftp_port):
+    for port in (config.port, config.snmp_port, config.modbus_port, config.tftp_port):
         if not 0 <= port <= 65535:
             raise BadConfiguration(f"The port {port} is outside 0 to 65535.")
     config.writing_networks()

@@ -60,8 +60,8 @@ def test_a_list_takes_the_separators_that_follow() -> None:
     ("form", "text", "reason"),
     [
         ("out=out<A>", "out=4", "begins with 'out'"),
-        ("lightmod=1", "lightmod=2", "begins with '1'"),
-        ("lightmod=1", "lightmod=", "begins with '1'"),
+        ("lightmod=1", "lightmod=2", "has no other form"),
+        ("lightmod=1", "lightmod=", "has no other form"),
         ("lightmod=1", "lightmod=11", "has no other form"),
         ("gsmsendsms", "gsmsendsms=1", "takes no value"),
         ("atout=<A>*<B>", "atout=5", "has 2 fields, 1 were given"),

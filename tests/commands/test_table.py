@@ -373,8 +373,9 @@ def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: st
         ("/stm.cgi?=1", UnknownCommand, "/stm.cgi has no command ''."),
         ("/stm.cgi?o%6Eame=0x", UnknownCommand, "/stm.cgi has no command 'o%6Eame'."),
         ("/post.cgi?oled_save", WrongMethod, "takes POST"),
-        ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 begins with '1'"),
+        ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 has no other form"),
         ("/stm.cgi?gsmsendsms=1", Malformed, "takes no value"),
+        ("/stm.cgi?wdog1=1", Malformed, "wdog1 comes only together with others"),
     ],
 )
 def test_what_cannot_be_found_is_said_plainly(target: str, kind: type, detail: str) -> None:

@@ -18,7 +18,6 @@ from tests.conformance.test_rows import everything
 from tests.twin import Twin
 
 
-
 async def test_the_modem_gets_the_command_as_it_was_written() -> None:
     twin = await Twin.start()
     sent: list[Any] = []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.crash.kill_rounds import kill_rounds
 from tests.crash.outbox_kill import outbox_kill
+from tests.crash.update_kill import NEW, OLD, update_kill
 
 
 def test_no_acknowledged_change_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
@@ -13,3 +14,12 @@ def test_no_acknowledged_change_is_lost_when_the_process_is_killed(tmp_path: Pat
 
 def test_no_waiting_message_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
     outbox_kill(tmp_path / "data", messages=60)
+
+
+def test_a_controller_killed_at_any_step_of_an_update_starts_as_the_old_or_the_new_version(
+    tmp_path: Path,
+) -> None:
+    *before, during, after = update_kill(tmp_path)
+    assert set(before) == {OLD}
+    assert during in (OLD, NEW)
+    assert after == NEW

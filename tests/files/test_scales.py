@@ -359,6 +359,15 @@ def test_before_the_mapping_command_slot_1_is_m1_to_m30() -> None:
     assert (read["mValue1"], read["mValue30"]) == (5.5, -7.25)
 
 
+@pytest.mark.parametrize("sw", ["1.33", "1.49"])
+def test_with_a_bus_all_readings_of_a_module_are_shown(sw: str) -> None:
+    bench = FilesBench(profile=Profile("3.5", sw))
+    bench.sense(slot2=(230.1, None, -5.0, *[None] * 27))
+    first, second, third = bench.json("/json/all.json")["modbusReadings"]
+    assert second == ["230.1", "0", "-5", *["0"] * 27]
+    assert first == third == ["0"] * 30
+
+
 def test_a_mapping_to_additional_onewire_sensors_needs_no_slot_of_a_module() -> None:
     profile = Profile("3.5", "1.49")
     bench = FilesBench(profile=profile)

@@ -18,7 +18,7 @@ from leverframe.engine.settings import (
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
-from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read
+from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME, ILLEGAL_ADDRESS, Read
 from leverframe.wire.modbus_modules import STALE_S, Line
 from leverframe.wire.modbus_rtu import Answer, Data, Refused
 
@@ -36,6 +36,7 @@ class SimulatedBus:
     def __init__(self, **slaves: int) -> None:
         self.slaves = {int(name[1:]): number for name, number in slaves.items()}
         self.refusing: set[int] = set()
+        self.refuses_with = ILLEGAL_ADDRESS
         self.broken = False
         self.closed = False
         self.answer_s = 0.05
@@ -52,7 +53,7 @@ class SimulatedBus:
         await asyncio.sleep(self.answer_s)
         self.answers[slave] += 1
         if read.address in self.refusing:
-            return Refused(ILLEGAL_ADDRESS)
+            return Refused(self.refuses_with)
         return Data(self.slaves[slave].to_bytes(2, "big") * (read.answer_bytes // 2))
 
     async def close(self) -> None:
@@ -154,6 +155,22 @@ def test_what_a_module_refuses_is_absent_at_once_and_the_rest_goes_on() -> None:
         assert bench.sensed["slot1"][9] is None
         assert bench.sensed["slot1"][0] == 0.01
         assert bench.troubles == {}
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+@pytest.mark.parametrize("code", [DEVICE_NEEDS_TIME, DEVICE_BUSY])
+def test_what_a_busy_module_said_before_counts_until_it_is_too_old(code: int) -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bench = Bench(bus, GTIL)
+        await asyncio.sleep(5.0)
+        bus.refusing, bus.refuses_with = {0}, code
+        await asyncio.sleep(STALE_S - 2.0)
+        assert bench.sensed["m1"] == 10.0
+        await asyncio.sleep(4.0)
+        assert bench.sensed["m1"] is None
         await bench.master.close()
 
     run_virtually(scenario())

@@ -1,7 +1,7 @@
 """A real Mosquitto on loopback, with a password and, if wanted, TLS; and real clients of it.
 
-It keeps what it has on disk, so that it can be killed and started again without losing the
-subscriptions of others.
+Unless told otherwise it writes what it has to disk after every change, so that it can be killed and
+started again without losing the subscriptions of others.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ class Heard:
 
 
 class Broker:
-    def __init__(self, folder: Path, *, tls: bool = False) -> None:
+    def __init__(self, folder: Path, *, tls: bool = False, durable: bool = True) -> None:
         self.port = free_port()
         self.ca_file = folder / "ca.pem" if tls else None
         self._folder = folder
         self._config = folder / "mosquitto.conf"
         self._process: asyncio.subprocess.Process | None = None
-        self._write_configuration(tls)
+        self._write_configuration(tls, durable)
 
-    def _write_configuration(self, tls: bool) -> None:
+    def _write_configuration(self, tls: bool, durable: bool) -> None:
         passwords = self._folder / "passwords"
         subprocess.run(["mosquitto_passwd", "-b", "-c", str(passwords), USER, PASSWORD], check=True)
         passwords.chmod(0o644)
@@ -58,10 +58,11 @@ class Broker:
             f"listener {self.port} 127.0.0.1",
             "allow_anonymous false",
             f"password_file {passwords}",
-            "persistence true",
+            f"persistence {str(durable).lower()}",
             f"persistence_location {self._folder}/",
             "autosave_interval 1",
             "autosave_on_changes true",
+            "set_tcp_nodelay true",
             "max_queued_messages 0",
             # What it has acknowledged is on its way to the listener, not in its memory.
             "max_inflight_messages 0",

@@ -77,6 +77,10 @@ def read_everything(process: ControllerProcess) -> dict[str, bytes]:
     return found
 
 
+def files_in(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
+
+
 def test_every_secret_is_planted() -> None:
     assert {path for group in PLANTED for path in group} == SECRETS
 
@@ -88,10 +92,10 @@ def test_no_secret_comes_out(tmp_path: Path) -> None:
         assert settings.count(b'"***"') >= len(SECRETS)
         found = read_everything(process)
         found["what was printed"] = process.printed.encode()
-        for file in process.folder.iterdir():
+        for file in files_in(process.folder):
             found[f"{file.name} in use"] = file.read_bytes()
     found["the log"] = process.log.read_bytes()
-    for file in process.folder.iterdir():
+    for file in files_in(process.folder):
         found[file.name] = file.read_bytes()
         assert file.stat().st_mode & 0o077 == 0, file
     for path in SECRETS:

@@ -1,7 +1,5 @@
 """Backup and restore over HTTP: all or nothing, and the answer says what was left behind."""
 
-import asyncio
-import errno
 from hashlib import sha256
 from random import Random
 
@@ -9,11 +7,10 @@ import msgspec
 import pytest
 
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import leaves
 from leverframe.profile import Profile
 from leverframe.storage.backup import FORMAT, MAGIC, encode_backup
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from tests.boundary_profiles import PROFILES
+from tests.full_disk import Disk
 from tests.fuzzed_uploads import fuzzed
 from tests.random_settings import random_settings
 from tests.twin import Twin
@@ -22,22 +19,6 @@ OLD = Profile("3.0", "1.58a")
 UPLOAD = "/post.cgi?settingsupload"
 PASSPHRASE = "zażółć gęślą"
 ENCODED = "za%C5%BC%C3%B3%C5%82%C4%87%20g%C4%99%C5%9Bl%C4%85"
-
-
-class FullDisk(MemoryStore):
-    """A store that reads but no longer writes."""
-
-    full = False
-
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        if not self.full:
-            return super().commit(changes, then)
-        error = StoreUnavailable(f"The disk is full ({errno.ENOSPC}).")
-        if then is not None:
-            then(error)
-        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        failed.set_exception(error)
-        return failed
 
 
 async def with_settings(profile: Profile, tree: Settings) -> Twin:
@@ -163,12 +144,12 @@ async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
 
 
 async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> None:
-    store = FullDisk()
+    store = Disk()
     twin = await Twin.start(store=store)
     backup = (await twin.ok("/dev_settings.bin")).body
     await twin.ok("/stm.cgi?oname=0Lamp")
     before = twin.controller.engine.settings
-    store.full = True
+    store.is_full = True
     assert (await twin.ask(UPLOAD, "POST", backup)).status == 507
     assert twin.controller.engine.settings is before
     assert twin.controller.pending is before
@@ -177,4 +158,3 @@ async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> N
 async def test_a_restore_comes_alone() -> None:
     twin = await Twin.start()
     await twin.refused(f"{UPLOAD}&settingsupload", 400, "POST")
-    assert [path for path, _ in leaves(twin.controller.pending)]

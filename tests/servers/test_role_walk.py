@@ -16,7 +16,9 @@ from leverframe.commands.table import TABLE
 from leverframe.profile import Profile
 from leverframe.servers.access import account_at
 from leverframe.servers.messages import Request, StreamReply
-from leverframe.servers.web import API
+from leverframe.servers.pages import pages
+from leverframe.servers.uploaded import PICTURE_PATH
+from leverframe.servers.web import API, OLED_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted
@@ -28,7 +30,7 @@ from tests.twin import Twin
 FOR_EVERYBODY = {"/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"}
 SWITCHING = {"out", "pwm", "pwmd", "vout"}
 FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml", "/json/network.json"}
-READ_BY_ACCOUNTS = {"/api/state", "/api/stream", "/"}
+READ_BY_ACCOUNTS = {"/api/state", "/api/stream", PICTURE_PATH, OLED_PATH}
 
 ROLES = {
     "administrator": (ADMINISTRATOR[0], "access.admin.password"),
@@ -42,7 +44,8 @@ def paths() -> list[str]:
     listed = {*files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
     plain = {row.form.path for row in TABLE if not row.form.items}
     commands = {row.form.path for row in TABLE if row.form.items}
-    return sorted({*listed, *plain, *commands, "/api/stream", "/", "/signin"})
+    served = {*pages(), PICTURE_PATH, OLED_PATH}
+    return sorted({*listed, *plain, *commands, *served, "/api/stream", "/", "/signin"})
 
 
 def switches(row: Row) -> bool:
@@ -126,6 +129,8 @@ async def test_a_command_is_for_those_it_is_meant_for(
             assert found == 403, (role, found)
     assert twin.controller.pending is before or own_password
 
+    wrong = basic(ADMINISTRATOR[0], "wrong")
+    assert await status(twin, sample, authorization=wrong) == 401
     for cookie_sent in ("", "leverframe_020000000000=gone"):
         found = await status(twin, sample, cookie=cookie_sent)
         # Signing in answers strangers, though not with a wrong password.
@@ -157,7 +162,7 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     for role in ROLES:
         found = await read_status(twin, path, cookie=cookie(twin, role))
         may = role == "administrator" or is_open or is_value or is_command_path
-        may = may or path in READ_BY_ACCOUNTS
+        may = may or path in READ_BY_ACCOUNTS or path in pages()
         assert (found != 403) is may, (role, found)
         assert found != 401
     for headers in ({}, {"cookie": "leverframe_020000000000=gone"}):

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin
@@ -55,6 +56,28 @@ async def test_a_lenient_controller_skips_bad_commands() -> None:
     settings = await twin.settings()
     assert [output["name"] for output in settings["outputs"][:2]] == ["Lamp", "Pump"]
     assert settings["analog_inputs"][0] == settings["analog_inputs"][1] | {"sensor": "vin=3.3V/5V"}
+
+
+async def test_a_lenient_controller_skips_a_bad_body() -> None:
+    twin = await Twin.start(lenient=True)
+    before = await twin.settings()
+    await twin.ok("/post.cgi?mod_custom_save", "POST", b"no list")
+    assert await twin.settings() == before
+
+
+async def test_a_lenient_controller_tells_each_time_what_it_skipped() -> None:
+    twin = await Twin.start(lenient=True)
+    for _ in range(2):
+        await twin.ok("/outs.cgi?out0=1&out9=1")
+    texts = [entry["text"] for entry in await twin.json("/api/log")]
+    told = "skipped out9=1: Field A: 9 is outside 0 to 5. Allowed: 0 to 5."
+    assert texts.count(told) == 2
+
+
+async def test_a_body_that_no_command_takes_is_refused(twin: Twin) -> None:
+    reply = await twin.ask("/outs.cgi?out0=1", "POST", b"out0=1")
+    assert reply.status == 400
+    assert await twin.outputs() == "000000"
 
 
 async def test_a_locked_output_refuses_the_whole_request_from_outside(twin: Twin) -> None:
@@ -184,7 +207,7 @@ async def test_nothing_drives_a_pin_while_the_bootloader_waits(twin: Twin) -> No
     board = twin.controller.board
     assert isinstance(board, SimulatedBoard)
     assert not any(board.outputs)
-    assert not any(board.pwm_levels)
+    assert not any(board.levels)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from leverframe.engine.journal import Cause
 from leverframe.storage import audit
 from leverframe.storage.store import MemoryStore
 from tests.servers.accounts import ADMINISTRATOR, basic, signed_up
@@ -70,8 +71,13 @@ async def test_only_the_newest_entries_are_kept() -> None:
     assert sum(name.startswith("audit.") for name in store.load().kept) == audit.MOST_ENTRIES
 
 
-async def test_an_upload_is_noted_by_its_size() -> None:
-    twin = await Twin.start()
-    await twin.ok("/post.cgi?pictureupload", "POST", b"\x89PNG\r\n\x1a\n" + b"x" * 100)
-    (entry,) = await trail(twin)
-    assert entry["changes"] == [{"path": "picture", "old": None, "new": "108 bytes"}]
+def test_an_upload_is_noted_by_its_size() -> None:
+    (text,) = audit.AuditTrail({}).rows(0.0, Cause("command"), [], {"site": b"1234"}).values()
+    assert msgspec.json.decode(text)["changes"] == [{"path": "site", "old": None, "new": "4 bytes"}]
+
+
+def test_a_request_that_changes_everything_is_cut_short() -> None:
+    leaves = [(f"variables.words.{number}", 0, 1) for number in range(1000)]
+    (text,) = audit.AuditTrail({}).rows(0.0, Cause("command"), leaves, {}).values()
+    entry = msgspec.json.decode(text)
+    assert (len(entry["changes"]), entry["not_listed"]) == (200, 800)

@@ -1,7 +1,7 @@
 """Snapshots: a damaged store is set aside and the last good copy takes its place."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
@@ -20,7 +20,7 @@ NAMES = {f"outputs.{place}.name": f"name {place}" for place in range(6)}
 LARGE = {f"large.{number}": "x" * 500 for number in range(100)}
 
 
-async def written(path: Path, settings: dict[str, object]) -> None:
+async def written(path: Path, settings: Mapping[str, object]) -> None:
     store = SqliteStore(path)
     await store.commit(Changes(settings=dict(settings), kept=dict(LARGE)))
     await store.close()

@@ -258,7 +258,15 @@ async def test_a_deleted_secret_is_gone_from_the_file_and_from_the_log(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.commit(Changes(settings={"email.password": MARK.decode(), "email.port": 25}))
-    assert files_with_mark(tmp_path) == ["store.db-wal"]
+    assert files_with_mark(tmp_path)
     await store.commit(Changes(settings={"email.password": DELETED}))
     assert files_with_mark(tmp_path) == []
     assert store.load().settings == {"email.port": 25}
+
+
+async def test_a_secret_that_was_replaced_is_gone_from_the_file_and_from_the_log(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    await store.commit(Changes(settings={"email.password": MARK.decode()}))
+    await store.commit(Changes(settings={"email.password": ""}))
+    assert files_with_mark(tmp_path) == []

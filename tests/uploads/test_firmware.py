@@ -1,4 +1,4 @@
-"""Firmware images: made, signed, read; anything but the owner's image for the hardware is refused."""
+"""Firmware images: made, signed, read; only the owner's images for the hardware are taken."""
 
 import pytest
 from hypothesis import given

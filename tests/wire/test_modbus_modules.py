@@ -25,9 +25,10 @@ from leverframe.wire.modbus_modules import (
     label_in_slot,
     module_in_slot,
 )
-from leverframe.wire.modbus_numbers import ENDIANS, TYPES
 
 NEWEST = defaults(Profile())
+TYPES = ("int16", "uint16", "int32", "uint32", "float")
+ENDIANS = ("none", "byte", "word", "byte and word")
 
 
 def with_module(label: str, slot: int = 1, settings: Settings = NEWEST) -> Settings:

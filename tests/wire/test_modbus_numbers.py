@@ -9,8 +9,6 @@ from pymodbus.client.mixin import ModbusClientMixin
 
 from leverframe.wire.modbus import registers_from
 from leverframe.wire.modbus_numbers import (
-    ENDIANS,
-    TYPES,
     in_usual_order,
     number_in,
     register_count,
@@ -23,12 +21,14 @@ ORDERS = {
     "word": "0c0d0a0b",
     "byte and word": "0d0c0b0a",
 }
+ENDIANS = tuple(ORDERS)
 PEER_TYPES = {
     "int16": ModbusClientMixin.DATATYPE.INT16,
     "uint16": ModbusClientMixin.DATATYPE.UINT16,
     "int32": ModbusClientMixin.DATATYPE.INT32,
     "uint32": ModbusClientMixin.DATATYPE.UINT32,
 }
+TYPES = (*PEER_TYPES, "float")
 
 
 @pytest.mark.parametrize("endian", ENDIANS)

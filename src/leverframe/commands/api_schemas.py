@@ -35,6 +35,7 @@ def api_schemas() -> dict[str, Json]:
         "Log": {"type": "array", "items": _log_entry()},
         "Audit": {"type": "array", "items": _audit_entry()},
         "Modem": _modem(),
+        "RestoreReport": {"type": "array", "items": _not_carried_over()},
         "Outbox": _outbox(),
         "Health": _health(),
         "Metrics": {"type": "string"},
@@ -222,6 +223,12 @@ def _audit_entry() -> Json:
         changes={"type": "array", "items": _object(path=text, old=value, new=value)},
         not_listed={"type": "integer", "description": "Further changes of the same request."},
     )
+
+
+def _not_carried_over() -> Json:
+    text: Json = {"type": "string"}
+    value: Json = {"description": "What the backup holds; null for a secret."}
+    return _object(path=text, value=value, reason=text)
 
 
 def _of(kind: type) -> Json:

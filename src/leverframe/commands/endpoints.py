@@ -105,6 +105,13 @@ API = (
         "Outbox",
     ),
     Endpoint(
+        "/api/restore-report",
+        JSON,
+        ADMIN,
+        "What the last restored backup held that could not be carried over, and why.",
+        "RestoreReport",
+    ),
+    Endpoint(
         "/api/modem",
         JSON,
         ADMIN,

@@ -18,6 +18,7 @@ from leverframe.commands.refusals import Malformed
 
 _HOLE = re.compile(r"<([A-Z])>")
 DIGITS = "0123456789"
+NO_OTHER_FORM = "has no other form"
 
 
 def name_key(name: str) -> str:
@@ -92,7 +93,7 @@ class Item:
             return {}
         literals, holes = self.value.literals, self.value.holes
         if not value.startswith(literals[0]):
-            raise self._malformed(f"begins with {literals[0]!r}")
+            raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
         rest = value[len(literals[0]) :]
         texts: dict[str, str] = {}
         for number, hole in enumerate(holes):
@@ -104,7 +105,7 @@ class Item:
                 self._check_missing(len(holes) - number - 1, optional, len(holes))
                 return texts
         if not holes and rest:
-            raise self._malformed("has no other form")
+            raise self._malformed(NO_OTHER_FORM)
         return texts
 
     def _take(self, number: int, rest: str) -> tuple[str, str, bool]:

@@ -205,15 +205,23 @@ def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:
     words = spans_in_words(row.when)
     if withdrawn(row.when, profile):
         return Withdrawn(
-            f"{profile} no longer has {row.line}; it exists in {words}.", command=text[:120]
+            f"{profile} no longer has {row.line}. Versions that have it: {words}.",
+            command=text[:120],
         )
     return NotOffered(
-        f"{profile} does not have {row.line}; it exists in {words}.", command=text[:120]
+        f"{profile} does not have {row.line}. Versions that have it: {words}.",
+        command=text[:120],
     )
 
 
 def _unknown(path: str, text: str) -> Refusal:
     name = text.partition("=")[0]
+    for row in _candidates(path, text):
+        if row.form.items[0].match_name(name) is not None:
+            whole = "&".join(item.text for item in row.form.items)
+            return Malformed(
+                f"{name} comes only together with others.", command=text[:120], allowed=whole
+            )
     others = sorted(
         {
             row.form.path

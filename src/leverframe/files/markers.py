@@ -1,4 +1,4 @@
-"""Markers in the pages of an uploaded web site: `<--#dsid-->` stands for the value of the key `dsid`.
+"""Markers in the pages of an uploaded web site: `<--#dsid-->` stands for the value of `dsid`.
 
 Every key of the JSON status files is a marker, except those of the files that only the
 administrator may read. Where several files have the key, the first in `MARKER_FILES` counts. A name

@@ -31,6 +31,18 @@ Lists the commands of a version in the terminal, with a word only those that con
 Looks at every device that the `[board]` table of the file wires and says what is there, what is
 missing and what to do. Nothing is driven. The exit code is 1 if something is missing.
 
+## `leverframe site build FOLDER`, `leverframe site reset`
+
+Packs a folder of pages for `/post.cgi?wwwfileupload`, into FOLDER.site or the file that `--output`
+names. `reset` removes the uploaded site of a stopped controller (`--data`, `--config`). See
+[web site and firmware](../how-to/site-and-firmware.md).
+
+## `leverframe firmware keygen|build|sign|show`
+
+Makes a pair of keys, an image for a hardware (`--hw`, several times if need be) and a software
+version (`--sw`), perhaps with a site (`--site`); signs it with the private key, and says what an
+image holds and whether the owner of a public key (`--key`) has signed it.
+
 ## `python -m leverframe.reference`
 
 Writes this reference; `--check` only tells whether it is up to date. `make docs` does the same.

@@ -58,6 +58,33 @@ with `command`, `field`, `value` and `allowed` where they apply. Nothing has cha
 ```
 """
 
+_SIGNING_IN = """
+## Signing in
+
+On a loopback address a controller is open until `auth` or `leverframe passwd` requires sign-in. On
+any other address it is required always.
+
+- Programs send HTTP Basic, at once or when they are asked for it.
+- Pages send `username` and `password` as a form to `POST /post.cgi?signin` and get a cookie. The
+  session ends with `POST /post.cgi?signout`, after 30 minutes without a request, after 12 hours,
+  and when the password changes. `/signin` is a plain page that does all this.
+- After three wrong passwords for an account from one address there are growing waits (429, with
+  `Retry-After`), and at most ten tries in five minutes. Other addresses are not affected.
+- Requests with a query, and every POST, are refused (403) when a page of another site has caused
+  them: by `Origin`, `Referer` or `Sec-Fetch-Site`. So are requests whose `Host` is none of the
+  controller's names (`hosts` in the configuration adds some). Requests without these headers are
+  taken.
+"""
+
+_PICTURES = """
+## Pictures and pages
+
+For every account. `/api/oled.png` is what the display shows at this moment, black while it is dark.
+`/picture` is the uploaded picture. An uploaded web site answers at `/` and at every path that is
+none of the controller's own; `/?safe` is always the built-in page. While the bootloader waits,
+everything is 503, for browsers with a page that counts down.
+"""
+
 
 def http_page() -> str:
     return "\n".join(
@@ -67,6 +94,7 @@ def http_page() -> str:
                 ("status", "when"),
                 [(str(status), prose(words)) for status, words in REFUSALS.items()],
             ),
+            _SIGNING_IN,
             "\n## Values in real units\n",
             "Typed JSON, to read. The whole interface as OpenAPI is among it.\n",
             table(
@@ -79,6 +107,7 @@ def http_page() -> str:
                 ("path", "holds"),
                 [(code(path), prose(doc)) for path, (_, doc) in STATUS_FILES.items()],
             ),
+            _PICTURES,
             "\n## The simulated board\n",
             _bench(),
         ]

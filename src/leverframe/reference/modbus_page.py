@@ -40,8 +40,8 @@ What is switched: outputs, PWM outputs and event variables.
 _INPUTS = """\
 ### Discrete inputs: function 2
 
-The digital inputs as the controller counts them, after negation and bistable mode; an input that
-cannot be read is 0.
+The digital inputs as rules see them: after bistable mode, without the negation of the display; one
+that cannot be read is 0.
 """
 _DUTIES = """\
 ### Holding registers: functions 3, 6 and 16
@@ -60,9 +60,9 @@ _MODULES = """\
 
 The bus is named by `serial_modbus` in the configuration, like `/dev/ttyUSB0`. Up to three modules
 are read in turn; `/stm.cgi?modbus_sensor=` and `modbusid=` choose module and slave ID of a slot,
-and `modbusmapping=` says which reading is shown as which of m1-m30. A module that does not answer is
-asked less often, so that it takes less than a tenth of the others' time; a reading that is older
-than {stale} seconds is absent, and `absent_since` of `/api/state` tells since when.
+and `modbusmapping=` says which reading is shown as which of m1-m30. A module that does not answer
+is asked less often, so that it takes less than a tenth of the others' time; a reading that is
+older than {stale} seconds is absent, and `absent_since` of `/api/state` tells since when.
 
 SDM meters speak at the bitrate that `sdm120bitrate` sets; devices of your own (custom1-custom5) as
 `mod_custom_set` says.

@@ -8,6 +8,7 @@ from leverframe.reference.modbus_page import modbus_page
 from leverframe.reference.settings_page import settings_page
 from leverframe.reference.simulation_page import simulation_page
 from leverframe.reference.text_codes_page import text_codes_page
+from leverframe.wire.snmp_mib import mib_text
 
 _NOTICE = "<!-- Written by `make docs` from the program itself: changes here are lost. -->"
 _OVERVIEW = """\
@@ -40,4 +41,5 @@ def pages() -> dict[str, str]:
         "reference/simulation.md": simulation_page(),
         "reference/command-line.md": command_line_page(),
     }
-    return {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
+    noticed = {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
+    return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}

@@ -17,8 +17,10 @@ from leverframe.commands.examples import CHOSEN, fill
 from leverframe.commands.inputs import AMPLIFIED
 from leverframe.commands.params import Int, Param
 from leverframe.commands.refusals import Refusal
+from leverframe.commands.restored import Restored
 from leverframe.commands.row import Row
 from leverframe.commands.stage import Stage
+from leverframe.commands.system import RESTORE_ROW
 from leverframe.engine.settings import (
     MOST_RULES,
     SCHEDULE_ENTRIES,
@@ -107,6 +109,8 @@ def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
             return {}, values
         case None:
             return values, None
+        case _ if row is RESTORE_ROW:
+            return {}, Restored(defaults(newest_with(row)))
         case _:
             return {}, b"any file"
 

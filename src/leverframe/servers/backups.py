@@ -66,7 +66,8 @@ class BackupEndpoint:
             if done is not None:
                 await asyncio.shield(done)
         except BackupRefused as refused:
-            return reply_to_refusal(Malformed(str(refused)).of(call.row.line))
+            refusal = Malformed(str(refused), allowed="a settings backup")
+            return reply_to_refusal(refusal.of(call.row.line))
         except Refusal as refusal:
             return reply_to_refusal(refusal.of(call.row.line))
         except StoreUnavailable as error:

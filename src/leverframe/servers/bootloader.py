@@ -78,7 +78,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         if self._transport is not None:
             return
         try:
-            transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            await asyncio.get_running_loop().create_datagram_endpoint(
                 lambda: self, local_addr=self._address
             )
         except OSError as error:
@@ -89,7 +89,9 @@ class BootloaderServer(asyncio.DatagramProtocol):
             )
             return
         self._troubles.note(PART, None)
-        self._transport = transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
 
     def _shut(self) -> None:
         if self._transport is not None:

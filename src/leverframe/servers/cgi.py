@@ -6,7 +6,6 @@ their text, because clients repeat the same few requests for ever.
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
@@ -29,8 +28,6 @@ from leverframe.servers.problems import (
 )
 from leverframe.storage.store import StoreUnavailable
 
-log = logging.getLogger(__name__)
-
 MOST_COMMANDS = 100
 MOST_KEPT_CALLS = 1024
 
@@ -52,20 +49,27 @@ class CommandEndpoint:
         kept = self._kept_calls.get((request.path, request.query))
         if kept is not None:
             return kept
+        items = self._items(request)
         found: list[Call] = []
-        for call in find(
-            request.method, request.path, self._items(request), self._controller.profile
-        ):
+        skipped = False
+        for call in find(request.method, request.path, items, self._controller.profile):
             if isinstance(call, Call):
                 found.append(call)
             elif self._lenient:
-                log.info("skipped: %s", call.detail)
+                skipped = True
+                self._skip(call, Cause("command", request.peer))
             else:
                 raise call
         calls = tuple(found)
-        if all(call.row.role == CONTROL for call in calls) and len(request.query) < 100:
+        switching = not skipped and all(call.row.role == CONTROL for call in calls)
+        if switching and len(request.query) < 100:
             self._keep(request.path, request.query, calls)
         return calls
+
+    def _skip(self, refusal: Refusal, cause: Cause) -> None:
+        """A lenient controller tells in its log what it answers 200 to without doing it."""
+        text = f"skipped {refusal.command}: {refusal.as_problem()['detail']}"
+        self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, text)
 
     def _items(self, request: Request) -> list[str]:
         items = items_of(request.query or "")
@@ -89,7 +93,11 @@ class CommandEndpoint:
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
         if any(isinstance(call.row.body, Upload) for call in calls):
             return self._take_file(request, calls, account)
-        return self._carry_out(self._with_bodies(request, calls), request, account)
+        try:
+            commands = self._with_bodies(request, calls)
+        except Refusal as refusal:
+            return self._bad_body(refusal, request)
+        return self._carry_out(commands, request, account)
 
     async def _take_file(
         self, request: Request, calls: tuple[Call, ...], account: Account
@@ -97,10 +105,19 @@ class CommandEndpoint:
         """Looking through a file takes a while, so that is done beside the event loop."""
         try:
             commands = await asyncio.to_thread(self._with_bodies, request, calls)
+        except Refusal as refusal:
+            return self._bad_body(refusal, request)
+        try:
             reply = self._carry_out(commands, request, account)
             return reply if isinstance(reply, Reply) else await reply
         except Refusal as refusal:
             return reply_to_refusal(refusal)
+
+    def _bad_body(self, refusal: Refusal, request: Request) -> Reply:
+        if not self._lenient:
+            return reply_to_refusal(refusal)
+        self._skip(refusal, Cause("command", request.peer))
+        return self.status_reply()
 
     def _carry_out(
         self, commands: Sequence[Command], request: Request, account: Account
@@ -120,6 +137,10 @@ class CommandEndpoint:
         if len(with_body) > 1 or (with_body and len(calls) > 1):
             raise Malformed("A command with a body comes alone.", allowed="one command")
         if not with_body:
+            if calls and request.body:
+                raise Malformed(
+                    "The command takes no body.", command=calls[0].text, allowed="an empty body"
+                )
             return [(call, None) for call in calls]
         call = with_body[0]
         assert call.row.body is not None
@@ -143,7 +164,7 @@ class CommandEndpoint:
             return self._controller.perform(commands, cause, hashes, account=account)
         done, skipped = self._controller.perform_leniently(commands, cause, hashes, account=account)
         for refusal in skipped:
-            log.info("skipped: %s", refusal.detail)
+            self._skip(refusal, cause)
         return done
 
     async def _hash_and_perform(

@@ -39,11 +39,11 @@ from leverframe.wire.modbus import (
 
 log = logging.getLogger(__name__)
 
-#: The commands that switch what the coils stand for, by label; `{}` is 0 or 1.
-_SWITCHES: dict[str, tuple[str, str]] = {
-    **{label: ("/outs.cgi", f"out{index}={{}}") for index, label in enumerate(OUTPUTS)},
-    **{label: ("/outs.cgi", f"pwm{index}={{}}") for index, label in enumerate(PWMS)},
-    **{label: ("/outs.cgi", f"vout{index}={{}}") for index, label in enumerate(EVENT_VARIABLES)},
+#: The commands under /outs.cgi that switch what the coils stand for, by label.
+_SWITCHES: dict[str, str] = {
+    **{label: f"out{index}" for index, label in enumerate(OUTPUTS)},
+    **{label: f"pwm{index}" for index, label in enumerate(PWMS)},
+    **{label: f"vout{index}" for index, label in enumerate(EVENT_VARIABLES)},
 }
 
 
@@ -53,8 +53,8 @@ class ModbusRegisters:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._switches = {
-            (label, value): self._call(path, text.format(value))
-            for label, (path, text) in _SWITCHES.items()
+            (label, value): self._call("/outs.cgi", f"{name}={value}")
+            for label, name in _SWITCHES.items()
             for value in (0, 1)
         }
         #: The input registers as bytes, and what they were made of.

@@ -34,18 +34,22 @@ class BackupRefused(Exception):
     """The file or the passphrase will not do: one sentence."""
 
 
-class _Sealed(msgspec.Struct):
+class Sealed(msgspec.Struct):
+    """Secrets under a passphrase, in Base64."""
+
     salt: str
     nonce: str
     data: str
 
 
-class _File(msgspec.Struct, omit_defaults=True):
+class BackupFile(msgspec.Struct, omit_defaults=True):
+    """The content of a backup as it is written."""
+
     hw: str
     sw: str
     settings: dict[str, Any]
     left_out: tuple[str, ...] = ()
-    sealed: _Sealed | None = None
+    sealed: Sealed | None = None
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
@@ -53,8 +57,8 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
     hidden = {path: value for path, value in every.items() if is_secret(path) and value}
     sealed = None if passphrase is None else _seal(hidden, passphrase)
-    return _packed(
-        _File(
+    return pack(
+        BackupFile(
             profile.hw,
             profile.sw,
             {path: value for path, value in every.items() if not is_secret(path)},
@@ -66,7 +70,10 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
 
 def decode_backup(data: bytes, passphrase: str | None = None) -> Content:
     """What a backup holds; takes a while with a passphrase. Raises `BackupRefused`."""
-    file = _unpacked(data)
+    return content_of(unpack(data), passphrase)
+
+
+def content_of(file: BackupFile, passphrase: str | None) -> Content:
     try:
         profile = Profile(file.hw, file.sw)
     except UnknownProfile as error:
@@ -81,17 +88,13 @@ def decode_backup(data: bytes, passphrase: str | None = None) -> Content:
     return Content(profile, file.settings | opened, with_secrets=True)
 
 
-def is_sealed(data: bytes) -> bool:
-    """Whether a passphrase is needed to get everything out of a backup."""
-    return _unpacked(data).sealed is not None
-
-
-def _packed(file: _File) -> bytes:
+def pack(file: BackupFile) -> bytes:
     content = msgspec.json.encode(file)
     return MAGIC + bytes([FORMAT]) + sha256(content).digest() + content
 
 
-def _unpacked(data: bytes) -> _File:
+def unpack(data: bytes) -> BackupFile:
+    """The content of a whole and undamaged file."""
     if len(data) > MOST_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):
@@ -108,21 +111,21 @@ def _unpacked(data: bytes) -> _File:
             "The backup is damaged or cut short: its checksum does not fit; download it again."
         )
     try:
-        return msgspec.json.decode(content, type=_File)
+        return msgspec.json.decode(content, type=BackupFile)
     except (msgspec.DecodeError, RecursionError):
         raise BackupRefused("The backup does not hold settings in a form known here.") from None
 
 
-def _seal(hidden: dict[str, Any], passphrase: str) -> _Sealed:
+def _seal(hidden: dict[str, Any], passphrase: str) -> Sealed:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     salt, nonce = secrets.token_bytes(_SALT_BYTES), secrets.token_bytes(_NONCE_BYTES)
     cipher = ChaCha20Poly1305(_key(_checked(passphrase), salt))
     data = cipher.encrypt(nonce, msgspec.json.encode(hidden), _PURPOSE)
-    return _Sealed(*(b64encode(part).decode() for part in (salt, nonce, data)))
+    return Sealed(*(b64encode(part).decode() for part in (salt, nonce, data)))
 
 
-def _open(sealed: _Sealed, passphrase: str) -> dict[str, Any]:
+def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 

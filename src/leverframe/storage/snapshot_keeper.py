@@ -53,11 +53,12 @@ class SnapshotKeeper:
     async def _take(self) -> None:
         self._wanted.clear()
         try:
-            await asyncio.to_thread(self._snapshots.take)
             if self._must_forget:
-                await asyncio.to_thread(self._snapshots.forget_older)
+                await asyncio.to_thread(self._snapshots.renew)
                 # What changed meanwhile wants another one.
                 self._must_forget = self._wanted.is_set()
+            else:
+                await asyncio.to_thread(self._snapshots.take)
         except StoreUnavailable as error:
             self._troubles[TROUBLE] = str(error)
         else:

@@ -55,17 +55,19 @@ class Snapshots:
         except (sqlite3.Error, OSError, StoreDamaged) as error:
             raise StoreUnavailable(f"No snapshot could be made: {reason(error)}.") from error
 
-    def forget_older(self) -> None:
-        """Only the newest may stay: the others hold secrets that were erased."""
+    def renew(self) -> None:
+        """Only a new one may stay: the others hold secrets that were erased."""
+        self.take()
         for number in range(2, KEPT + 1):
             _remove(self.path(number))
 
+    def all(self) -> list[tuple[int, Path]]:
+        """Those that are there by number, newest first."""
+        every = ((number, self.path(number)) for number in range(1, KEPT + 1))
+        return [(number, path) for number, path in every if path.exists()]
+
     def newest_sound(self) -> Path | None:
-        for number in range(1, KEPT + 1):
-            path = self.path(number)
-            if path.exists() and not findings(path):
-                return path
-        return None
+        return next((path for _, path in self.all() if not findings(path)), None)
 
 
 def findings(path: Path) -> str:

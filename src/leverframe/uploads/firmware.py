@@ -90,7 +90,9 @@ def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
         raise BadUpload("The image is not signed by the owner of this controller.") from None
     firmware = _firmware(description, image, end)
     if hw not in firmware.hw:
-        raise BadUpload(f"The image is for HW {', '.join(firmware.hw)}; this controller is HW {hw}.")
+        raise BadUpload(
+            f"The image is for HW {', '.join(firmware.hw)}; this controller is HW {hw}."
+        )
     if firmware.site is not None:
         unpack_site(firmware.site)
     return firmware

@@ -1,4 +1,4 @@
-"""The picture of the Status for user page: recognised by its content, drawn anew, nothing else kept.
+"""The picture of the Status for user page: recognised by its content and drawn anew.
 
 A picture is decoded and encoded again, so that neither what a camera wrote into it (place, time,
 owner) nor anything hidden behind it is stored or served. Sizes are checked before decoding: a small

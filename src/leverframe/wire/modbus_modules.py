@@ -1,9 +1,9 @@
 """Which readings the Modbus modules have: register maps as data, and devices of the user's own.
 
 A reading's number (0-29) is its place in its module's list; the mapping of m1-m30 and the status
-files go by it. Addresses are as transmitted, counted from 0. The maps follow the makers' documents
-where those are public; docs/gaps.md says where they are not, and what we took instead. The order of
-the readings of the SDM120, the charge controller and the inverter is the one whose number and
+files go by it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
+docs/gaps.md says how sure each of them is. None was tried on the device itself. The order of the
+readings of the SDM120, the charge controller and the inverter is the one whose number and
 scales the makers' client library knows.
 """
 

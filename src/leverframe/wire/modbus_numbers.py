@@ -15,8 +15,6 @@ _FORMATS = {
     "uint32": Struct(">I"),
     "float": Struct(">f"),
 }
-TYPES = tuple(_FORMATS)
-ENDIANS = ("none", "byte", "word", "byte and word")
 #: A four-byte float is known to about this many digits; more would be noise of the conversion.
 FLOAT_DIGITS = 7
 

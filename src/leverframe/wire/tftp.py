@@ -1,4 +1,4 @@
-"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: files are written to us.
+"""TFTP (RFC 1350, options of RFC 2347-2349) as far as a bootloader needs it: taking a file.
 
 `Receiver` is the whole protocol without a socket: a datagram with its sender and the time go in, an
 answer comes out, and at the end the file. Everything happens on one port, so that it also works

@@ -146,7 +146,7 @@ class Word:
         word = self.table.word(number, profile)
         if word is None:
             raise BadValue(
-                f"{number} is not a {self.table.name} code of this version.",
+                f"{number} is no {self.table.name} code of this version.",
                 value=str(number),
                 allowed=self.allowed(profile),
             )

@@ -1,0 +1,173 @@
+"""Messages: from a rule that fires to the broker, and many state changes without a lagging loop.
+
+A controller with a store on disk speaks to a real Mosquitto on loopback; `mosquitto_sub`, a process
+of its own, says when messages arrive, on the same clock.
+
+    python bench/notify.py [--quick]
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from leverframe.app import build
+from leverframe.clock import SystemClock
+from leverframe.commands.pathless import calls_in
+from leverframe.commands.rights import OPEN
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import MAPPED
+from leverframe.notify.standard import Sending
+from leverframe.profile import Profile
+from leverframe.storage.sqlite import SqliteStore
+from tests.notify.broker import PASSWORD, USER, Broker, until
+
+PREFIX = "bench"
+LABELS = MAPPED[:20]
+CHANGES_PER_S = 1000
+#: Twenty labels change together, fifty times a second.
+ROUND_S = len(LABELS) / CHANGES_PER_S
+LAG_GOAL_MS = 20.0
+
+
+class Arrivals:
+    """When messages arrived, in seconds since 1970, and what they said, by topic."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.messages: dict[str, list[tuple[float, str]]] = {}
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        options = ["-q", "1", "-t", f"{PREFIX}/#", "-F", "%U %t %p"]
+        self._process = await asyncio.create_subprocess_exec(
+            *self._broker.client("mosquitto_sub", *options), stdout=asyncio.subprocess.PIPE
+        )
+        self._task = asyncio.create_task(self._read())
+        while "ready" not in self.messages:
+            await self._broker.publish(f"{PREFIX}/ready", "yes")
+
+    async def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            at, topic, text = line.decode().rstrip("\n").split(" ", 2)
+            name = topic.removeprefix(f"{PREFIX}/")
+            self.messages.setdefault(name, []).append((float(at), text))
+
+    async def stop(self) -> None:
+        assert self._process is not None
+        self._process.terminate()
+        await self._process.wait()
+
+
+@dataclass
+class Lag:
+    """How late the event loop is, looked at every millisecond."""
+
+    longest_ms: float = 0.0
+
+    async def watch(self) -> None:
+        now = asyncio.get_running_loop().time
+        while True:
+            planned = now() + 0.001
+            await asyncio.sleep(0.001)
+            self.longest_ms = max(self.longest_ms, (now() - planned) * 1000)
+
+
+async def tell(controller: Controller, text: str) -> None:
+    calls = [(call, None) for call in calls_in(text, controller.profile)]
+    done = controller.perform(calls, Cause("command", "bench"), account=OPEN)
+    if done is not None:
+        await done
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
+    with tempfile.TemporaryDirectory() as folder:
+        broker = Broker(Path(folder), durable=False)
+        await broker.start()
+        arrivals = Arrivals(broker)
+        await arrivals.start()
+        store = SqliteStore(Path(folder) / "store.sqlite")
+        built = await build(Profile(), store, SystemClock(), UTC, sending=Sending(capture=False))
+        await tell(built.controller, f"mqtt=1*127.0.0.1*{broker.port}*{USER}*{PASSWORD}*{PREFIX}*0")
+        await until(lambda: "m30" in arrivals.messages)
+        try:
+            yield built.controller, arrivals
+        finally:
+            await built.stop()
+            await arrivals.stop()
+            await broker.kill()
+
+
+async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) -> bool:
+    await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0&eventon=0*1")
+    for number in range(count):
+        await tell(controller, f"vout0={(number + 1) % 2}")
+        await asyncio.sleep(0.01)
+    await until(lambda: len(arrivals.messages.get("notify", [])) >= count)
+    took_ms = sorted(
+        (at - json.loads(text)["time"]) * 1000 for at, text in arrivals.messages["notify"]
+    )
+    p50, p99 = statistics.median(took_ms), took_ms[int(len(took_ms) * 0.99) - 1]
+    is_met = len(took_ms) == count
+    show("rule fired to message at the subscriber", f"p50 {p50:.2f} ms, p99 {p99:.2f} ms", "-")
+    show("those messages that arrived", f"{len(took_ms)} of {count}", "all", is_met)
+    return is_met
+
+
+async def measure_states(controller: Controller, arrivals: Arrivals, seconds: float) -> bool:
+    before = sum(len(arrivals.messages.get(label, [])) for label in LABELS)
+    lag = Lag()
+    watching = asyncio.create_task(lag.watch())
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    rounds = int(seconds / ROUND_S)
+    for number in range(rounds):
+        controller.sense({label: float(number) for label in LABELS})
+        await asyncio.sleep(max(0.0, begin + (number + 1) * ROUND_S - loop.time()))
+    took_s = loop.time() - begin
+    watching.cancel()
+    wanted = rounds * len(LABELS)
+
+    def arrived() -> int:
+        return sum(len(arrivals.messages.get(label, [])) for label in LABELS) - before
+
+    await until(lambda: arrivals.messages[LABELS[-1]][-1][1] == f"{rounds - 1}.0")
+    is_quick = lag.longest_ms <= LAG_GOAL_MS
+    show("state changes per second", f"{wanted / took_s:.0f}", str(CHANGES_PER_S))
+    show("state changes that arrived", f"{arrived()} of {wanted}", "all", arrived() == wanted)
+    show("longest lag of the loop", f"{lag.longest_ms:.1f} ms", f"{LAG_GOAL_MS:g} ms", is_quick)
+    return is_quick and arrived() == wanted
+
+
+def show(what: str, measured: str, goal: str, is_met: bool | None = None) -> None:
+    word = {None: "", True: "yes", False: "NO"}[is_met]
+    print(f"| {what} | {measured} | {goal} | {word} |")
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
+    quick = parser.parse_args().quick
+    async with connected() as (controller, arrivals):
+        print("| what | measured | goal | met |\n|---|---|---|---|")
+        rules = await measure_rules(controller, arrivals, 100 if quick else 1000)
+        states = await measure_states(controller, arrivals, 2.0 if quick else 10.0)
+    return 0 if rules and states else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

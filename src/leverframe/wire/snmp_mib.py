@@ -1,0 +1,107 @@
+"""The MIB file, written from the tree: for managers that want names instead of numbers."""
+
+from collections.abc import Iterator
+
+from leverframe.wire.snmp_tree import (
+    BRANCHES,
+    ENTERPRISE,
+    NO_MODULE,
+    NO_SENSOR,
+    SCALARS,
+    TRAP_FIELDS,
+    Scalar,
+)
+
+_HEAD = f"""\
+LEVERFRAME-MIB DEFINITIONS ::= BEGIN
+
+IMPORTS
+    MODULE-IDENTITY, OBJECT-TYPE, NOTIFICATION-TYPE, Integer32, enterprises
+        FROM SNMPv2-SMI
+    DisplayString
+        FROM SNMPv2-TC;
+
+leverframe MODULE-IDENTITY
+    LAST-UPDATED "202611150000Z"
+    ORGANIZATION "Leverframe"
+    CONTACT-INFO "See the project's README."
+    DESCRIPTION
+        "Outputs, inputs, readings and meters of a controller. Values are whole numbers: the
+        reading times its scale."
+    REVISION "202611150000Z"
+    DESCRIPTION "First version."
+    ::= {{ enterprises {ENTERPRISE[-1]} }}
+"""
+_TRAP_TEXTS = {
+    "source": "The label of the reading or state that the rule looked at.",
+    "value": "Its value at that moment, as text.",
+    "text": "A sentence for people.",
+    "reason": "Which rule it was.",
+}
+_TRAPS = {
+    "ruleActivated": (1, "The condition of a rule with the action SNMP trap is met."),
+    "ruleDeactivated": (2, "The condition of such a rule is no longer met."),
+}
+
+
+def mib_text() -> str:
+    return "\n".join([_HEAD, *_branches(), *_scalars(), *_trap_fields(), *_traps(), "END\n"])
+
+
+def symbol(label: str) -> str:
+    """The name of an object: `out0`, `ds1`, `pm2p5`."""
+    return label.lower().replace(".", "p")
+
+
+def _branches() -> Iterator[str]:
+    for number, (name, words) in BRANCHES.items():
+        yield f"-- {words}\n{name} OBJECT IDENTIFIER ::= {{ leverframe {number} }}\n"
+
+
+def _scalars() -> Iterator[str]:
+    for scalar in SCALARS:
+        access = "read-write" if scalar.command else "read-only"
+        syntax = "Integer32 (0..1)" if scalar.command else "Integer32"
+        yield _object(
+            symbol(scalar.label),
+            syntax,
+            access,
+            _description(scalar),
+            f"{BRANCHES[scalar.branch][0]} {scalar.number}",
+        )
+
+
+def _description(scalar: Scalar) -> str:
+    scaled = f" times {scalar.scale}" if scalar.scale != 1 else ""
+    missing = (
+        f", {scalar.absent} if it is absent" if scalar.absent in (NO_SENSOR, NO_MODULE) else ""
+    )
+    return f"{scalar.label}{scaled}{missing}."
+
+
+def _trap_fields() -> Iterator[str]:
+    for number, name in enumerate(TRAP_FIELDS, start=1):
+        yield _object(
+            f"trap{name.capitalize()}",
+            "DisplayString",
+            "accessible-for-notify",
+            _TRAP_TEXTS[name],
+            f"{BRANCHES[7][0]} {number}",
+        )
+
+
+def _traps() -> Iterator[str]:
+    yield "traps OBJECT IDENTIFIER ::= { leverframe 0 }\n"
+    fields = ", ".join(f"trap{name.capitalize()}" for name in TRAP_FIELDS)
+    for name, (number, words) in _TRAPS.items():
+        yield (
+            f"{name} NOTIFICATION-TYPE\n    OBJECTS {{ {fields} }}\n    STATUS current\n"
+            f'    DESCRIPTION "{words}"\n    ::= {{ traps {number} }}\n'
+        )
+
+
+def _object(name: str, syntax: str, access: str, words: str, place: str) -> str:
+    return (
+        f"{name} OBJECT-TYPE\n    SYNTAX {syntax}\n    MAX-ACCESS {access}\n    STATUS current\n"
+        f'    DESCRIPTION "{words}"\n    ::= {{ {place} }}\n'
+    )

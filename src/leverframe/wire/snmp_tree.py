@@ -1,0 +1,116 @@
+"""The SNMP tree as data: every object with its place, its label, its scale, and whether it is set.
+
+The places and scales of branches 2 to 6 are those that clients of the device family know. Values
+are whole numbers: the reading times its scale, and a number that clients take for "no sensor" where
+it is absent. What the tree has beyond that is ours: switches in branch 1, the readings that newer
+software brought behind the others of their branch, and what a trap carries in branch 7.
+"""
+
+from typing import NamedTuple
+
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    DIGITAL_INPUTS,
+    ENERGIES,
+    EVENT_VARIABLES,
+    MAPPED,
+    ONEWIRE,
+    OUTPUTS,
+    PARTICULATES,
+    POWERS,
+    PWMS,
+)
+
+Oid = tuple[int, ...]
+
+ENTERPRISE: Oid = (1, 3, 6, 1, 4, 1, 7616)
+#: Traps have the numbers below: a rule's condition started, or stopped being met.
+TRAPS: Oid = (*ENTERPRISE, 0)
+ACTIVATED, DEACTIVATED = (*TRAPS, 1), (*TRAPS, 2)
+#: What a trap carries, in this order.
+TRAP_FIELDS = ("source", "value", "text", "reason")
+INT32 = 2**31 - 1
+
+BRANCHES = {
+    1: ("switches", "Outputs, PWM outputs and event variables; 1 is on."),
+    2: ("digitalInputs", "Digital inputs."),
+    3: ("analogInputs", "Analog inputs and the supply."),
+    4: ("sensors", "Temperature, weather and air."),
+    5: ("meters", "Power and energy."),
+    6: ("modules", "Readings of Modbus modules."),
+    7: ("trapFields", "What traps carry."),
+}
+
+
+class Scalar(NamedTuple):
+    """One object; its only instance is `.0`."""
+
+    branch: int
+    number: int
+    label: str
+    scale: int = 1
+    #: What stands for an absent value.
+    absent: int = 0
+    #: The command that sets it, without `=` and value.
+    command: str | None = None
+
+    @property
+    def oid(self) -> Oid:
+        return (*ENTERPRISE, self.branch, self.number, 0)
+
+
+def _in_branch(branch: int, *rows: tuple[tuple[str, ...], int, int]) -> list[Scalar]:
+    """Labels with a common scale and absent value, numbered on from 1."""
+    flat = [(label, scale, absent) for labels, scale, absent in rows for label in labels]
+    return [Scalar(branch, number, *row) for number, row in enumerate(flat, start=1)]
+
+
+def _switches() -> list[Scalar]:
+    commands = (
+        *(f"out{index}" for index in range(len(OUTPUTS))),
+        *(f"pwm{index}" for index in range(len(PWMS))),
+        *(f"vout{index}" for index in range(len(EVENT_VARIABLES))),
+    )
+    labels = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
+    return [
+        Scalar(1, number, label, command=command)
+        for number, (label, command) in enumerate(zip(labels, commands, strict=True), start=1)
+    ]
+
+
+NO_SENSOR, NO_MODULE = -600, -1
+SCALARS: tuple[Scalar, ...] = (
+    *_switches(),
+    *_in_branch(2, (DIGITAL_INPUTS, 1, 0)),
+    *_in_branch(3, ((*ANALOG_INPUTS, "VCC", "TEMP"), 100, 0)),
+    *_in_branch(
+        4,
+        ((*ONEWIRE, "T1", "H1"), 10, NO_SENSOR),
+        (DIFFERENTIALS[:3], 1000, 0),
+        (("P1",), 100, NO_SENSOR),
+        (("CO2",), 1, NO_MODULE),
+        (PARTICULATES, 10, NO_MODULE),
+        (("DEWPOINT",), 10, NO_SENSOR),
+        (("DISTANCE",), 1, NO_MODULE),
+        (DIFFERENTIALS[3:], 1000, 0),
+    ),
+    *_in_branch(
+        5,
+        ((*POWERS[:4], *ENERGIES[:4]), 1000, 0),
+        ((*POWERS[4:], *ENERGIES[4:]), 1000, 0),
+    ),
+    *_in_branch(6, (MAPPED, 100, 0)),
+)
+BY_OID: dict[Oid, Scalar] = {scalar.oid: scalar for scalar in SCALARS}
+
+
+def trap_field(name: str) -> Oid:
+    return (*ENTERPRISE, 7, TRAP_FIELDS.index(name) + 1, 0)
+
+
+def whole(scalar: Scalar, value: float | int | None) -> int:
+    """The number that a manager gets."""
+    if value is None:
+        return scalar.absent
+    return round(max(-INT32 - 1.0, min(float(INT32), value * scalar.scale)))

@@ -1,0 +1,253 @@
+"""Firmware over TFTP, from `upgrade=devstart3` to the version the controller then is."""
+
+import asyncio
+import random
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from leverframe.profile import Profile
+from leverframe.servers.bootloader import LONGEST_S, BootloaderServer
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
+from leverframe.uploads.site_archive import pack_site
+from tests.hardware.waiting import until
+from tests.servers.tftp_sender import TftpRefused, send
+from tests.twin import Twin
+
+PRIVATE, PUBLIC = new_key_pair()
+SITE = pack_site({"index.html": b"Cellar"})
+LARGE_SITE = pack_site({"index.html": b"x", "noise.png": random.Random(7).randbytes(100_000)})
+
+
+def image(sw: str = "1.48", hw: str = "3.9", site: bytes | None = None) -> bytes:
+    return sign_image(build_image([hw], sw, site), PRIVATE)
+
+
+class Bench:
+    def __init__(self, twin: Twin, key: bytes | None = PUBLIC) -> None:
+        self.twin = twin
+        self.server = BootloaderServer(twin.controller, "127.0.0.1", 0, key)
+
+    async def wait_for_firmware(self) -> int:
+        await self.twin.ok("/stm.cgi?upgrade=devstart3")
+        await until(lambda: self.server.port is not None)
+        assert self.server.port is not None
+        return self.server.port
+
+    async def flash(self, content: bytes) -> None:
+        port = await self.wait_for_firmware()
+        await asyncio.to_thread(send, port, content)
+
+    async def refusal(self, content: bytes) -> str:
+        """What the client is told; the old version must run again at once."""
+        before = self.twin.controller.profile
+        with pytest.raises(TftpRefused) as refused:
+            await self.flash(content)
+        await until(lambda: self.twin.controller.bootloader_until is None)
+        assert self.twin.controller.profile == before
+        assert (await self.twin.state())["profile"]["sw"] == before.sw
+        return str(refused.value)
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench(await Twin.start())
+    yield bench
+    await bench.server.close()
+
+
+async def test_a_signed_image_makes_the_controller_that_version(bench: Bench) -> None:
+    twin = bench.twin
+    await twin.ok("/stm.cgi?diffname=0Delta&oname=2Pump")
+    assert (await twin.json("/api/commands"))[0]
+    await bench.flash(image("1.48"))
+    assert (await twin.state())["profile"] == {"hw": "3.9", "sw": "1.48"}
+    assert (await twin.json("/json/status.json"))["sw"] == "1.48"
+    settings = await twin.settings()
+    assert settings["outputs"][2]["name"] == "Pump"
+    assert len(settings["differentials"]) == 3
+    # A command of later versions is gone, one that later versions withdrew is back.
+    await twin.refused("/stm.cgi?diffname=0Delta", 404)
+    await twin.ok("/inpa.cgi?diffzsel=02")
+    assert "diffname" not in (await twin.ok("/api/commands")).body.decode()
+    assert [entry["text"] for entry in await twin.json("/api/log")][-2:] != []
+
+
+async def test_the_version_and_its_settings_survive_the_process() -> None:
+    store = MemoryStore()
+    bench = Bench(await Twin.start(store=store))
+    await bench.twin.ok("/stm.cgi?oname=2Pump")
+    await bench.flash(image("1.48"))
+    await bench.server.close()
+    assert store.load().kept["profile.sw"] == "1.48"
+    again = await Twin.start(Profile("3.9", "1.48"), store=store)
+    assert await again.settings() == await bench.twin.settings()
+
+
+async def test_settings_that_a_version_lacks_come_back_with_the_next_one(bench: Bench) -> None:
+    twin = bench.twin
+    await twin.ok("/inpa.cgi?diffsel=5*0*1*1")
+    before = await twin.settings()
+    await bench.flash(image("1.48"))
+    assert len((await twin.settings())["differentials"]) == 3
+    await bench.flash(image("1.75"))
+    assert await twin.settings() == before
+
+
+async def test_an_image_can_bring_a_site(bench: Bench) -> None:
+    await bench.flash(image("1.75", site=SITE))
+    assert (await bench.twin.ok("/")).body == b"Cellar"
+    await bench.flash(image("1.74"))
+    assert (await bench.twin.ok("/")).body == b"Cellar"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no firmware image"),
+        (b"\x7fELF" * 300, "no firmware image"),
+        (image()[:-1], "damaged or cut off"),
+        (build_image(["3.9"], "1.48"), "not signed"),
+        (sign_image(image(), new_key_pair()[0]), "not signed by the owner"),
+        (image(hw="3.5"), "this controller is HW 3.9"),
+    ],
+    ids=["empty", "other", "cut", "unsigned", "stranger", "hardware"],
+)
+async def test_a_bad_image_is_refused_with_the_reason_and_the_old_version_starts(
+    bench: Bench, content: bytes, reason: str
+) -> None:
+    await bench.twin.ok("/stm.cgi?oname=2Pump")
+    assert reason in await bench.refusal(content)
+    assert (await bench.twin.settings())["outputs"][2]["name"] == "Pump"
+    assert any(reason in entry["text"] for entry in await bench.twin.json("/api/log"))
+
+
+async def test_without_a_key_no_image_is_installed() -> None:
+    bench = Bench(await Twin.start(), key=None)
+    assert "firmware_key" in await bench.refusal(image())
+    await bench.server.close()
+
+
+class FullStore(MemoryStore):
+    """Takes no other version: the disk is full by then."""
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        if "profile.sw" not in changes.kept:
+            return super().commit(changes, then)
+        failure = StoreUnavailable("The disk is full.")
+        assert then is not None
+        then(failure)
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(failure)
+        return failed
+
+
+async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
+    bench = Bench(await Twin.start(store=FullStore()))
+    assert await bench.refusal(image()) == "The disk is full."
+    await bench.server.close()
+
+
+async def test_firmware_is_taken_only_while_the_bootloader_waits(bench: Bench) -> None:
+    assert bench.server.port is None
+    port = await bench.wait_for_firmware()
+    await bench.twin.controller.advance(60)
+    assert bench.server.port is None
+    with pytest.raises(TftpRefused, match="over"):
+        await asyncio.to_thread(send, port, image())
+    assert bench.twin.controller.profile == Profile()
+
+
+async def test_a_transfer_under_way_keeps_the_bootloader_waiting_though_not_for_ever(
+    bench: Bench,
+) -> None:
+    controller = bench.twin.controller
+    port = await bench.wait_for_firmware()
+    await controller.advance(55)
+    await asyncio.to_thread(send, port, image(site=SITE), stop_before=1)
+    await controller.advance(9.9)
+    assert controller.bootloader_until is not None
+    await controller.advance(0.1)
+    assert controller.bootloader_until is None
+    assert controller.profile == Profile()
+    assert LONGEST_S == 600
+
+
+async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> None:
+    await bench.twin.ok("/outs.cgi?out0=1")
+    await bench.wait_for_firmware()
+    assert not any(bench.twin.controller.board.outputs)  # type: ignore[attr-defined]
+
+
+async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time() -> None:
+    twin = await Twin.start()
+    with socket.socket(type=socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        server = BootloaderServer(twin.controller, "127.0.0.1", other.getsockname()[1], PUBLIC)
+        await twin.ok("/stm.cgi?upgrade=devstart3")
+        await until(lambda: "bootloader" in twin.controller.troubles)
+    await twin.controller.advance(60)
+    await twin.ok("/outs.cgi")
+    await server.close()
+
+
+async def test_updates_that_are_forbidden_are_refused() -> None:
+    twin = await Twin.start()
+    accounts = (await twin.ok("/xml/st.xml")).body.decode()
+    names = accounts.partition("<userpass>")[2].partition("<")[0]
+    await twin.ok(f"/stm.cgi?auth=00{names}")
+    problem = await twin.refused("/stm.cgi?upgrade=devstart3", 409)
+    assert "forbidden" in problem["detail"]
+    assert twin.controller.bootloader_until is None
+
+
+async def test_a_browser_sees_the_count_down(bench: Bench) -> None:
+    await bench.wait_for_firmware()
+    await bench.twin.controller.advance(18)
+    reply = await bench.twin.ask("/", accept="text/html,*/*")
+    assert (reply.status, reply.content_type) == (503, "text/html")
+    headers = dict(reply.headers)
+    assert (headers["Retry-After"], headers["Refresh"]) == ("42", "2")
+    assert b"42 s left" in reply.body
+    assert b"<script" not in reply.body
+
+
+async def program(folder: Path, content: bytes, *command: str) -> str:
+    """What a program says that sends `new.img` from this folder."""
+    (folder / "new.img").write_bytes(content)
+    done = await asyncio.to_thread(
+        subprocess.run,
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=30,
+    )
+    return done.stdout.decode()
+
+
+@pytest.mark.needs_program("tftp")
+async def test_the_tftp_program_sends_an_image(bench: Bench, tmp_path: Path) -> None:
+    port = await bench.wait_for_firmware()
+    put = ("tftp", "-m", "binary", "127.0.0.1", str(port), "-c", "put", "new.img")
+    said = await program(tmp_path, image("1.48", site=LARGE_SITE), *put)
+    assert bench.twin.controller.profile.sw == "1.48", said
+
+
+@pytest.mark.needs_program("tftp")
+async def test_the_tftp_program_shows_why_an_image_is_refused(bench: Bench, tmp_path: Path) -> None:
+    port = await bench.wait_for_firmware()
+    put = ("tftp", "-m", "binary", "127.0.0.1", str(port), "-c", "put", "new.img")
+    assert "not signed" in await program(tmp_path, build_image(["3.9"], "1.48"), *put)
+
+
+@pytest.mark.needs_program("curl")
+async def test_curl_sends_an_image_in_larger_blocks(bench: Bench, tmp_path: Path) -> None:
+    port = await bench.wait_for_firmware()
+    put = ("curl", "-sS", "--tftp-blksize", "1428", "-T", "new.img")
+    said = await program(tmp_path, image(site=LARGE_SITE), *put, f"tftp://127.0.0.1:{port}/")
+    assert bench.twin.controller.profile.sw == "1.48", said

@@ -1,0 +1,185 @@
+"""The SNMP agent and traps, asked by net-snmp's own programs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from leverframe.app import build, connect_snmp
+from leverframe.clock import SystemClock
+from leverframe.commands.pathless import calls_in
+from leverframe.commands.rights import OPEN
+from leverframe.config import Config
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.notify.snmp_engine import engine_id
+from leverframe.notify.standard import Sending
+from leverframe.servers.snmp_agent import NAME, SnmpAgent
+from leverframe.storage.store import MemoryStore
+from tests.notify.broker import free_port, until
+from tests.servers.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
+from tests.twin import NEWEST
+
+pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]
+
+USER = ["-u", "keeper", "-A", "auth-key-123", "-X", "priv-key-123"]
+SETTINGS = "snmp=1*watch*change&snmpv3=keeper*auth-key-123*priv-key-123"
+
+
+async def tell(controller: Controller, text: str) -> None:
+    """What the administrator sends by HTTP."""
+    calls = [(call, None) for call in calls_in(text, controller.profile)]
+    done = controller.perform(calls, Cause("command", "test"), account=OPEN)
+    if done is not None:
+        await done
+
+
+@asynccontextmanager
+async def running(commands: str) -> AsyncIterator[tuple[Controller, SnmpAgent, str]]:
+    """A controller with its agent on a free port, and its MAC address."""
+    sending = Sending(capture=False)
+    built = await build(NEWEST, MemoryStore(), SystemClock(), UTC, sending=sending)
+    await tell(built.controller, commands)
+    agent = await connect_snmp(built, Config(snmp_port=0))
+    assert isinstance(agent, SnmpAgent)
+    try:
+        yield built.controller, agent, built.mac
+    finally:
+        await agent.close()
+        await built.stop()
+
+
+def managers(port: int | None) -> dict[str, Manager]:
+    assert port is not None
+    return {
+        "v1": Manager(port, "-v1", "-c", "watch"),
+        "v2c": Manager(port, "-v2c", "-c", "watch"),
+        "v2c writing": Manager(port, "-v2c", "-c", "change"),
+        "v3": Manager(port, *V3, *USER),
+    }
+
+
+async def test_every_version_reads_the_same_values() -> None:
+    async with running(SETTINGS) as (controller, agent, _):
+        controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "m30": -7.25})
+        await tell(controller, "out2=1")
+        for manager in managers(agent.port).values():
+            told = await manager.get("1.3.0", "2.2.0", "3.7.0", "4.1.0", "4.2.0", "6.30.0")
+            assert told == [f"INTEGER: {n}" for n in (1, 1, 1200, 215, -600, -725)]
+
+
+async def test_a_walk_visits_the_whole_tree_once_and_in_order() -> None:
+    async with running(SETTINGS) as (_, agent, _):
+        for name, program in (("v1", "snmpwalk"), ("v2c", "snmpbulkwalk"), ("v3", "snmpwalk")):
+            code, output = await managers(agent.port)[name].ask(program, ENTERPRISE)
+            assert code == 0
+            places = [tuple(map(int, line.split(" ")[0].split(".")[8:])) for line in
+                      output.splitlines() if "INTEGER" in line]  # fmt: skip
+            assert places == sorted(set(places))
+            assert {place[0] for place in places} == {1, 2, 3, 4, 5, 6}
+            assert len(places) == 18 + 4 + 8 + 24 + 12 + 30
+
+
+async def test_the_system_group_says_what_it_is() -> None:
+    async with running(SETTINGS) as (_, agent, _):
+        _, output = await managers(agent.port)["v2c"].ask("snmpwalk", ".1.3.6.1.2.1.1")
+        assert "Leverframe" in output
+        assert f".1.3.6.1.2.1.1.2.0 = OID: {ENTERPRISE}" in output
+
+
+async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
+    async with running(SETTINGS) as (controller, agent, _):
+        who = managers(agent.port)
+        values = controller.engine.values
+        assert (await who["v2c writing"].set(("1.1.0", 1), ("1.8.0", 1)))[0] == 0
+        assert (values["OUT0"], values["PWM1"]) == (1, 1)
+        assert (await who["v3"].set(("1.1.0", 0)))[0] == 0
+        assert values["OUT0"] == 0
+        for code, output in (
+            await who["v2c"].set(("1.1.0", 1)),
+            await who["v2c writing"].set(("1.1.0", 1), ("1.2.0", 2)),
+            await who["v2c writing"].set(("1.1.0", 1), ("2.1.0", 1)),
+        ):
+            assert code != 0, output
+        assert values["OUT0"] == values["OUT1"] == 0
+
+
+async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
+    async with running(SETTINGS) as (controller, agent, _):
+        await tell(controller, "outblock=1")
+        code, output = await managers(agent.port)["v2c writing"].set(("1.1.0", 1))
+        assert code != 0
+        assert "inconsistentValue" in output
+        assert controller.engine.values["OUT0"] == 0
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    [
+        ["-v2c", "-c", "wrong"],
+        [*V3, "-u", "keeper", "-A", "auth-key-wrong", "-X", "priv-key-123"],
+        [*V3, "-u", "nobody", "-A", "auth-key-123", "-X", "priv-key-123"],
+        ["-v3", "-l", "noAuthNoPriv", "-u", "keeper"],
+    ],
+)
+async def test_strangers_get_no_value(credentials: list[str]) -> None:
+    async with running(SETTINGS) as (_, agent, _):
+        assert agent.port is not None
+        stranger = Manager(agent.port, *credentials)
+        code, output = await stranger.ask("snmpget", "-t", "1", f"{ENTERPRISE}.1.1.0")
+        assert code != 0
+        assert "INTEGER" not in output
+
+
+async def test_the_agent_follows_the_settings() -> None:
+    async with running("snmp=0**") as (controller, agent, _):
+        assert agent.port is None
+        await tell(controller, "snmp=1**")
+        await until(lambda: "Nobody may ask" in controller.troubles.get(NAME, ""))
+        await tell(controller, "snmp=1*seen*")
+        await until(lambda: agent.port is not None)
+        assert NAME not in controller.troubles
+        assert agent.port is not None
+        assert await Manager(agent.port, "-v2c", "-c", "seen").get("1.1.0") == ["INTEGER: 0"]
+        await tell(controller, "snmp=0**")
+        await until(lambda: agent.port is None)
+
+
+async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = TrapReceiver(tmp_path, port)
+    await receiver.start("authCommunity log alarm")
+    async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, _):
+        await tell(controller, "event=0*10*0*2500*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        controller.sense({"DS1": 27.5})
+        said = await receiver.line_with(f"{ENTERPRISE}.0.1")
+        for part in ('STRING: "DS1"', 'STRING: "27.5"', '"rule 1 activated: DS1 27.5"', '"rule 1"'):
+            assert part in said
+        controller.sense({"DS1": 20.0})
+        assert '"20"' in await receiver.line_with(f"{ENTERPRISE}.0.2")
+    await receiver.stop()
+
+
+async def test_a_trap_without_a_community_is_authenticated_and_private(tmp_path: Path) -> None:
+    port = free_port()
+    receiver = TrapReceiver(tmp_path, port)
+    commands = f"snmpv3=keeper*auth-key-123*priv-key-123&snmptrap=1*127.0.0.1*{port}*"
+    async with running(commands) as (controller, _, mac):
+        await receiver.start(
+            f"createUser -e 0x{engine_id(mac).hex()} keeper SHA-256 auth-key-123 AES priv-key-123",
+            "authUser log keeper priv",
+        )
+        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await tell(controller, "vout0=1")
+        assert '"EVENT1"' in await receiver.line_with(f"{ENTERPRISE}.0.1")
+    await receiver.stop()
+
+
+async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
+    async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
+        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await tell(controller, "vout0=1")
+        await until(lambda: controller.outbox_report()["channels"]["snmp"].problem is not None)
+        assert "no-such-host.invalid" in controller.outbox_report()["channels"]["snmp"].problem

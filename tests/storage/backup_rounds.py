@@ -1,0 +1,66 @@
+"""The long form of the backup tests, for a machine with time.
+
+    python -m tests.storage.backup_rounds --trees 1000 --fuzzed 50000
+
+For every version at which something changes, that many random settings trees go through backup,
+reset and restore, secrets and accounts too, and must come back the same. Then that many spoilt
+backups are uploaded, none of which may change anything.
+"""
+
+import argparse
+import asyncio
+from dataclasses import replace
+from random import Random
+
+from leverframe.commands.carry_over import carry_over
+from leverframe.commands.restored import Restored
+from leverframe.engine.settings import defaults
+from leverframe.engine.tree import is_secret, leaves
+from leverframe.profile import Profile
+from leverframe.storage.backup import decode_backup, encode_backup
+from tests.boundary_profiles import PROFILES
+from tests.fuzzed_uploads import fuzzed
+from tests.random_settings import random_settings
+from tests.twin import Twin
+
+UPLOAD = "/post.cgi?settingsupload"
+
+
+def try_trees(profile: Profile, count: int, random: Random) -> None:
+    for number in range(count):
+        tree = random_settings(profile, random, random.randint(1, 150))
+        content = decode_backup(encode_backup(profile, tree))
+        # What a passphrase would bring, without the time that it takes.
+        secrets = {path: value for path, value in leaves(tree) if is_secret(path)}
+        settings = {**content.settings, **secrets}
+        content = replace(content, settings=settings, left_out=(), with_secrets=True)
+        restored = carry_over(content, profile, defaults(profile))
+        assert restored == Restored(tree), (profile, number)
+
+
+async def try_fuzzed(count: int, random: Random) -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    sound = (await twin.ok("/dev_settings.bin")).body
+    before = twin.controller.engine.settings
+    for data in fuzzed(sound, random, count):
+        assert (await twin.ask(UPLOAD, "POST", data)).status == 400
+        assert twin.controller.engine.settings is before
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trees", type=int, default=1000, help="for each version")
+    parser.add_argument("--fuzzed", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    random = Random(options.seed)
+    for profile in PROFILES:
+        try_trees(profile, options.trees, random)
+        print(f"{profile}: {options.trees} trees came back the same", flush=True)
+    asyncio.run(try_fuzzed(options.fuzzed, random))
+    print(f"{options.fuzzed} spoilt backups were refused and changed nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Which version a controller starts as: configured, stored, or brought by firmware."""
+
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import BadConfiguration, Config, read_config
+from leverframe.profile import Profile
+from leverframe.uploads.firmware import new_key_pair
+
+
+def test_a_configured_version_is_taken_and_then_kept() -> None:
+    assert Config(sw="1.49").profile(None, None, None) == Profile("3.9", "1.49")
+    assert Config().profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
+    assert Config().profile(None, None, None) == Profile()
+
+
+def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None:
+    assert Config(sw="1.49").profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.60a")
+    # Asked for anew, another version is taken.
+    assert Config(sw="1.57").profile("3.9", "1.60a", "1.49") == Profile("3.9", "1.57")
+
+
+def test_a_key_that_cannot_be_used_is_told_before_the_start(tmp_path: Path) -> None:
+    private, public = new_key_pair()
+    key = tmp_path / "owner.pub"
+    with pytest.raises(BadConfiguration, match="firmware_key: .* cannot be read"):
+        read_config(None, {"firmware_key": str(key)})
+    key.write_bytes(private)
+    with pytest.raises(BadConfiguration, match="firmware_key: This is no public key"):
+        read_config(None, {"firmware_key": str(key)})
+    key.write_bytes(public)
+    assert read_config(None, {"firmware_key": str(key)}).public_key() == public

@@ -1,0 +1,36 @@
+"""A disk that fails: outputs go on, changes are refused with 507, `/health` says so."""
+
+from tests.full_disk import Disk
+from tests.twin import Twin
+
+
+async def test_a_disk_that_fails_is_told_by_health_and_outputs_go_on() -> None:
+    disk = Disk()
+    twin = await Twin.start(store=disk)
+    disk.is_full = True
+    await twin.refused("/stm.cgi?oname=0Lamp", 507)
+    assert (await twin.json("/health"))["status"] == "degraded"
+    assert (await twin.json("/health"))["troubles"] == ["store"]
+    assert "disk is full" in (await twin.state())["troubles"]["store"]
+    await twin.ok("/outs.cgi?out0=1")
+    assert await twin.outputs() == "100000"
+
+
+async def test_health_is_well_again_when_the_disk_is() -> None:
+    disk = Disk()
+    twin = await Twin.start(store=disk)
+    disk.is_full = True
+    await twin.refused("/stm.cgi?oname=0Lamp", 507)
+    disk.is_full = False
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    assert (await twin.json("/health"))["status"] == "ok"
+
+
+async def test_state_that_cannot_be_remembered_is_told() -> None:
+    disk = Disk()
+    twin = await Twin.start(store=disk)
+    await twin.ok("/outs.cgi?roafs=01")
+    disk.is_full = True
+    await twin.ask("/outs.cgi?out0=1")
+    assert await twin.outputs() == "100000"
+    assert (await twin.json("/health"))["troubles"] == ["store"]

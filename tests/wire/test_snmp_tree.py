@@ -1,0 +1,115 @@
+"""The SNMP tree and its MIB file."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.engine.labels import LABELS
+from leverframe.wire.snmp_mib import mib_text, symbol
+from leverframe.wire.snmp_tree import (
+    BRANCHES,
+    BY_OID,
+    ENTERPRISE,
+    INT32,
+    SCALARS,
+    TRAP_FIELDS,
+    Scalar,
+    trap_field,
+    whole,
+)
+
+#: As much of the modules that ours imports as net-snmp needs; Debian does not ship them.
+IMPORTED = {
+    "SNMPv2-SMI": """
+        org OBJECT IDENTIFIER ::= { iso 3 }
+        dod OBJECT IDENTIFIER ::= { org 6 }
+        internet OBJECT IDENTIFIER ::= { dod 1 }
+        private OBJECT IDENTIFIER ::= { internet 4 }
+        enterprises OBJECT IDENTIFIER ::= { private 1 }
+        """,
+    "SNMPv2-TC": """
+        DisplayString ::= TEXTUAL-CONVENTION
+            STATUS current
+            DESCRIPTION "Text."
+            SYNTAX OCTET STRING (SIZE (0..255))
+        """,
+}
+BY_LABEL = {scalar.label: scalar for scalar in SCALARS}
+
+
+def test_every_label_has_one_place_but_the_mqtt_connection() -> None:
+    assert len(BY_OID) == len(BY_LABEL) == len(SCALARS)
+    assert set(LABELS) - set(BY_LABEL) == {"MQTT"}
+
+
+@pytest.mark.parametrize(
+    ("label", "place", "scale"),
+    [
+        ("OUT0", (1, 1), 1),
+        ("INPD4", (2, 4), 1),
+        ("INPA6", (3, 6), 100),
+        ("VCC", (3, 7), 100),
+        ("TEMP", (3, 8), 100),
+        ("DS8", (4, 8), 10),
+        ("T1", (4, 9), 10),
+        ("H1", (4, 10), 10),
+        ("DIFF3", (4, 13), 1000),
+        ("P1", (4, 14), 100),
+        ("CO2", (4, 15), 1),
+        ("PM10.0", (4, 19), 10),
+        ("POWER4", (5, 4), 1000),
+        ("ENERGY4", (5, 8), 1000),
+        ("m30", (6, 30), 100),
+    ],
+)
+def test_readings_stand_where_clients_look_for_them(
+    label: str, place: tuple[int, int], scale: int
+) -> None:
+    assert BY_LABEL[label].oid == (*ENTERPRISE, *place, 0)
+    assert BY_LABEL[label].scale == scale
+
+
+def test_only_switches_can_be_set() -> None:
+    assert {scalar.branch for scalar in SCALARS if scalar.command} == {1}
+    assert all(scalar.command for scalar in SCALARS if scalar.branch == 1)
+
+
+@given(st.sampled_from(SCALARS), st.floats(allow_nan=False, allow_infinity=False) | st.none())
+def test_every_value_fits_into_32_bits(scalar: Scalar, value: float | None) -> None:
+    assert -INT32 - 1 <= whole(scalar, value) <= INT32
+
+
+def test_the_mib_file_names_every_object_at_its_place() -> None:
+    text = mib_text()
+    places = dict(re.findall(r"^(\w+) OBJECT-TYPE.*?::= \{ (\w+ \d+) \}", text, re.S | re.M))
+    wanted = {
+        symbol(scalar.label): f"{BRANCHES[scalar.branch][0]} {scalar.number}" for scalar in SCALARS
+    }
+    wanted |= {f"trap{name.capitalize()}": f"trapFields {trap_field(name)[-2]}" for name in
+               TRAP_FIELDS}  # fmt: skip
+    assert places == wanted
+    for number, (name, _) in BRANCHES.items():
+        assert f"{name} OBJECT IDENTIFIER ::= {{ leverframe {number} }}" in text
+
+
+def test_what_can_be_set_is_writable_in_the_mib_file_and_nothing_else() -> None:
+    writable = re.findall(r"^(\w+) OBJECT-TYPE[^}]*?read-write", mib_text(), re.M)
+    assert writable == [symbol(scalar.label) for scalar in SCALARS if scalar.command]
+
+
+@pytest.mark.needs_program("snmptranslate")
+def test_net_snmp_reads_the_mib_file_without_complaint(tmp_path: Path) -> None:
+    (tmp_path / "LEVERFRAME-MIB.txt").write_text(mib_text())
+    for name, text in IMPORTED.items():
+        (tmp_path / f"{name}.txt").write_text(f"{name} DEFINITIONS ::= BEGIN {text} END\n")
+    asked = ["snmptranslate", "-M", str(tmp_path), "-m", "LEVERFRAME-MIB", "-Pw", "-On"]
+    names = [f"LEVERFRAME-MIB::{symbol(label)}.0" for label in ("OUT0", "DS1", "PM2.5", "m30")]
+    ended = subprocess.run([*asked, *names], capture_output=True, text=True, timeout=20)
+    assert ended.stderr == ""
+    assert ended.stdout.split() == [
+        "." + ".".join(map(str, BY_LABEL[label].oid)) for label in ("OUT0", "DS1", "PM2.5", "m30")
+    ]
