@@ -177,3 +177,14 @@ async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
     assert 'outputs.0.name changed from "" to "Lamp"; email.password changed' in texts
     assert max(len(text) for text in texts) < 250
     assert not any("canary" in text for text in texts)
+
+
+async def test_watchers_are_told_of_every_restart() -> None:
+    twin = await Twin.start()
+    told: list[None] = []
+    twin.controller.watchers.add(lambda: told.append(None))
+    await twin.ok("/outs.cgi?oafs=01")
+    for _ in range(2):
+        told.clear()
+        await twin.ok("/stm.cgi?devrestart=1")
+        assert told

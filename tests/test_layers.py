@@ -29,6 +29,7 @@ EVERYTHING = JOINED | {
 #: them, and the servers speak to the controller.
 MAY_IMPORT = {
     "profile": set[str](),
+    "web": set[str](),
     "engine": CORE,
     "uploads": CORE,
     "commands": ENGINE | {"uploads"},

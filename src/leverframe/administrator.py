@@ -4,23 +4,29 @@ Both work on the store while no controller runs on it: before the start, or with
 `leverframe passwd`.
 """
 
-import asyncio
 import secrets
+import time
 
 from leverframe.commands.access import (
     LEAST_PASSWORD_LETTERS,
     MOST_PASSWORD_LETTERS,
     password_path,
 )
+from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Settings, defaults
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.profile import Profile
 from leverframe.servers.passwords import Passwords
+from leverframe.storage.audit import AuditTrail
 from leverframe.storage.store import Changes, Store
 
 #: 32 letters and digits that cannot be mistaken for one another, so 5 bits each.
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _GROUPS, _GROUP_LETTERS = 4, 6
+
+
+#: In the audit trail: whoever has the machine in their hands.
+BY_HAND = Cause("command line")
 
 
 class PasswordRefused(Exception):
@@ -68,7 +74,10 @@ def administrator_name(store: Store) -> str:
 
 async def _store_password(store: Store, path: str, password: str) -> None:
     stored = await Passwords().hash(password)
-    await asyncio.shield(store.commit(Changes({path: stored, "access.required": True})))
+    before = store.load()
+    leaves = [(path, before.settings.get(path), stored)]
+    audit = AuditTrail(before.kept).rows(time.time(), BY_HAND, leaves, {})
+    await store.commit(Changes({path: stored, "access.required": True}, kept=audit))
 
 
 def _names(settings: Settings) -> list[str]:

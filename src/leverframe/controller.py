@@ -52,6 +52,9 @@ AGAIN = (do.SetClock, do.RestartController)
 #: Effects that the bootloader does not let through: the pins stay safe until the next start.
 PINS = (do.DriveOutput, do.DrivePwm)
 
+#: Before watchers are told for the first time; no version of an engine has this number.
+NEVER_WATCHED = -1
+
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
 
@@ -120,7 +123,7 @@ class Controller:
         self.outbox_report: Callable[[], Any] = dict
         #: What the GSM modem tells the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
-        self._watched_version = 0
+        self._watched_version = NEVER_WATCHED
         self._carry_out: dict[type, Callable[[Any], None]] = {
             do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
             do.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
@@ -159,6 +162,8 @@ class Controller:
         was_waiting, self.bootloader_until = self.bootloader_until is not None, None
         self.engine = Engine(self.profile, settings, self._timezone, self._kept)
         self.engine.machine.journal = journal
+        # The new engine counts its changes from the beginning and may arrive at the same number.
+        self._watched_version = NEVER_WATCHED
         self.start()
         if was_waiting:
             for watcher in self.bootloader_watchers:

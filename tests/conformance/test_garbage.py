@@ -71,7 +71,9 @@ def random_requests(profile: Profile, count: int, seed: int) -> Iterator[tuple[s
         if dice.random() < 0.2:
             query = f"{query}&{dice.choice(samples).target.partition('?')[2]}"
         method = sample.method if dice.random() < 0.9 else dice.choice(("GET", "POST"))
-        body = damaged(sample.body.decode("latin-1"), dice).encode("utf-8")
+        body = sample.body
+        if body or dice.random() < 0.1:
+            body = damaged(body.decode("latin-1"), dice).encode("utf-8")
         yield method, f"{path}?{damaged(query, dice)}", body
 
 

@@ -1,15 +1,19 @@
 """The first start on an address that others can reach, and `leverframe passwd`."""
 
+import os
 import re
+import signal
 import ssl
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from leverframe.administrator import random_password
-from tests.process.controller_process import PROGRAM, controller_process
+from leverframe.servers.certificate import own_certificate
+from tests.process.controller_process import PATIENCE_S, PROGRAM, controller_process
 from tests.servers.test_role_walk import FOR_EVERYBODY, paths
 
 QUIET = ("--no-discovery", "--no-mdns")
@@ -78,7 +82,11 @@ def test_passwd_sets_a_password_that_works(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     with controller_process(tmp_path) as process:
         assert process.ask("/outs.cgi")[0] == 401
-        assert process.ask("/outs.cgi", account=("admin", "a rather long one"))[0] == 200
+        account = ("admin", "a rather long one")
+        assert process.ask("/outs.cgi", account=account)[0] == 200
+        _, trail = process.ask("/api/audit", account=account)
+        assert b'"cause":"command line"' in trail
+        assert b'"path":"access.admin.password","old":null,"new":"***"' in trail
         assert "in use" in passwd(data, typed="another long one\n").stderr
 
 
@@ -110,3 +118,18 @@ def test_tls_answers_by_https_with_a_certificate_of_its_own(tmp_path: Path) -> N
         with urllib.request.urlopen(address, context=trusting) as answer:
             assert answer.status == 200
         assert process.ask("/outs.cgi?out0=1")[0] == 308
+
+
+def test_a_hangup_takes_up_a_new_certificate_without_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    own_certificate(tmp_path / "new", "leverframe-new", [])
+    with controller_process(tmp_path, "--tls") as process:
+        address = ("127.0.0.1", process.port)
+        before = ssl.get_server_certificate(address)
+        for name in ("tls-key.pem", "tls-certificate.pem"):
+            (process.folder / name).write_bytes((tmp_path / "new" / name).read_bytes())
+        assert ssl.get_server_certificate(address) == before
+        os.kill(process.pid, signal.SIGHUP)
+        deadline = time.monotonic() + PATIENCE_S
+        while ssl.get_server_certificate(address) == before:
+            assert time.monotonic() < deadline

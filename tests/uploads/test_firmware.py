@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from leverframe.profile import HARDWARE, UnknownProfile
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.firmware import (
+    FORMAT,
+    MAGIC,
     build_image,
     check_image,
     check_public_key,
@@ -75,8 +77,9 @@ def test_every_changed_byte_is_refused() -> None:
 
 @given(st.binary(max_size=200))
 def test_noise_is_refused(noise: bytes) -> None:
-    with pytest.raises(BadUpload):
-        check_image(noise, PUBLIC, "3.9")
+    for upload in (noise, MAGIC + bytes((FORMAT, 0, 0, 0, len(noise))) + noise):
+        with pytest.raises(BadUpload):
+            check_image(upload, PUBLIC, "3.9")
 
 
 def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
@@ -90,7 +93,9 @@ def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
         build_image(["3.9"], "1.60a", b"PK")
 
 
-@pytest.mark.parametrize("pem", [b"", b"text", PRIVATE, PUBLIC[:60]])
+@pytest.mark.parametrize(
+    "pem", [b"", b"text", PRIVATE, PUBLIC[:60]], ids=["empty", "text", "private", "cut"]
+)
 def test_what_is_no_public_key_is_named_so(pem: bytes) -> None:
     with pytest.raises(BadUpload, match="no public key"):
         check_public_key(pem)

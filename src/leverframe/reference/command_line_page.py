@@ -10,7 +10,8 @@ _OPENING = """\
 ## `leverframe run`
 
 Runs one controller until it is stopped. Options win over the file that `--config` names, which has
-the same names with `_` for `-`, for example `virtual_time = true`.
+the same names with `_` for `-`, for example `virtual_time = true`. The file alone has `hosts`:
+names, besides its address and the machine's own name, under which browsers may ask for it.
 """
 _COMMANDS = """\
 
@@ -26,10 +27,30 @@ scenario has a mistake.
 Lists the commands of a version in the terminal, with a word only those that contain it. `--hw` and
 `--sw` choose the version.
 
+## `leverframe passwd [ACCOUNT]`
+
+Sets the password of an account, of the administrator if none is named, while the controller is
+stopped; sign-in is required from then on. The password is asked for, or read from standard input;
+`--generate` makes a random one and shows it. `--data` or `--config` name the controller.
+
 ## `leverframe board check --config FILE`
 
 Looks at every device that the `[board]` table of the file wires and says what is there, what is
 missing and what to do. Nothing is driven. The exit code is 1 if something is missing.
+
+## `leverframe backup show|diff|convert|restore`
+
+Prints a backup as TOML (`--json`: as JSON), prints what differs between two (exit code 1 if
+anything does), writes one in another form or for another version (`--hw`, `--sw`), or restores one
+into the data folder of a stopped controller (`--data`, `--config`). The ending of a file's name
+says its form: `.bin`, `.toml` or `.json`. `--passphrase` takes sealed passwords along. See
+[backup](../how-to/backup.md).
+
+## `leverframe data check|repair|export|reset`
+
+Works on the data folder of a stopped controller (`--data`, `--config`): says whether its store and
+snapshots are sound (exit code 1 if the store is not), puts a damaged store right, prints everything
+but secrets as JSON, or goes back to the factory settings (`--accounts`: accounts too).
 
 ## `leverframe site build FOLDER`, `leverframe site reset`
 
@@ -83,7 +104,17 @@ def command_line_page() -> str:
         ("--serial-port PATH", "", "where the serial module is, like /dev/ttyUSB0"),
         ("--no-discovery", "", "do not answer UDP discovery in the network"),
         ("--no-mdns", "", "do not announce the controller by mDNS"),
-        ("--verbose", "", "log more"),
+        ("--tls", "", "answer by HTTPS only, with a certificate made at the first start"),
+        ("--tls-certificate FILE", "", "certificate to use instead (PEM); SIGHUP reads it again"),
+        ("--tls-key FILE", "", "its private key (PEM)"),
+        (
+            "--log-level LEVEL",
+            default.log_level,
+            "log from this level on: debug, info, warning or error; info tells what happens",
+        ),
+        ("--log-format FORMAT", default.log_format, "log lines as text or as json"),
+        ("--syslog WHERE", "", "log to a socket, a host or host:port of syslog, too"),
+        ("--verbose", "", "the same as `--log-level debug`"),
     ]
     lines = [
         (code(option), code(usual) if usual else "", prose(words))

@@ -11,6 +11,7 @@ import secrets
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from leverframe.commands import access as account_rows
 from leverframe.commands.refusals import SignInRequired
@@ -94,7 +95,7 @@ class Access:
             self._throttle.begin(name, peer)
             under_way = asyncio.ensure_future(self._checked(name, password, peer, settings))
             self._under_way[key] = under_way
-            under_way.add_done_callback(lambda _: self._under_way.pop(key, None))
+            under_way.add_done_callback(partial(self._was_checked, key))
         return await asyncio.shield(under_way)
 
     async def _checked(self, name: str, password: str, peer: str, settings: Settings) -> Account:
@@ -105,6 +106,12 @@ class Access:
             raise SignInRequired("The user name or password is wrong.")
         self._throttle.was_right(name, peer)
         return account_at(path, name)
+
+    def _was_checked(self, key: bytes, checked: asyncio.Future[Account]) -> None:
+        del self._under_way[key]
+        if not checked.cancelled():
+            # Whoever asked may have left; a wrong password is no fault of the program.
+            checked.exception()
 
     def _digest(self, *texts: str) -> bytes:
         return hmac.digest(self._key, "\0".join(texts).encode("utf-8", "replace"), "sha256")

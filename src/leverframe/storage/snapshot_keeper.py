@@ -29,6 +29,7 @@ class SnapshotKeeper:
         self._interval_s = interval_s
         self._wanted = asyncio.Event()
         self._must_forget = False
+        self._closing = False
         self._task = asyncio.create_task(self._run())
 
     def settings_changed(self, old: Settings, new: Settings) -> None:
@@ -38,17 +39,19 @@ class SnapshotKeeper:
 
     async def close(self) -> None:
         """Stop; secrets that were erased just now are gone from the snapshots first."""
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
-        if self._must_forget:
-            await self._take()
+        self._closing = True
+        self._wanted.set()
+        await self._task
 
     async def _run(self) -> None:
-        while True:
-            await self._take()
+        await self._take()
+        while not self._closing:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), self._interval_s)
+            if not self._closing:
+                await self._take()
+        if self._must_forget:
+            await self._take()
 
     async def _take(self) -> None:
         self._wanted.clear()

@@ -129,7 +129,7 @@ def _description(image: bytes) -> tuple[Description, int]:
     length = int.from_bytes(image[len(MAGIC) + 1 : _HEAD], "big")
     try:
         description = msgspec.json.decode(image[_HEAD : _HEAD + length], type=Description)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadUpload(_DAMAGED) from error
     end = _HEAD + length + description.site_bytes
     if description.site_bytes < 0 or len(image) not in (end, end + SIGNATURE_BYTES):
