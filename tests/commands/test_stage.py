@@ -9,6 +9,7 @@ from leverframe.engine.actions import REVERSE, SetEnergy, Switch
 from leverframe.engine.settings import ControlUser, Rule, defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
+from leverframe.uploads.site_archive import pack_site
 
 NEWEST = Profile()
 
@@ -236,8 +237,8 @@ def test_a_reset_keeps_the_accounts_and_nothing_else() -> None:
 
 
 def test_uploads_are_laid_aside_by_name() -> None:
-    on = stage()
-    perform(on, "/post.cgi?pictureupload", b"\x89PNG")
-    assert on.blobs == {"picture": b"\x89PNG"}
+    on, site = stage(), pack_site({"index.html": b"<title>Cellar</title>"})
+    perform(on, "/post.cgi?wwwfileupload", site)
+    assert on.blobs == {"site": site}
     perform(on, "/stm.cgi?delpicture=0")
-    assert on.blobs == {"picture": None}
+    assert on.blobs == {"site": site, "picture": None}

@@ -25,7 +25,7 @@ from tests.twin import NEWEST
 pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]
 
 USER = ["-u", "keeper", "-A", "auth-key-123", "-X", "priv-key-123"]
-SETTINGS = "snmp=1*watch*change&snmpv3=keeper*auth-key-123*priv-key-123"
+SETTINGS = "snmp=1*watch*zmiana-%C5%82%C4%85ka&snmpv3=keeper*auth-key-123*priv-key-123"
 
 
 async def tell(controller: Controller, text: str) -> None:
@@ -56,7 +56,7 @@ def managers(port: int | None) -> dict[str, Manager]:
     return {
         "v1": Manager(port, "-v1", "-c", "watch"),
         "v2c": Manager(port, "-v2c", "-c", "watch"),
-        "v2c writing": Manager(port, "-v2c", "-c", "change"),
+        "v2c writing": Manager(port, "-v2c", "-c", "zmiana-łąka"),
         "v3": Manager(port, *V3, *USER),
     }
 
@@ -150,8 +150,8 @@ async def test_the_agent_follows_the_settings() -> None:
 async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
-    await receiver.start("authCommunity log alarm")
-    async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, _):
+    await receiver.start("authCommunity log pożar")
+    async with running(f"snmptrap=1*127.0.0.1*{port}*po%C5%BCar") as (controller, _, _):
         await tell(controller, "event=0*10*0*2500*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         controller.sense({"DS1": 27.5})
         said = await receiver.line_with(f"{ENTERPRISE}.0.1")

@@ -105,15 +105,15 @@ def _credentials(snmp: Snmp) -> Any:
     from leverframe.notify.snmp_engine import V3_AUTHENTICATION, V3_PRIVACY, has_v3
 
     if snmp.trap.community:
-        return api.CommunityData(snmp.trap.community, mpModel=1)
+        return api.CommunityData("trap", snmp.trap.community.encode(), mpModel=1)
     if not has_v3(snmp):
         raise CannotSend(
             "Traps need a community (snmptrap=...) or an SNMPv3 user with both keys (snmpv3=...)."
         )
     return api.UsmUserData(
         snmp.user,
-        snmp.authentication_key,
-        snmp.privacy_key,
+        snmp.authentication_key.encode(),
+        snmp.privacy_key.encode(),
         authProtocol=V3_AUTHENTICATION,
         privProtocol=V3_PRIVACY,
     )

@@ -89,9 +89,16 @@ class SnmpAgent:
                 " then switch the agent off and on."
             )
             return
-        responder = await asyncio.to_thread(
-            Responder, self._controller, wanted, name=self._name, mac=self._mac
-        )
+        try:
+            responder = await asyncio.to_thread(
+                Responder, self._controller, wanted, name=self._name, mac=self._mac
+            )
+        except Exception:
+            # Settings come from files, too; bad ones must not stop the controller.
+            log.exception("%s: it could not be set up", NAME)
+            listener.close()
+            self._trouble("The agent cannot be set up with these names and keys; see the log.")
+            return
         responder.listen(listener)
         self._responder = responder
 

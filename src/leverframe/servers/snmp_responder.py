@@ -69,16 +69,16 @@ class Responder:
         for number, (community, may_write) in enumerate(writing.items()):
             if community:
                 who = f"community {number}"
-                config.add_v1_system(self._engine, who, community)
+                config.add_v1_system(self._engine, who, community.encode())
                 rights |= {(model, who, _NO_SECURITY): may_write for model in (_V1, _V2C)}
         if has_v3(snmp):
             config.add_v3_user(
                 self._engine,
                 snmp.user,
                 V3_AUTHENTICATION,
-                snmp.authentication_key,
+                snmp.authentication_key.encode(),
                 V3_PRIVACY,
-                snmp.privacy_key,
+                snmp.privacy_key.encode(),
             )
             rights[_V3, snmp.user, _AUTHENTICATED_AND_PRIVATE] = True
         return rights
