@@ -123,9 +123,7 @@ def measure(seconds: float, rounds: int) -> list[dict[str, str]]:
                 return [_measure_case(case, ours, bare, seconds, rounds) for case in CASES]
 
 
-def _measure_case(
-    case: Case, ours: str, bare: str, seconds: float, rounds: int
-) -> dict[str, str]:
+def _measure_case(case: Case, ours: str, bare: str, seconds: float, rounds: int) -> dict[str, str]:
     own, ratios = [], []
     for _ in range(rounds):
         mine = load(ours, case, seconds)

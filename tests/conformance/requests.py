@@ -20,12 +20,19 @@ from leverframe.commands.refusals import Malformed, Refusal
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import TABLE, Call, find
+from leverframe.hardware.display_picture import png_of
 from leverframe.profile import Profile, offered
+from leverframe.uploads.site_archive import pack_site
 
 Texts = Mapping[str, str]
 #: The longest selector, on and off times of six outputs.
 SHORT_RANGE = 12
 FORM = "application/x-www-form-urlencoded"
+#: Files that are looked into before they are taken.
+UPLOADS = {
+    "wwwfileupload": pack_site({"index.html": b"<title>Cellar</title>"}),
+    "pictureupload": png_of(("A", "B", "C", "D")),
+}
 
 EVENT = "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>"
 SCHEDULE = "POST /post.cgi?sched_save"
@@ -309,8 +316,10 @@ def _accepted_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
         for name, text in () if row.body.whole else texts.items():
             only = {name: values[name]}
             yield _with_body(row, profile, _form({name: text}), is_good=True, values=only)
-    else:
-        yield _with_body(row, profile, b"\x00\xffcontent", is_good=True, values=b"\x00\xffcontent")
+    elif isinstance(row.body, Upload):
+        file = UPLOADS.get(row.form.items[0].text, b"\x00\xffcontent")
+        kept = row.body.check(file) if row.body.check else file
+        yield _with_body(row, profile, file, is_good=True, values=kept)
 
 
 def _refused_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
