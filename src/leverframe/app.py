@@ -123,9 +123,7 @@ async def build(
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
-    board: Board = (
-        LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(lambda: clock.read().now)
-    )
+    board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
     controller = Controller(profile, store, board, clock, timezone)
     services: list[Service] = []
     if isinstance(board, LinuxBoard):

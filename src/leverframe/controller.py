@@ -333,6 +333,10 @@ class Controller:
 
     def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
         """Carry effects out; what is returned is done when remembered state is on disk."""
+        if not effects and wake:
+            self._plan_to_wake()
+            self._tell_of_change()
+            return None
         kept: dict[str, Any] = {}
         again: list[Effect] = []
         for effect in effects:
@@ -345,14 +349,18 @@ class Controller:
                 self._carry_out[type(effect)](effect)
         if wake:
             self._plan_to_wake()
-        if self.watchers and self._watched_version != self.engine.machine.version:
-            self._watched_version = self.engine.machine.version
-            for watcher in self.watchers:
-                watcher()
+        self._tell_of_change()
         future = self._keep(kept) if kept else None
         for effect in again:
             self._carry_out[type(effect)](effect)
         return future
+
+    def _tell_of_change(self) -> None:
+        version = self.engine.machine.version
+        if self._watched_version != version:
+            self._watched_version = version
+            for watcher in self.watchers:
+                watcher()
 
     def _keep(self, kept: dict[str, Any]) -> asyncio.Future[None]:
         future = self.store.commit(Changes(kept=kept), self._tell_of_store)

@@ -206,8 +206,8 @@ def test_a_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> No
     pragmas = ("journal_mode", "synchronous", "secure_delete")
     found = [connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in pragmas]
     connection.close()
-    full, on = 2, 1
-    assert found == ["wal", full, on]
+    full, fast = 2, 2
+    assert found == ["wal", full, fast]
 
 
 async def test_a_busy_loop_cannot_keep_the_writing_thread_out_for_long(tmp_path: Path) -> None:

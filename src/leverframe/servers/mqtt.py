@@ -86,6 +86,8 @@ class MqttService:
             self._controller.connected(self._link.up)
 
     def _adopt(self, old: Settings, new: Settings) -> None:
+        if not (old.mqtt.enabled or new.mqtt.enabled):
+            return
         self._labels = announced_labels(new)
         same_link = new.mqtt == self._link.settings
         self._link.adopt(new.mqtt)

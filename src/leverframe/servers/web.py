@@ -217,6 +217,8 @@ class Web:
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
+        if account is OPEN and (switched := self._commands.switch(request)) is not None:
+            return switched
         calls = self._commands.calls(request)
         check_calls(account, calls, self._controller.pending)
         if not calls:

@@ -157,14 +157,27 @@ class SqliteStore:
         statements = _statements(rows)
         if not statements:
             return
+        if _removes(rows):
+            self._write_and_erase(statements)
+        else:
+            self._write_statements(statements)
+        self.transactions += 1
+
+    def _write_and_erase(self, statements: Sequence[_Statement]) -> None:
+        """What is replaced or removed is overwritten, which costs a third of the speed."""
+        self._writing.execute("PRAGMA secure_delete = ON").fetchall()
+        try:
+            self._write_statements(statements)
+        finally:
+            self._writing.execute("PRAGMA secure_delete = FAST").fetchall()
+        self._empty_log()
+
+    def _write_statements(self, statements: Sequence[_Statement]) -> None:
         if len(statements) == 1:
             # A statement on its own is a transaction, without two more fights for the lock.
             self._writing.execute(*statements[0])
         else:
             self._write_together(statements)
-        self.transactions += 1
-        if _removes(rows):
-            self._empty_log()
 
     def _write_together(self, statements: Sequence[_Statement]) -> None:
         try:
