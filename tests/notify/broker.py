@@ -93,7 +93,7 @@ class Broker:
         return False
 
     def has_stored(self, name: str) -> bool:
-        """Is a client with this name in the file from which the broker starts again?"""
+        """Is this text (a client, its name and subscription) in the file that the broker reads?"""
         stored = self._folder / "mosquitto.db"
         return stored.exists() and name.encode() in stored.read_bytes()
 

@@ -165,8 +165,8 @@ async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stre
     async with on_broker(tmp_path, tls=True) as (controller, broker, listener):
         await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
         await tell(controller, "eventon=0*1")
-        # The broker has the listener's session on disk before it dies.
-        await until(lambda: broker.has_stored("listener"))
+        # The broker has the listener's session and subscription on disk before it dies.
+        await until(lambda: broker.has_stored("listener#"))
         notices = f"{PREFIX}/notify"
         for number in range(300):
             await tell(controller, f"vout0={(number + 1) % 2}")
@@ -174,9 +174,11 @@ async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stre
                 # What a broker has taken and not yet passed on when it dies is its own loss.
                 await until(lambda: len(numbers_of(listener, notices)) == 101)
                 await broker.kill()
+                await listener.stop()
             if number == 200:
                 await until(lambda: NAME in controller.troubles)
                 await broker.start()
+                await listener.start_as("listener")
         await until(lambda: len(numbers_of(listener, notices)) == 300)
         assert numbers_of(listener, notices) == sorted(numbers_of(listener, notices))
         said = [json.loads(payload) for payload in listener.of(notices)]
