@@ -24,26 +24,6 @@ _HEAD = """<!doctype html>
 <title>Leverframe</title></head>
 <body>
 """
-_PAGE = (
-    _HEAD
-    + """<h1>Leverframe</h1>
-<p>This controller takes commands by HTTP, for example
-<code>/outs.cgi?out0=1</code> to switch OUT0 on.</p>
-<ul>
-<li><a href="/api/state">State</a>, every reading and output</li>
-<li><a href="/api/settings">Settings</a></li>
-<li><a href="/api/log">Log</a>, what happened and why</li>
-<li><a href="/api/audit">Audit trail</a>, who changed which setting</li>
-<li><a href="/api/commands">Commands</a> of this version, as
-<a href="/api/openapi.json">OpenAPI</a> too</li>
-<li><a href="/json/status.json">status.json</a>, as clients of these controllers read it</li>
-<li><a href="/health">Health</a></li>
-<li><a href="/signin">Sign in</a> or out, change a password</li>
-</ul>
-</body>
-</html>
-"""
-)
 _SIGN_IN = (
     _HEAD
     + """<h1>Leverframe</h1>
@@ -72,7 +52,6 @@ _SIGN_IN = (
 """
 )
 
-FRONT_PAGE = Reply(200, "text/html", _PAGE.encode(), PAGE_HEADERS)
 SIGN_IN_PAGE = Reply(200, "text/html", _SIGN_IN.encode(), PAGE_HEADERS)
 
 
