@@ -7,14 +7,13 @@ as a page does. Needs `wrk` and `taskset`.
     python bench/http_accounts.py [--seconds 3] [--rounds 5]
 """
 
-import argparse
 import statistics
 import sys
 import tempfile
 import urllib.request
 from base64 import b64encode
 
-from http_load import STATUS, SWITCH, Case, fetch, load, started
+from http_load import STATUS, SWITCH, Case, fetch, load, print_measured, started
 
 GOAL = ">= 0.5 of open"
 CASES = (
@@ -78,19 +77,5 @@ def _measure_case(
     }
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--seconds", type=int, default=3)
-    options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
-    rows = measure(chosen.seconds, chosen.rounds)
-    print(file=sys.stderr)
-    columns = list(rows[0])
-    print("| " + " | ".join(columns) + " |")
-    print("|" + "---|" * len(columns))
-    for row in rows:
-        print("| " + " | ".join(row.values()) + " |")
-
-
 if __name__ == "__main__":
-    main()
+    print_measured(measure, __doc__)

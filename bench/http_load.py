@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,8 +142,9 @@ def _measure_case(case: Case, ours: str, bare: str, seconds: float, rounds: int)
     }
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def print_measured(measure: Callable[[float, int], list[dict[str, str]]], doc: str) -> None:
+    """The command line of an HTTP benchmark: measure, then print a Markdown table."""
+    options = argparse.ArgumentParser(description=doc.partition("\n")[0])
     options.add_argument("--seconds", type=int, default=3)
     options.add_argument("--rounds", type=int, default=5)
     chosen = options.parse_args()
@@ -157,4 +158,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print_measured(measure, __doc__)

@@ -16,8 +16,6 @@ from datetime import tzinfo
 from functools import partial
 from typing import Any, NamedTuple
 
-import msgspec
-
 from leverframe.clock import Clock, VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
@@ -29,7 +27,8 @@ from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
+from leverframe.engine.telling import in_words
+from leverframe.engine.tree import GONE, difference, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
@@ -41,9 +40,6 @@ log = logging.getLogger(__name__)
 BOOTLOADER_S = 60.0
 #: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
 DEADLINES_AT_A_TIME = 2000
-#: How many changed settings of one request the log names.
-TOLD_CHANGES = 5
-TOLD_LETTERS = 60
 
 #: Effects that make the engine act again. They come after all others of their list, whose pins
 #: would otherwise be driven after, and to an older state than, what follows from these.
@@ -175,7 +171,7 @@ class Controller:
         blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
         leaf = ("profile.sw", self.profile.sw, sw)
         audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
-        told = Told(_told([leaf], blobs), audit)
+        told = Told(in_words([leaf], blobs), audit)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         changes = Changes(kept={**audit, "profile.sw": sw}, blobs=blobs)
         follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
@@ -270,7 +266,7 @@ class Controller:
         # Whoever asked may have left by then; the failure is not lost.
         done.add_done_callback(_log_failure)
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
-        told = Told(_told(leaves, stage.blobs), audit)
+        told = Told(in_words(leaves, stage.blobs), audit)
         follow = partial(self._follow, stage, cause, told, done)
         durable = self.store.commit(Changes(settings=stored, kept=audit, blobs=stage.blobs), follow)
         durable.add_done_callback(_heard)
@@ -452,30 +448,6 @@ class Controller:
             self.tick(clock.read())
             yield
         clock.move_to(target)
-
-
-def _told(leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]) -> str:
-    """What a request changed, for the log; secrets are only named."""
-    parts = [_told_leaf(*leaf) for leaf in leaves[:TOLD_CHANGES]]
-    if len(leaves) > TOLD_CHANGES:
-        parts.append(f"{len(leaves) - TOLD_CHANGES} more settings changed")
-    parts += [f"{name} {'uploaded' if body else 'removed'}" for name, body in blobs.items()]
-    return "; ".join(parts)
-
-
-def _told_leaf(path: str, old: Any, new: Any) -> str:
-    if is_secret(path):
-        return f"{path} changed"
-    if new is GONE:
-        return f"{path} removed"
-    if old is GONE:
-        return f"{path} set to {_shown(new)}"
-    return f"{path} changed from {_shown(old)} to {_shown(new)}"
-
-
-def _shown(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= TOLD_LETTERS else f"{text[:TOLD_LETTERS]}..."
 
 
 def _drop(effect: Effect) -> None:
