@@ -17,6 +17,7 @@ class Collector(RequestReader):
         super().__init__(Limits(), Tally())
         self.taken: list[tuple[object, ...]] = []
         self.refused: list[Refused] = []
+        self.has_held = False
 
     def take(self, request: Request, head_only: bool, ending: int) -> None:
         fields = (request.method, request.path, request.query, request.headers, request.body)
@@ -28,11 +29,17 @@ class Collector(RequestReader):
     def invite_body(self) -> None:
         self.wants_continue = False
 
+    def let_others_go_on(self) -> None:
+        self.has_held = True
+
 
 def read(*pieces: bytes) -> Collector:
     reader = Collector()
     for piece in pieces:
         reader.data_received(piece)
+        while reader.has_held:
+            reader.has_held = False
+            reader.read_held()
     return reader
 
 

@@ -13,6 +13,7 @@ parser was between two requests before and after them.
 
 import logging
 import re
+from abc import ABC, abstractmethod
 from typing import Final
 
 from httptools import HttpRequestParser
@@ -82,7 +83,7 @@ class Tally:
         self.answers[status] = self.answers.get(status, 0) + 1
 
 
-class RequestReader:
+class RequestReader(ABC):
     """Feed it with `data_received`. It calls `take` for every request, `refuse` at most once."""
 
     __slots__ = (
@@ -130,21 +131,21 @@ class RequestReader:
         self._room = 0
         self._parser = HttpRequestParser(self)
 
+    @abstractmethod
     def take(self, request: Request, head_only: bool, ending: int) -> None:
         """A request is complete."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refuse(self, refused: Refused) -> None:
         """The bytes are no request that is taken here; nothing is read any more."""
-        raise NotImplementedError
 
+    @abstractmethod
     def invite_body(self) -> None:
         """The client wants to know whether it should send the body."""
-        raise NotImplementedError
 
+    @abstractmethod
     def let_others_go_on(self) -> None:
         """See to it that `read_held` is called, though not at once."""
-        raise NotImplementedError
 
     @property
     def body_bytes(self) -> int:
