@@ -20,15 +20,15 @@ from dataclasses import dataclass
 from datetime import UTC
 from functools import partial
 
-from leverframe.app import BuiltController, build
 from leverframe.clock import VirtualClock
 from leverframe.engine.engine import Engine
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Rule, defaults
 from leverframe.engine.tree import with_value
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
-from leverframe.servers.messages import Reply, Request
+from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.store import MemoryStore
 
 NEWEST = Profile()

@@ -21,7 +21,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from leverframe.app import build
 from leverframe.clock import SystemClock
 from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
@@ -29,6 +28,7 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import MAPPED
 from leverframe.notify.standard import Sending
+from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
 from tests.notify.broker import PASSWORD, USER, Broker, until

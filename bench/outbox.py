@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 
-from leverframe.app import BuiltController, build
 from leverframe.clock import SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import with_value
 from leverframe.notify.standard import Sending
+from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
 

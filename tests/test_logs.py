@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from leverframe.logs import JsonLines, OneLine, SyslogUnusable, set_up
+from leverframe.process.logs import JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
 from tests.twin import Twin
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.supervisor import Supervisor
+from leverframe.process.supervisor import Supervisor
 
 UNIT = Path(__file__).parent.parent / "packaging" / "systemd" / "leverframe.service"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from leverframe.app import build
 from leverframe.clock import VirtualClock
 from leverframe.controller import Controller
+from leverframe.process.build import build
 from leverframe.profile import Profile
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.web import THIS_MACHINE, Reach, Web
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.storage.store import MemoryStore, Store
 
 NEWEST = Profile()

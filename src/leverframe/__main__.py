@@ -14,8 +14,8 @@ from leverframe import __version__
 from leverframe.config import BadConfiguration, Config, read_config
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text
 from leverframe.engine.tree import UnfitSettings
-from leverframe.logs import SyslogUnusable
-from leverframe.logs import set_up as set_up_logs
+from leverframe.process.logs import SyslogUnusable
+from leverframe.process.logs import set_up as set_up_logs
 from leverframe.profile import Profile, UnknownProfile
 from leverframe.upkeep.command_line import add_backup, add_data
 from leverframe.upkeep.firmware import add_firmware
@@ -222,8 +222,8 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `leverframe commands` needs no server.
-    from leverframe.app import CannotListen, serve
-    from leverframe.servers.certificate import CertificateUnusable
+    from leverframe.process.serve import CannotListen, serve
+    from leverframe.servers.http.certificate import CertificateUnusable
     from leverframe.storage.datafolder import FolderInUse, FolderUnusable
     from leverframe.storage.sealed import KeyUnusable
     from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
@@ -269,8 +269,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _passwd(options: argparse.Namespace) -> int:
-    from leverframe.administrator import PasswordRefused
     from leverframe.passwd_command import change_password
+    from leverframe.process.administrator import PasswordRefused
     from leverframe.storage.datafolder import FolderInUse, FolderUnusable
     from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew
     from leverframe.storage.store import StoreUnavailable

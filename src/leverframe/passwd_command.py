@@ -9,14 +9,14 @@ import getpass
 import sys
 from pathlib import Path
 
-from leverframe.administrator import (
+from leverframe.config import Config
+from leverframe.process.administrator import (
     PasswordRefused,
     administrator_name,
     random_password,
     set_password,
 )
-from leverframe.app import stored_profile
-from leverframe.config import Config
+from leverframe.process.build import stored_profile
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.sqlite import SqliteStore
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import requests
 
-from leverframe.app import http_limits
+from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
-from leverframe.servers.http import HttpServer
+from leverframe.servers.http.port import HttpServer
 from tests.twin import Twin
 
 HOST = "127.0.0.1"

@@ -20,7 +20,7 @@ from leverframe.commands.shape import Item
 from leverframe.commands.table import COMMAND_PATHS, TABLE
 from leverframe.hardware.simulated import FELT
 from leverframe.profile import Profile
-from leverframe.servers import web
+from leverframe.servers.routes import router as web
 from tests.twin import Twin
 
 NEWEST = Profile()

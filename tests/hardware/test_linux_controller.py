@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.app import BuiltController, build
 from leverframe.clock import SystemClock
 from leverframe.controller import Controller
 from leverframe.hardware.linux import LinuxBoard
+from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
-from leverframe.servers.web import Web
+from leverframe.servers.routes.router import Web
 from leverframe.storage.store import MemoryStore
 from leverframe.wire import hts221
 from leverframe.wiring import Channel, OneWireWiring, Pin, PwmChannel, Wiring

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from leverframe.app import connect_modbus
 from leverframe.clock import VirtualClock
 from leverframe.config import Config
 from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.process.ports import connect_modbus
 from leverframe.wire.modbus_modules import STALE_S
 from tests.twin import Twin
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from leverframe.app import BuiltController, build
 from leverframe.clock import VirtualClock
 from leverframe.notify.standard import Sending
+from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.scripted_modem import ScriptedModem

@@ -5,9 +5,9 @@ from datetime import UTC
 
 import pytest
 
-from leverframe.app import build
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.notify.standard import Sending
+from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin

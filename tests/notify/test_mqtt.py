@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.app import build
 from leverframe.clock import SystemClock
 from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.notify.standard import Sending
-from leverframe.servers.mqtt import NAME
+from leverframe.process.build import build
+from leverframe.servers.mqtt.client import NAME
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
 from tests.twin import NEWEST

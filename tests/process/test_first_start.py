@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.administrator import random_password
-from leverframe.servers.certificate import own_certificate
+from leverframe.process.administrator import random_password
+from leverframe.servers.http.certificate import own_certificate
 from tests.process.controller_process import PATIENCE_S, PROGRAM, controller_process
 from tests.servers.test_role_walk import FOR_EVERYBODY, paths
 

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from leverframe.app import build
 from leverframe.clock import VirtualClock
+from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin

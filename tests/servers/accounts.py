@@ -3,8 +3,8 @@
 from base64 import b64encode
 
 from leverframe.profile import Profile
-from leverframe.servers.cross_site import OwnNames
-from leverframe.servers.web import Reach
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.routes.router import Reach
 from tests.twin import NEWEST, Twin
 
 ADMINISTRATOR = ("chief", "long admin secret")

@@ -17,8 +17,8 @@ from random import Random
 from urllib.parse import quote
 
 from leverframe.commands.table import TABLE
-from leverframe.servers.access import account_at
-from leverframe.servers.messages import Reply, Request, StreamReply
+from leverframe.servers.accounts.access import account_at
+from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import accepted
 from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, signed_up

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from leverframe.servers.http import HttpServer, Limits
-from leverframe.servers.messages import Handler, Reply, Request
+from leverframe.servers.http.messages import Handler, Reply, Request
+from leverframe.servers.http.port import HttpServer, Limits
 
 PATIENCE_S = 10
 

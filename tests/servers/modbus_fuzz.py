@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
-from leverframe.servers.modbus_tcp import ModbusTcpServer
+from leverframe.servers.modbus.tcp import ModbusTcpServer
 from tests.hardware.waiting import until
 from tests.twin import Twin
 

@@ -7,7 +7,7 @@ import pytest
 from leverframe.commands.refusals import NotAllowed
 from leverframe.commands.table import Call, find
 from leverframe.engine.journal import Cause
-from leverframe.servers.messages import Reply
+from leverframe.servers.http.messages import Reply
 from tests.twin import NEWEST, Twin
 
 ADMIN = ("chief", "long admin secret")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from leverframe.servers.cross_site import OwnNames, is_loopback
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.problems import ForeignPage
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.problems import ForeignPage
 from tests.twin import Twin
 
 OWN = "127.0.0.1:8080"

@@ -14,8 +14,8 @@ from tinytoolslib.constants import LK_UDP_BOOTLOADER_MSG, LK_UDP_DISCOVERY_MSG
 from tinytoolslib.discovery import run_discovery
 
 from leverframe.profile import Profile
-from leverframe.servers.announcing import Announcing, announce
-from leverframe.servers.discovery import (
+from leverframe.servers.presence.announcing import Announcing, announce
+from leverframe.servers.presence.discovery import (
     PORT,
     QUESTION,
     START_BOOTLOADER,

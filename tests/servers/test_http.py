@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.servers.http import HttpServer, Limits
-from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.port import HttpServer, Limits
 
 from .http_peer import GET, PATIENCE_S, Client, echo, path_as_text, serving
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from leverframe.servers.http_limits import Limits
-from leverframe.servers.http_reader import Refused, RequestReader, Tally
-from leverframe.servers.messages import Request
+from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.messages import Request
+from leverframe.servers.http.reader import Refused, RequestReader, Tally
 
 
 class Collector(RequestReader):

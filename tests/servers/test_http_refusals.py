@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.servers.http import Limits
-from leverframe.servers.messages import Reply
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.http.port import Limits
 
 from .http_peer import GET, echo, serving
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from leverframe.servers.http import Limits
-from leverframe.servers.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.port import Limits
 
 from .http_peer import GET, PATIENCE_S, Serving, path_as_text, serving
 

@@ -8,7 +8,7 @@ from zeroconf import ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from leverframe.profile import Profile
-from leverframe.servers.mdns import TYPES, MdnsAnnouncer
+from leverframe.servers.presence.mdns import TYPES, MdnsAnnouncer
 
 HERE = "127.0.0.1"
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"

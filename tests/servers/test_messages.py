@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.servers.messages import Reply, Request, StreamReply, problem_reply
+from leverframe.servers.http.messages import Reply, Request, StreamReply, problem_reply
 
 
 class ReadBack:

@@ -5,7 +5,7 @@ from prometheus_client.samples import Sample
 
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.settings import Access
-from leverframe.servers.metrics import server_families
+from leverframe.servers.routes.metrics import server_families
 from leverframe.wire.prometheus import GAUGE, Family, prometheus_text
 from tests.servers.http_peer import serving
 from tests.twin import Twin

@@ -13,8 +13,8 @@ from pymodbus.client import AsyncModbusTcpClient
 
 from leverframe.engine.labels import READINGS
 from leverframe.profile import Profile
-from leverframe.servers import modbus_tcp
-from leverframe.servers.modbus_tcp import ModbusTcpServer, Network
+from leverframe.servers.modbus import tcp as modbus_tcp
+from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from leverframe.wire.modbus_map import SCALES, WHOLES_AT
 from tests.hardware.waiting import until

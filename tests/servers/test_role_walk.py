@@ -14,11 +14,11 @@ from leverframe.commands.rights import Account
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table import TABLE
 from leverframe.profile import Profile
-from leverframe.servers.access import account_at
-from leverframe.servers.messages import Request, StreamReply
-from leverframe.servers.pages import pages
-from leverframe.servers.uploaded import PICTURE_PATH
-from leverframe.servers.web import API, OLED_PATH
+from leverframe.servers.accounts.access import account_at
+from leverframe.servers.http.messages import Request, StreamReply
+from leverframe.servers.routes.pages import pages
+from leverframe.servers.routes.router import API, OLED_PATH
+from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted

@@ -10,10 +10,10 @@ from leverframe.commands.row import ADMIN
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.problems import TooManyTries
-from leverframe.servers.sessions import Sessions
-from leverframe.servers.throttle import Throttle, source_of
+from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.throttle import Throttle, source_of
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.problems import TooManyTries
 from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, HandMoved, basic, signed_up
 from tests.twin import Twin
 

@@ -4,8 +4,8 @@ from datetime import UTC
 
 import pytest
 
-from leverframe.app import build
 from leverframe.clock import SystemClock
+from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin

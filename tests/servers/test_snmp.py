@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.app import build, connect_snmp
 from leverframe.clock import SystemClock
 from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
@@ -16,7 +15,9 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.notify.snmp_engine import engine_id
 from leverframe.notify.standard import Sending
-from leverframe.servers.snmp_agent import NAME, SnmpAgent
+from leverframe.process.build import build
+from leverframe.process.ports import connect_snmp
+from leverframe.servers.snmp.agent import NAME, SnmpAgent
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until
 from tests.servers.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.servers.messages import Request, StreamReply
+from leverframe.servers.http.messages import Request, StreamReply
 from tests.twin import Twin
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.servers.certificate import Certificate, CertificateUnusable, own_certificate
-from leverframe.servers.cross_site import OwnNames
-from leverframe.servers.http import HttpServer
-from leverframe.servers.http_limits import Limits
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.signing_in import redirect_to_https
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.signing_in import redirect_to_https
+from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
+from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.port import HttpServer
 
 PATIENCE_S = 10.0
 

@@ -1,7 +1,7 @@
 """What the engine asks the world to do. Small, frozen, and nothing but data.
 
-`app.py` carries effects out in order: the board drives pins, the outbox sends notifications, the
-store keeps what must survive a restart.
+`controller.py` carries effects out in order: the board drives pins, the outbox sends notifications,
+the store keeps what must survive a restart.
 """
 
 from dataclasses import dataclass

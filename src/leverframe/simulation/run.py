@@ -14,17 +14,17 @@ from typing import Protocol
 
 import msgspec
 
-from leverframe.app import BuiltController, build
 from leverframe.clock import VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import OPEN
 from leverframe.controller import DEADLINES_AT_A_TIME, Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.servers.cgi import CommandEndpoint
-from leverframe.servers.messages import Reply, Request
-from leverframe.servers.passwords import Passwords
-from leverframe.servers.sim import Bench
+from leverframe.process.build import BuiltController, build
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.routes.sim import Bench
 from leverframe.simulation.scenario import (
     Happening,
     Order,

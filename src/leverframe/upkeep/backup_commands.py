@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from leverframe.app import stored_profile
 from leverframe.commands.carry_over import carry_over
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.restored import NotCarriedOver, Restored
 from leverframe.config import Config
 from leverframe.engine.settings import defaults
 from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
+from leverframe.process.build import stored_profile
 from leverframe.profile import Profile
 from leverframe.storage.backup import (
     BackupFile,

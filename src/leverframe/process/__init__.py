@@ -1,0 +1,1 @@
+"""The process: built from its parts, reachable, supervised, and stopped in order."""

@@ -1,0 +1,86 @@
+"""The administrator's account from the outside: its first password, and a new one when it is lost.
+
+Both work on the store while no controller runs on it: before the start, or with
+`leverframe passwd`.
+"""
+
+import secrets
+import time
+
+from leverframe.commands.access import (
+    LEAST_PASSWORD_LETTERS,
+    MOST_PASSWORD_LETTERS,
+    password_path,
+)
+from leverframe.engine.journal import Cause
+from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.tree import settings_from_leaves
+from leverframe.profile import Profile
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.storage.audit import AuditTrail
+from leverframe.storage.store import Changes, Store
+
+#: 32 letters and digits that cannot be mistaken for one another, so 5 bits each.
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+_GROUPS, _GROUP_LETTERS = 4, 6
+
+
+#: In the audit trail: whoever has the machine in their hands.
+BY_HAND = Cause("command line")
+
+
+class PasswordRefused(Exception):
+    """The password or account will not do: one sentence."""
+
+
+def random_password() -> str:
+    """120 random bits, to be read and typed by a person."""
+    return "-".join(
+        "".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_LETTERS)) for _ in range(_GROUPS)
+    )
+
+
+async def ensure_administrator(store: Store) -> str | None:
+    """Give the administrator a password where there is none yet; the new password, once."""
+    if store.load().settings.get("access.admin.password"):
+        return None
+    password = random_password()
+    await _store_password(store, "access.admin.password", password)
+    return password
+
+
+async def set_password(store: Store, profile: Profile, name: str, password: str) -> None:
+    """Set the password of an account by name."""
+    settings, _ = settings_from_leaves(profile, store.load().settings)
+    path = password_path(settings, name)
+    if path is None:
+        raise PasswordRefused(
+            f"There is no account {name!r}; there are {', '.join(_names(settings))}."
+        )
+    if not LEAST_PASSWORD_LETTERS <= len(password) <= MOST_PASSWORD_LETTERS:
+        raise PasswordRefused(
+            f"The password has {len(password)} characters; it must have "
+            f"{LEAST_PASSWORD_LETTERS} to {MOST_PASSWORD_LETTERS}."
+        )
+    await _store_password(store, path, password)
+
+
+def administrator_name(store: Store) -> str:
+    name: str = store.load().settings.get(
+        "access.admin.name", defaults(Profile()).access.admin.name
+    )
+    return name
+
+
+async def _store_password(store: Store, path: str, password: str) -> None:
+    stored = await Passwords().hash(password)
+    before = store.load()
+    leaves = [(path, before.settings.get(path), stored)]
+    audit = AuditTrail(before.kept).rows(time.time(), BY_HAND, leaves, {})
+    await store.commit(Changes({path: stored, "access.required": True}, kept=audit))
+
+
+def _names(settings: Settings) -> list[str]:
+    access = settings.access
+    others = [user.name for user in access.users if user is not None and user.active]
+    return [access.admin.name, access.user.name, *others]

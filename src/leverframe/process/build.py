@@ -1,0 +1,111 @@
+"""Builds a controller with what runs beside it, on any clock, store and board.
+
+A controller in a test is built by the same function, on a virtual clock and a store that only
+remembers.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from leverframe.clock import Clock, VirtualClock
+from leverframe.controller import Controller
+from leverframe.hardware.board import Board
+from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.notify.standard import Sending
+from leverframe.process.beside import (
+    Service,
+    connect_mqtt,
+    connect_outbox,
+    connect_panel,
+    connect_serial,
+    snmp_traps,
+)
+from leverframe.profile import Profile
+from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
+from leverframe.storage.store import Changes, Store
+from leverframe.wiring import Wiring
+
+SIMULATED = Wiring()
+NORMALLY = Sending()
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltController:
+    """A controller that has been started, its request function, and what runs beside it."""
+
+    controller: Controller
+    web: Web
+    name: str
+    mac: str
+    services: tuple[Service, ...] = ()
+
+    async def stop(self) -> None:
+        for service in reversed(self.services):
+            await service.close()
+        await self.controller.stop()
+
+
+async def build(
+    profile: Profile,
+    store: Store,
+    clock: Clock,
+    timezone: tzinfo,
+    *,
+    lenient: bool = False,
+    wiring: Wiring = SIMULATED,
+    serial_port: str | None = None,
+    sending: Sending = NORMALLY,
+    reach: Reach = THIS_MACHINE,
+) -> BuiltController:
+    """A started controller on the board that the wiring describes."""
+    name, mac = await _identity(store)
+    board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
+    controller = Controller(profile, store, board, clock, timezone)
+    services: list[Service] = []
+    if isinstance(board, LinuxBoard):
+        await board.open(controller.engine.settings, controller.troubles)
+        controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+        services.append(board)
+    if wiring.oled is not None:
+        services.append(connect_panel(controller, wiring.oled))
+    if isinstance(clock, VirtualClock) and isinstance(board, SimulatedBoard):
+        board.hosts.answered = controller.ping_answered
+        controller.on_ping = board.hosts.ping
+    else:
+        pinger = Pinger(controller.ping_answered)
+        controller.on_ping = pinger.ping
+        services.append(pinger)
+    outbox = connect_outbox(controller, name, sending)
+    services.append(outbox)
+    services += connect_serial(controller, serial_port, outbox)
+    mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
+    outbox.add("snmp", snmp_traps(controller, mac))
+    # What waits from before comes before what the start may bring.
+    outbox.start()
+    controller.start()
+    if not outbox.capture:
+        mqtt.start()
+        services.append(mqtt)
+    web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach)
+    return BuiltController(controller, web, name, mac, tuple(services))
+
+
+async def _identity(store: Store) -> tuple[str, str]:
+    """Name and MAC address of the controller, made at its first start and kept."""
+    kept = store.load().kept
+    if "identity.mac" not in kept:
+        tail = secrets.token_bytes(5)
+        mac = ":".join(f"{byte:02X}" for byte in (0x02, *tail))
+        made = {"identity.mac": mac, "identity.name": f"leverframe-{tail[-3:].hex()}"}
+        await store.commit(Changes(kept=made))
+        kept |= made
+    return kept["identity.name"], kept["identity.mac"]
+
+
+def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
+    """The profile that the store was last used with, and the version that was configured then."""
+    kept = store.load().kept
+    return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")

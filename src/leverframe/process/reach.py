@@ -1,0 +1,87 @@
+"""How a controller is reached, from its configuration: names, sign-in, TLS, the first password.
+
+On a loopback address it is open to this machine, without accounts: that is the quick start. On any
+other address strangers can reach it, so there is an administrator before anything is served.
+"""
+
+import logging
+import resource
+import socket
+from functools import partial
+from pathlib import Path
+
+from leverframe.config import Config
+from leverframe.process.administrator import administrator_name, ensure_administrator
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.accounts.signing_in import redirect_to_https
+from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
+from leverframe.servers.http.port import HttpServer
+from leverframe.servers.routes.router import Reach
+from leverframe.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+#: Room for the store, the buses and messages on their way out.
+OTHER_FILES = 512
+
+
+def reach_of(config: Config) -> Reach:
+    """Who can reach the controller, by the address it listens on."""
+    names = {*config.hosts}
+    is_local = is_loopback(config.host)
+    if not is_local:
+        machine = socket.gethostname()
+        names |= {machine, f"{machine}.local"}
+    return Reach(OwnNames(config.host, names), must_sign_in=not is_local, secure=uses_tls(config))
+
+
+def uses_tls(config: Config) -> bool:
+    return config.tls or config.tls_certificate is not None
+
+
+async def introduce_administrator(store: Store) -> None:
+    """At the first start that strangers can reach: a password, shown once."""
+    password = await ensure_administrator(store)
+    if password is not None:
+        print(
+            f"Sign in as {administrator_name(store)} with the password {password}\n"
+            "It is shown only this once; change it with the page, or with `leverframe passwd`.",
+            flush=True,
+        )
+
+
+def certificate_of(config: Config, folder: Path, name: str) -> Certificate | None:
+    if config.tls_certificate is not None and config.tls_key is not None:
+        return Certificate(Path(config.tls_certificate), Path(config.tls_key))
+    if not config.tls:
+        return None
+    return own_certificate(folder, name, (config.host, *config.hosts))
+
+
+async def listen(
+    server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
+) -> None:
+    _allow_sockets(server.limits.connections + OTHER_FILES)
+    if certificate is None:
+        await server.start(config.host, config.port)
+    else:
+        to_https = partial(redirect_to_https, reach.names)
+        await server.start_with_tls(config.host, config.port, certificate.context, to_https)
+
+
+def _allow_sockets(wanted: int) -> None:
+    """Every connection is an open file, and the usual limit is half of what we take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+
+
+def take_up_certificate(certificate: Certificate | None) -> None:
+    """Somebody has put a new certificate in place, and says so by SIGHUP."""
+    if certificate is None:
+        return
+    try:
+        certificate.reload()
+    except CertificateUnusable as error:
+        log.error("%s The old one stays in use.", error)

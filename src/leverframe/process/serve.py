@@ -1,0 +1,176 @@
+"""Runs one controller as a process: opens its parts, serves until told to stop, stops in order."""
+
+import asyncio
+import errno
+import logging
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.commands.table import TABLE
+from leverframe.config import Config
+from leverframe.controller import Controller
+from leverframe.notify.standard import Sending
+from leverframe.process.beside import Service
+from leverframe.process.build import build, stored_profile
+from leverframe.process.ports import connect_modbus, connect_snmp, keep_snapshots
+from leverframe.process.reach import (
+    certificate_of,
+    introduce_administrator,
+    listen,
+    reach_of,
+    take_up_certificate,
+)
+from leverframe.process.supervisor import Supervisor
+from leverframe.servers import journal_log
+from leverframe.servers.bootloader import BootloaderServer
+from leverframe.servers.http.certificate import Certificate
+from leverframe.servers.http.port import HttpServer, Limits
+from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.presence.announcing import Announcing, announce
+from leverframe.servers.routes.metrics import server_families
+from leverframe.servers.routes.router import Reach
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.sealed import SealedStore
+from leverframe.storage.snapshots import recover
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes
+
+log = logging.getLogger(__name__)
+
+#: How much each command with a body takes.
+_BODY_LIMITS = {
+    row.form.items[0].text: row.body.most_bytes for row in TABLE if row.body is not None
+}
+_POST_PATH = "/post.cgi"
+#: How soon the schedule follows somebody who sets the machine's clock.
+LOOK_AT_CLOCK_S = 20.0
+
+
+class CannotListen(Exception):
+    """The address cannot be used: one sentence."""
+
+
+def http_limits() -> Limits:
+    return Limits(body_limit=_body_limit, needs_length=_needs_length)
+
+
+def _body_limit(_method: str, path: str, query: str | None) -> int:
+    default = Limits.body_limit(_method, path, query)
+    return _BODY_LIMITS.get(query or "", default) if path == _POST_PATH else default
+
+
+def _needs_length(path: str, query: str | None) -> bool:
+    return path == _POST_PATH and query in _BODY_LIMITS
+
+
+async def serve(config: Config) -> None:
+    """Run one controller until SIGTERM or SIGINT."""
+    with DataFolder(Path(config.data)) as folder:
+        recovered = recover(folder.store_path)
+        store = SealedStore(SqliteStore(folder.store_path), folder.key_path)
+        profile = config.profile(*stored_profile(store))
+        used = {"hw": profile.hw, "sw": profile.sw, "configured_sw": config.sw}
+        await store.commit(Changes(kept={f"profile.{name}": text for name, text in used.items()}))
+        reach = reach_of(config)
+        if reach.must_sign_in:
+            await introduce_administrator(store)
+        clock = VirtualClock() if config.virtual_time else SystemClock()
+        built = await build(
+            profile,
+            store,
+            clock,
+            config.zone(),
+            lenient=config.lenient,
+            wiring=config.board,
+            serial_port=config.serial_port,
+            sending=Sending(config.capture, config.allow_local_targets, config.ca_file),
+            reach=reach,
+        )
+        if recovered:
+            log.error("%s", recovered)
+            built.controller.troubles["recovery"] = recovered
+        server = HttpServer(built.web.handle, http_limits())
+        built.controller.figures.append(lambda: server_families(server))
+        beside: list[Service] = [keep_snapshots(built.controller, folder.store_path)]
+        try:
+            certificate = certificate_of(config, folder.path, built.name)
+            # Before anybody is told that it runs: who then stops it gets an orderly stop.
+            stop = _listen_to_signals(certificate)
+            await _listen(server, config, certificate, reach)
+            if journal_log.is_wanted():
+                beside.append(JournalLog(built.controller))
+            beside += await connect_modbus(built.controller, config)
+            beside.append(await connect_snmp(built, config))
+            beside.append(
+                BootloaderServer(
+                    built.controller, config.host, config.tftp_port, config.public_key()
+                )
+            )
+            beside += await announce(
+                built.controller,
+                Announcing(config.discovery, config.udp_bootloader, config.mdns),
+                name=built.name,
+                mac=built.mac,
+                host=config.host,
+                port=server.port,
+            )
+            scheme = "https" if certificate else "http"
+            print(
+                f"{built.name} ({profile}, {built.controller.board.kind} board) answers at "
+                f"{scheme}://{config.host}:{server.port}/ - stop with Ctrl+C",
+                flush=True,
+            )
+            if certificate:
+                print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+            supervisor = Supervisor()
+            supervisor.ready()
+            await _told_to_stop(stop, built.controller, supervisor)
+            supervisor.stopping()
+        finally:
+            for service in reversed(beside):
+                await service.close()
+            await server.stop()
+            await built.stop()
+
+
+async def _listen(
+    server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
+) -> None:
+    try:
+        await listen(server, config, certificate, reach)
+    except OSError as error:
+        raise CannotListen(_why_not(error, config)) from error
+
+
+def _why_not(error: OSError, config: Config) -> str:
+    address = f"{config.host}:{config.port}"
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {config.port} is taken by another program; choose another with --port."
+    if error.errno == errno.EACCES:
+        return f"{address} may not be used by this account; choose a port above 1023 with --port."
+    return f"{address} cannot be used: {error.strerror or error}."
+
+
+def _listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
+    """SIGTERM and SIGINT set what is returned; SIGHUP takes up a new certificate."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, take_up_certificate, certificate)
+    return stop
+
+
+async def _told_to_stop(
+    stop: asyncio.Event, controller: Controller, supervisor: Supervisor
+) -> None:
+    """Wait, and look after the machine's clock and the supervisor meanwhile."""
+    interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
+    while not stop.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), interval_s)
+        supervisor.alive()
+        if isinstance(controller.clock, SystemClock) and controller.clock.was_stepped():
+            controller.clock_changed()

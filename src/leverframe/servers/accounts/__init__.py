@@ -1,0 +1,1 @@
+"""Who is asking and whether to believe it: passwords, sessions, guessing, foreign pages."""

@@ -1,0 +1,105 @@
+"""Requests that a foreign page makes a visitor's browser send, and how they are told apart.
+
+Commands change things by GET, so any page in the world could switch an output through the browser
+of somebody who can reach the controller. Browsers say where a request comes from: by `Origin`,
+`Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
+
+A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
+a name that is none of ours. An address in `Host` cannot be made up that way.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+from leverframe.servers.http.messages import Request
+from leverframe.servers.http.problems import ForeignPage
+
+#: What a browser says of requests that no other page caused.
+_NOT_FOREIGN = (None, "same-origin", "none")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class OwnNames:
+    """The names under which a controller may be asked for."""
+
+    def __init__(self, listening_on: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
+        self._names = {"localhost", listening_on.lower(), *(name.lower() for name in names)}
+        #: Reachable by any address the machine has now or gets later.
+        self._any_address = _is_any_address(listening_on)
+        #: Host headers found to be ours, as they were sent.
+        self._known: set[str] = set()
+
+    def check_host(self, request: Request) -> None:
+        host = request.headers.get("host")
+        if host is None or host in self._known:
+            return
+        if not self._is_own(_without_port(host)):
+            raise ForeignPage(
+                "The Host header names another machine. Ask for the controller by its address, or "
+                "add the name to `hosts` in its configuration."
+            )
+        if len(self._known) < 64:
+            self._known.add(host)
+
+    def check_page(self, request: Request) -> None:
+        """Refuse what a foreign page has made a browser send."""
+        headers = request.headers
+        source = headers.get("origin") or headers.get("referer")
+        if source is not None and not self._is_own_page(source, headers.get("host")):
+            raise _foreign()
+        if headers.get("sec-fetch-site") not in _NOT_FOREIGN:
+            raise _foreign()
+
+    def _is_own(self, name: str) -> bool:
+        name = name.lower().rstrip(".")
+        if name in self._names:
+            return True
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or self._any_address
+
+    def _is_own_page(self, source: str, host: str | None) -> bool:
+        scheme, mark, rest = source.partition("://")
+        authority = rest.partition("/")[0].lower()
+        if not mark or scheme.lower() not in ("http", "https"):
+            return False
+        if host is None:
+            return self._is_own(_without_port(authority))
+        return _with_port(authority, scheme) == _with_port(host.lower(), scheme)
+
+
+def _is_any_address(host: str) -> bool:
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _without_port(authority: str) -> str:
+    if authority.startswith("["):
+        return authority[1:].partition("]")[0]
+    return authority.partition(":")[0]
+
+
+def _with_port(authority: str, scheme: str) -> str:
+    if authority.rpartition("]")[2].count(":"):
+        return authority
+    return f"{authority}:{443 if scheme.lower() == 'https' else 80}"
+
+
+def _foreign() -> ForeignPage:
+    return ForeignPage(
+        "The request was made by a page of another site. Open the controller's own page, or send "
+        "the request without a browser."
+    )

@@ -1,0 +1,116 @@
+"""Signing in and out, and changing one's own password: what a page or a program does to be known.
+
+Programs get the status reply, as from every command. A browser that sends the plain form of the
+sign-in page is led on to the front page.
+"""
+
+from leverframe.commands.access import CHANGE_PASSWORD, SIGN_IN
+from leverframe.commands.refusals import NotAllowed, Refusal
+from leverframe.commands.rights import Account
+from leverframe.commands.row import ADMIN
+from leverframe.commands.table import Call
+from leverframe.commands.user_interface import AUTO_SIGN_IN
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.profile import offered
+from leverframe.servers.accounts.access import Access, account_at
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.http.messages import Headers, Reply, Request, problem_reply
+from leverframe.servers.http.problems import reply_to_refusal
+from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.routes.front_page import SIGN_IN_PAGE
+
+NOT_KEPT = ("Cache-Control", "no-store")
+PAGE_PATH = "/signin"
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a browser asks on behalf of a person who will look at the answer."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def redirect(target: str, headers: Headers = ()) -> Reply:
+    return Reply(303, "", b"", (("Location", target), NOT_KEPT, *headers))
+
+
+def redirect_to_https(names: OwnNames, request: Request) -> Reply:
+    """What is answered to a request that came without TLS to a controller that has it."""
+    try:
+        names.check_host(request)
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    host = request.headers.get("host")
+    if not host:
+        return problem_reply(400, "This controller answers by HTTPS only.")
+    query = "" if request.query is None else f"?{request.query}"
+    return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
+
+
+class SignInEndpoint:
+    def __init__(
+        self, controller: Controller, access: Access, commands: CommandEndpoint, *, secure: bool
+    ) -> None:
+        self._controller = controller
+        self._access = access
+        self._commands = commands
+        self._secure = secure
+
+    def page(self, request: Request) -> Reply:
+        """The sign-in page; the administrator's own machine may be let through without it."""
+        settings, profile = self._controller.pending, self._controller.profile
+        auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
+        admin = settings.access.admin
+        if not (auto and admin.password and is_loopback(request.peer)):
+            return SIGN_IN_PAGE
+        token = self._open(account_at("access.admin.password", admin.name))
+        return redirect("/", self._cookie(token))
+
+    async def handle(self, request: Request, calls: tuple[Call, ...], account: Account) -> Reply:
+        row = calls[0].row
+        try:
+            if row is SIGN_IN:
+                reply, cookie = await self._sign_in(request)
+            elif row is CHANGE_PASSWORD:
+                reply, cookie = await self._change_password(request, calls, account), ""
+            else:
+                reply, cookie = Reply(204, "", b""), ""
+                self._access.sessions.close(request.headers.get("cookie", ""))
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+        if reply.status >= 300:
+            return reply
+        headers = self._cookie(cookie)
+        if wants_page(request):
+            return redirect("/", headers)
+        return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
+
+    async def _sign_in(self, request: Request) -> tuple[Reply, str]:
+        fields = self._commands.form(request)
+        account = await self._access.check(
+            fields.get("username", ""),
+            fields.get("password", ""),
+            request.peer,
+            self._controller.pending,
+        )
+        return self._commands.status_reply(), self._open(account)
+
+    async def _change_password(
+        self, request: Request, calls: tuple[Call, ...], account: Account
+    ) -> Reply:
+        fields = self._commands.form(request)
+        name = fields["username"]
+        if account.role != ADMIN and name != account.name:
+            raise NotAllowed("Only the administrator may change the password of somebody else.")
+        await self._access.check(name, fields["password"], request.peer, self._controller.pending)
+        answer = self._commands.handle(request, calls, account)
+        return answer if isinstance(answer, Reply) else await answer
+
+    def _open(self, account: Account) -> str:
+        token = self._access.sessions.open(account, self._controller.pending)
+        self._controller.engine.machine.journal.add(
+            self._controller.clock.read().wall, Cause("sign-in", account.name), "signed in"
+        )
+        return token
+
+    def _cookie(self, token: str) -> Headers:
+        return (("Set-Cookie", self._access.sessions.set_cookie(token, secure=self._secure)),)

@@ -1,0 +1,104 @@
+"""How often a password may be wrong: guessing is slow, and the owner is never locked out by others.
+
+Failures are counted per account and source address. The first few cost nothing, since people
+mistype; then each wait is twice as long as the one before it, and ten in five minutes are all there
+are. A source cannot go round that by trying many accounts. Many sources together have a hundred
+tries an hour at one account; beyond those, only a source that has not failed there yet is heard,
+once: that is the owner, who knows the password.
+
+A try counts as failed from its beginning until it is known to be right, so that a hundred at the
+same moment are not a hundred tries. Names that do not exist are treated as those that do.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
+from math import ceil
+
+from leverframe.servers.http.problems import TooManyTries
+
+PAIR_FAILURES = 10
+SOURCE_FAILURES = 30
+WINDOW_S = 300.0
+ACCOUNT_FAILURES = 100
+HOUR_S = 3600.0
+FREE_FAILURES = 3
+LONGEST_DELAY_S = 60.0
+#: Counters kept of each kind; the ones not touched for the longest time go first.
+MOST_COUNTERS = 4096
+
+Counters = OrderedDict[str, deque[float]]
+
+
+class Throttle:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._pairs: Counters = OrderedDict()
+        self._sources: Counters = OrderedDict()
+        self._accounts: Counters = OrderedDict()
+
+    def has_failures_of(self, peer: str) -> bool:
+        return bool(self._sources) and source_of(peer) in self._sources
+
+    def begin(self, account: str, peer: str) -> None:
+        """Count a try as failed for the time being; refuse it where there were too many."""
+        now, source = self._now(), source_of(peer)
+        pair = _recent(self._pairs, f"{source} {account}", now)
+        of_source = _recent(self._sources, source, now)
+        of_account = _recent(self._accounts, account, now)
+        ready_at = max(
+            _end_of_delay(pair, now),
+            _end_of_window(pair, PAIR_FAILURES, WINDOW_S),
+            _end_of_window(of_source, SOURCE_FAILURES, WINDOW_S),
+            _end_of_window(of_account, ACCOUNT_FAILURES, HOUR_S) if pair else 0.0,
+        )
+        if ready_at > now:
+            raise TooManyTries(ceil(ready_at - now))
+        for counter in (pair, of_source, of_account):
+            counter.append(now)
+
+    def was_right(self, account: str, peer: str) -> None:
+        """The password was right: the source knows it, and starts afresh with this account."""
+        source = source_of(peer)
+        pair = self._pairs.pop(f"{source} {account}", deque())
+        for counters, name in ((self._sources, source), (self._accounts, account)):
+            counter = counters.get(name, deque())
+            for moment in pair:
+                if moment in counter:
+                    counter.remove(moment)
+            if not counter:
+                counters.pop(name, None)
+
+
+def source_of(peer: str) -> str:
+    """Whoever has one IPv6 address has at least a whole network of them."""
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, IPv6Address):
+        return address.exploded[:19] if address.ipv4_mapped is None else str(address.ipv4_mapped)
+    return peer
+
+
+def _recent(counters: Counters, name: str, now: float) -> deque[float]:
+    """The counter of a name without what is forgotten by now."""
+    counter = counters.setdefault(name, deque(maxlen=ACCOUNT_FAILURES))
+    counters.move_to_end(name)
+    while counter and counter[0] <= now - HOUR_S:
+        counter.popleft()
+    if len(counters) > MOST_COUNTERS:
+        counters.popitem(last=False)
+    return counter
+
+
+def _end_of_delay(pair: deque[float], now: float) -> float:
+    failures = sum(moment > now - WINDOW_S for moment in pair)
+    if failures < FREE_FAILURES:
+        return 0.0
+    return pair[-1] + min(LONGEST_DELAY_S, 2.0 ** (failures - FREE_FAILURES))
+
+
+def _end_of_window(counter: deque[float], most: int, window_s: float) -> float:
+    """When the counter has room again, as moments leave its window."""
+    return counter[-most] + window_s if len(counter) >= most else 0.0

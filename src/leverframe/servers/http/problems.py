@@ -1,0 +1,51 @@
+"""Refusals as replies: `application/problem+json` in plain words."""
+
+import msgspec
+
+from leverframe.commands.refusals import Refusal
+from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
+
+
+def reply_to_refusal(refusal: Refusal) -> Reply:
+    body = msgspec.json.encode(refusal.as_problem())
+    headers: Headers = ()
+    if refusal.status == 405:
+        headers = (("Allow", refusal.allowed or "GET"),)
+    elif isinstance(refusal, TooManyTries):
+        headers = (("Retry-After", str(refusal.retry_after_s)),)
+    return Reply(refusal.status, PROBLEM_TYPE, body, headers)
+
+
+class NoSuchPath(Refusal):
+    status = 404
+    title = "There is nothing at this path"
+
+
+class WrongMethodForPath(Refusal):
+    status = 405
+    title = "The path takes another method"
+
+
+class TooManyTries(Refusal):
+    status = 429
+    title = "Too many wrong passwords"
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"Too many wrong passwords came from your address; try again in {retry_after_s} s."
+        )
+        self.retry_after_s = retry_after_s
+
+
+class ForeignPage(Refusal):
+    status = 403
+    title = "Requests from foreign pages are refused"
+
+
+class StoreFailed(Refusal):
+    status = 507
+    title = "The change could not be stored"
+
+
+class TooManyCommands(Refusal):
+    title = "The request has too many commands"

@@ -1,0 +1,254 @@
+"""The Modbus TCP server: connections, their limits, and following the setting that switches it.
+
+A connection's requests are answered one after the other, in their order. Bytes that are no Modbus
+end the connection, because behind them no frame can be found any more; so do a frame that is not
+finished in time and long silence. Whoever does not take its answers is not read from.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import partial
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import cast
+
+from leverframe.controller import Controller
+from leverframe.engine.settings import Settings
+from leverframe.servers.modbus.registers import ModbusRegisters
+from leverframe.wire.modbus import (
+    DEVICE_FAILURE,
+    NotModbus,
+    TcpFrames,
+    TcpRequest,
+    exception_answer,
+)
+
+log = logging.getLogger(__name__)
+
+MOST_CONNECTIONS = 32
+#: A frame that has begun must be complete in this time.
+FRAME_S = 10.0
+IDLE_S = 600.0
+SWEEP_S = 2.0
+NAME = "Modbus TCP server"
+
+Network = IPv4Network | IPv6Network
+
+
+class ModbusTcpServer:
+    """Listens while the controller's settings say so."""
+
+    def __init__(
+        self, controller: Controller, host: str, port: int, writers: Sequence[Network]
+    ) -> None:
+        self._controller = controller
+        self._registers = ModbusRegisters(controller)
+        self._host = host
+        self._wanted_port = port
+        self._writers = tuple(writers)
+        self._listener: asyncio.Server | None = None
+        self._connections: set[_Connection] = set()
+        self._sweep: asyncio.TimerHandle | None = None
+        self._wanted = False
+        self._switching: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens at present."""
+        if self._listener is None:
+            return None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen or not, as the settings say; a port that cannot be used is noted as a trouble."""
+        self._wanted = settings.modbus_tcp.enabled
+        await self._switch()
+
+    def adopt(self, old: Settings, new: Settings) -> None:
+        """Settings changed."""
+        self._wanted = new.modbus_tcp.enabled
+        if self._switching is None or self._switching.done():
+            self._switching = asyncio.get_running_loop().create_task(self._switch())
+
+    async def close(self) -> None:
+        self._wanted = False
+        if self._switching is not None:
+            await self._switching
+        await self._switch()
+
+    async def _switch(self) -> None:
+        while self._wanted != (self._listener is not None):
+            if not self._wanted:
+                await self._stop()
+            elif not await self._start():
+                return
+
+    async def _start(self) -> bool:
+        loop = asyncio.get_running_loop()
+        try:
+            self._listener = await loop.create_server(
+                partial(_Connection, self), self._host, self._wanted_port
+            )
+        except OSError as error:
+            text = (
+                f"Port {self._wanted_port} of {self._host} cannot be used:"
+                f" {error.strerror or error}. Choose another with modbus_port in the"
+                " configuration, then switch the server off and on."
+            )
+            self._controller.troubles[NAME] = text
+            log.warning("%s: %s", NAME, text)
+            return False
+        self._controller.troubles.pop(NAME, None)
+        return True
+
+    async def _stop(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+            for connection in tuple(self._connections):
+                connection.drop()
+            await listener.wait_closed()
+
+    # --- what connections tell --------------------------------------------------------------------
+
+    def admit(self, connection: "_Connection") -> bool:
+        if len(self._connections) >= MOST_CONNECTIONS:
+            return False
+        self._connections.add(connection)
+        if self._sweep is None:
+            self._plan_sweep()
+        return True
+
+    def forget(self, connection: "_Connection") -> None:
+        self._connections.discard(connection)
+        if not self._connections and self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+
+    def may_write(self, peer: str) -> bool:
+        try:
+            # An IPv6 address may carry the name of the interface.
+            address = ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        if address.version == 6 and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._writers)
+
+    def answer(self, pdu: bytes, connection: "_Connection") -> bytes | asyncio.Future[bytes]:
+        answer = self._registers.answer(pdu, connection.peer, may_write=connection.may_write)
+        return answer if isinstance(answer, bytes) else asyncio.ensure_future(answer)
+
+    def sweep(self, now: float) -> None:
+        """Drop every connection that is past one of its limits."""
+        for connection in tuple(self._connections):
+            if connection.is_overdue(now):
+                connection.drop()
+
+    def _plan_sweep(self) -> None:
+        self._sweep = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep_again)
+
+    def _sweep_again(self) -> None:
+        self._plan_sweep()
+        self.sweep(asyncio.get_running_loop().time())
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, server: ModbusTcpServer) -> None:
+        self._server = server
+        self._loop = asyncio.get_running_loop()
+        self._frames = TcpFrames()
+        self._transport: asyncio.Transport | None = None
+        self._is_reading = True
+        self._heard_at = self._loop.time()
+        #: When the frame began that is not complete yet.
+        self._frame_began_at: float | None = None
+        self._waiting: asyncio.Future[bytes] | None = None
+        self._may_send = True
+        self.peer = ""
+        self.may_write = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        name = transport.get_extra_info("peername")
+        self.peer = str(name[0]) if name else ""
+        self.may_write = self._server.may_write(self.peer)
+        if not self._server.admit(self):
+            log.warning("%s: %s is one connection too many", NAME, self.peer)
+            self.drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._server.forget(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
+        self._frames.feed(data)
+        self._serve()
+
+    def pause_writing(self) -> None:
+        self._may_send = False
+        self._listen_or_not()
+
+    def resume_writing(self) -> None:
+        self._may_send = True
+        self._serve()
+
+    def drop(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def is_overdue(self, now: float) -> bool:
+        began = self._frame_began_at
+        return now - self._heard_at > IDLE_S or (began is not None and now - began > FRAME_S)
+
+    def _serve(self) -> None:
+        """Answer what is complete, until there is something to wait for."""
+        try:
+            while self._is_free and (request := self._frames.next()) is not None:
+                self._frame_began_at = None
+                self._take(request)
+        except NotModbus:
+            self.drop()
+        if not self._is_free or not self._frames.is_within_a_frame:
+            self._frame_began_at = None
+        elif self._frame_began_at is None:
+            self._frame_began_at = self._heard_at
+        self._listen_or_not()
+
+    @property
+    def _is_free(self) -> bool:
+        return self._waiting is None and self._may_send and self._transport is not None
+
+    def _listen_or_not(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._is_free and not self._is_reading:
+            self._is_reading = True
+            self._transport.resume_reading()
+        elif self._is_reading and not self._is_free:
+            self._is_reading = False
+            self._transport.pause_reading()
+
+    def _take(self, request: TcpRequest) -> None:
+        answer = self._server.answer(request.pdu, self)
+        if isinstance(answer, bytes):
+            self._send(request, answer)
+        else:
+            self._waiting = answer
+            answer.add_done_callback(partial(self._answered, request))
+
+    def _answered(self, request: TcpRequest, answer: "asyncio.Future[bytes]") -> None:
+        self._waiting = None
+        if answer.cancelled() or (fault := answer.exception()) is not None:
+            if not answer.cancelled():
+                log.error("%s: a write failed", NAME, exc_info=fault)
+            self._send(request, exception_answer(request.pdu[0], DEVICE_FAILURE))
+        else:
+            self._send(request, answer.result())
+        self._serve()
+
+    def _send(self, request: TcpRequest, pdu: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(request.answer(pdu))

@@ -1,0 +1,164 @@
+"""MQTT beside a controller: states and announcements out, commands in.
+
+Everything lives below the prefix of the settings:
+
+    <prefix>/status     online or offline (the last will), retained
+    <prefix>/<label>    every reading and state, retained
+    <prefix>/cmd        commands in the same text as over HTTP: out0=1&pwm1=0
+    <prefix>/cmdr       the answer to each: 1, or why it was refused
+    <prefix>/notify     what rules say by the action MQTT (through the outbox)
+
+Whoever may publish on `cmd` is known to the broker, not to us, and so has the rights of a control
+user: outputs, PWM outputs and event variables, not settings. The lock of the outputs holds.
+"""
+
+import asyncio
+import logging
+
+import msgspec
+
+from leverframe import __version__
+from leverframe.commands.pathless import calls_in
+from leverframe.commands.refusals import Refusal
+from leverframe.controller import Controller, NeedsHashing
+from leverframe.engine.journal import Cause
+from leverframe.engine.machine import Value
+from leverframe.engine.settings import Settings
+from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
+from leverframe.notify.outbox import Outbox
+from leverframe.servers.mqtt.states import PublishedStates
+from leverframe.storage.store import StoreUnavailable
+from leverframe.wire.home_assistant import Controlled, announced_labels, announcement
+
+log = logging.getLogger(__name__)
+
+NAME = "MQTT broker"
+DONE = "1"
+#: As long as a query may be.
+MOST_BYTES = 8192
+_BY_MQTT = Cause("command", "MQTT", source="MQTT")
+
+
+class MqttService:
+    """Follows the settings of a controller and speaks for it on the broker."""
+
+    def __init__(
+        self, controller: Controller, link: MqttLink, outbox: Outbox, *, name: str, mac: str
+    ) -> None:
+        self._controller = controller
+        self._link = link
+        self._outbox = outbox
+        self._name = name
+        self._mac = mac
+        self._labels = announced_labels(controller.engine.settings)
+        self._states = PublishedStates(link, lambda: self._labels, self._value)
+        self._states.on_first_value = self._announce
+        self._was_up = False
+        self._answers: set[asyncio.Task[None]] = set()
+        link.on_change = self._link_changed
+        link.on_message = self._heard
+        link.on_acknowledged = self._states.changed
+
+    def start(self) -> None:
+        self._controller.watchers.add(self._changed)
+        self._controller.settings_watchers.append(self._adopt)
+        self._link.adopt(self._controller.engine.settings.mqtt)
+
+    async def close(self) -> None:
+        self._controller.watchers.discard(self._changed)
+        self._controller.settings_watchers.remove(self._adopt)
+        self._states.close()
+        await self._link.close()
+
+    def _value(self, label: str) -> Value:
+        return self._controller.engine.values[label]
+
+    # --- what the controller does -----------------------------------------------------------------
+
+    def _changed(self) -> None:
+        self._states.changed()
+        if self._value("MQTT") != int(self._link.up):
+            # The controller has restarted; told afterwards, because it is busy now.
+            asyncio.get_running_loop().call_soon(self._tell_controller)
+
+    def _tell_controller(self) -> None:
+        if self._value("MQTT") != int(self._link.up):
+            self._controller.connected(self._link.up)
+
+    def _adopt(self, old: Settings, new: Settings) -> None:
+        if not (old.mqtt.enabled or new.mqtt.enabled):
+            return
+        self._labels = announced_labels(new)
+        same_link = new.mqtt == self._link.settings
+        self._link.adopt(new.mqtt)
+        if same_link and self._link.up:
+            # Names and units may be others.
+            for label in self._labels:
+                if announcement(label, self._me(old)) != announcement(label, self._me(new)):
+                    self._announce(label)
+
+    # --- what the link does -----------------------------------------------------------------------
+
+    def _link_changed(self) -> None:
+        up, problem = self._link.up, self._link.problem
+        if problem is not None and self._controller.troubles.get(NAME) != problem:
+            log.warning("%s: %s", NAME, problem)
+            self._controller.troubles[NAME] = problem
+        elif problem is None:
+            self._controller.troubles.pop(NAME, None)
+        if up != self._was_up:
+            self._was_up = up
+            log.info("%s: %s", NAME, "connected" if up else "no connection")
+            if up:
+                self._begin()
+            self._tell_controller()
+
+    def _begin(self) -> None:
+        mqtt = self._link.settings
+        self._link.subscribe(f"{mqtt.prefix}/cmd")
+        self._link.publish(status_topic(mqtt), ONLINE, retain=True)
+        self._states.begin()
+        self._outbox.try_again("mqtt")
+
+    def _announce(self, label: str) -> None:
+        if not self._link.settings.discovery or self._value(label) is None:
+            return
+        said = announcement(label, self._me(self._controller.engine.settings))
+        self._link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
+
+    def _me(self, settings: Settings) -> Controlled:
+        return Controlled(self._name, self._mac, self._controller.profile, settings, __version__)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def _heard(self, topic: str, payload: bytes) -> None:
+        done: asyncio.Future[None] | None = None
+        try:
+            done = self._perform(payload)
+            answer = DONE
+        except Refusal as refusal:
+            answer = str(refusal.as_problem()["detail"])
+        except NeedsHashing:
+            answer = "Passwords cannot be set by MQTT."
+        except ValueError:
+            answer = "The command is no UTF-8 text."
+        task = asyncio.get_running_loop().create_task(self._answer(done, answer))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    def _perform(self, payload: bytes) -> "asyncio.Future[None] | None":
+        if len(payload) > MOST_BYTES:
+            raise ValueError("too long")
+        if self._controller.bootloader_until is not None:
+            raise Refusal("The controller is in its bootloader.")
+        calls = calls_in(payload.decode(), self._controller.profile)
+        return self._controller.perform([(call, None) for call in calls], _BY_MQTT)
+
+    async def _answer(self, done: "asyncio.Future[None] | None", answer: str) -> None:
+        if done is not None:
+            try:
+                await asyncio.shield(done)
+            except StoreUnavailable as error:
+                answer = str(error)
+        if self._link.up:
+            self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)

@@ -1,0 +1,179 @@
+"""`/metrics`: every reading, state and counter, in the text format that Prometheus reads.
+
+Absent readings have no sample, as Prometheus wants it. What parts around the controller count (the
+outbox, the HTTP server) is told by the functions in `controller.figures`.
+"""
+
+import resource
+from collections.abc import Iterable, Mapping
+
+from leverframe import __version__
+from leverframe.controller import Controller
+from leverframe.engine.labels import ENERGIES, READINGS, STATES
+from leverframe.engine.pwm import DUTIES
+from leverframe.notify.outbox import LaneFigures
+from leverframe.servers.http.port import HttpServer
+from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
+from leverframe.wire.units import unit_of
+
+
+def metrics_text(controller: Controller) -> bytes:
+    return prometheus_text(_families(controller))
+
+
+def _families(controller: Controller) -> Iterable[Family]:
+    yield from _of_machine(controller)
+    yield from _of_rules(controller)
+    for tell in controller.figures:
+        yield from tell()
+    yield from _of_process()
+
+
+def _of_machine(controller: Controller) -> Iterable[Family]:
+    engine, at = controller.engine, controller.clock.read()
+    values, settings = engine.values, engine.settings
+    identity = {
+        "version": __version__,
+        "hw": controller.profile.hw,
+        "sw": controller.profile.sw,
+        "board": controller.board.kind,
+    }
+    yield Family("leverframe_info", GAUGE, "Which controller this is.", [(identity, 1)])
+    yield Family(
+        "leverframe_reading",
+        GAUGE,
+        "What is measured or computed, in its unit; absent readings are left out.",
+        [
+            ({"label": label, "unit": unit_of(label, settings)}, values[label])
+            for label in READINGS
+            if label not in ENERGIES and values[label] is not None
+        ],
+    )
+    yield Family(
+        "leverframe_energy_total",
+        COUNTER,
+        "What a meter has counted, in its unit.",
+        [
+            ({"label": label, "unit": unit_of(label, settings)}, values[label])
+            for label in ENERGIES
+            if values[label] is not None
+        ],
+    )
+    yield Family(
+        "leverframe_state",
+        GAUGE,
+        "Outputs, inputs, event variables and the MQTT connection: 1 or 0.",
+        [({"label": label}, values[label]) for label in STATES],
+    )
+    yield Family(
+        "leverframe_pwm_duty_percent",
+        GAUGE,
+        "The present duty of a PWM output.",
+        [({"label": label.partition(".")[0]}, values[label]) for label in DUTIES],
+    )
+    yield Family(
+        "leverframe_uptime_seconds",
+        GAUGE,
+        "Since the controller started.",
+        [(NO_LABELS, engine.uptime(at))],
+    )
+    yield Family(
+        "leverframe_restart_flag",
+        GAUGE,
+        "Whether restart_power_on has set the flag.",
+        [(NO_LABELS, int(engine.machine.restart_flag))],
+    )
+    yield Family(
+        "leverframe_troubles",
+        GAUGE,
+        "How many parts around the controller are in trouble.",
+        [(NO_LABELS, len(controller.troubles))],
+    )
+    yield Family(
+        "leverframe_log_entries_total",
+        COUNTER,
+        "What happened since the start, as the log counts it.",
+        [(NO_LABELS, engine.machine.journal.count)],
+    )
+
+
+def _of_rules(controller: Controller) -> Iterable[Family]:
+    rules = controller.engine.settings.rules
+    explained = controller.engine.rules.explain()
+    yield Family(
+        "leverframe_rule_enabled",
+        GAUGE,
+        "Whether a rule is enabled.",
+        [({"rule": str(number)}, int(rule.enabled)) for number, rule in enumerate(rules, 1)],
+    )
+    yield Family(
+        "leverframe_rule_met",
+        GAUGE,
+        "Whether the condition of a rule is met.",
+        [({"rule": str(number)}, int(told.met)) for number, told in enumerate(explained, 1)],
+    )
+
+
+def outbox_families(channels: Mapping[str, LaneFigures]) -> Iterable[Family]:
+    for name, kind, words in (
+        ("waiting", GAUGE, "Messages that wait to be sent."),
+        ("attempts", COUNTER, "Attempts to send a message."),
+        ("sent", COUNTER, "Messages that were sent."),
+        ("failed", COUNTER, "Messages that were given up."),
+        ("captured", COUNTER, "Messages that were kept instead of sent."),
+        ("dropped", COUNTER, "Messages that were dropped because too many waited."),
+    ):
+        total = "_total" if kind == COUNTER else ""
+        yield Family(
+            f"leverframe_outbox_{name}{total}",
+            kind,
+            words,
+            [
+                ({"channel": channel}, getattr(figures, name))
+                for channel, figures in channels.items()
+            ],
+        )
+
+
+def server_families(server: HttpServer) -> Iterable[Family]:
+    tally = server.tally
+    yield Family(
+        "leverframe_http_requests_total",
+        COUNTER,
+        "Requests that were answered, by status.",
+        [({"status": str(status)}, count) for status, count in sorted(tally.answers.items())],
+    )
+    yield Family(
+        "leverframe_http_connections",
+        GAUGE,
+        "Connections that are open.",
+        [(NO_LABELS, server.connection_count)],
+    )
+    yield Family(
+        "leverframe_loop_lag_seconds",
+        GAUGE,
+        "How late the event loop was at the last look, once a second while somebody is connected.",
+        [(NO_LABELS, tally.lag_s)],
+    )
+    yield Family(
+        "leverframe_loop_longest_lag_seconds",
+        GAUGE,
+        "How late the event loop has been at most.",
+        [(NO_LABELS, tally.longest_lag_s)],
+    )
+
+
+def _of_process() -> Iterable[Family]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    yield Family(
+        "process_cpu_seconds_total",
+        COUNTER,
+        "Processor time that the process has used.",
+        [(NO_LABELS, used.ru_utime + used.ru_stime)],
+    )
+    yield Family(
+        "process_max_resident_memory_bytes",
+        GAUGE,
+        "The most memory that the process has had.",
+        [(NO_LABELS, used.ru_maxrss * 1024)],
+    )

@@ -1,0 +1,37 @@
+"""The page and its parts: static files of the package, read once, with what browsers must obey."""
+
+from functools import lru_cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.routes.front_page import PAGE_HEADERS
+
+_KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+}
+#: Everything but the front page stands under this path.
+PREFIX = "/web/"
+
+
+@lru_cache(maxsize=1)
+def pages() -> dict[str, Reply]:
+    """Path -> reply, of every file of the page."""
+    root = resources.files("leverframe.web")
+    found = dict(_files(root, PREFIX))
+    found["/"] = found.pop(f"{PREFIX}index.html")
+    return found
+
+
+def _files(folder: Traversable, path: str) -> list[tuple[str, Reply]]:
+    found = []
+    for item in folder.iterdir():
+        kind = _KINDS.get(item.name[item.name.rfind(".") :])
+        if item.is_dir() and not item.name.startswith("_"):
+            found += _files(item, f"{path}{item.name}/")
+        elif kind is not None:
+            headers = (*PAGE_HEADERS, ("Cache-Control", "no-cache"))
+            found.append((path + item.name, Reply(200, kind, item.read_bytes(), headers)))
+    return found

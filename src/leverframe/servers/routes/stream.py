@@ -1,0 +1,53 @@
+"""`/api/stream`: the live state as server-sent events, a full state first, then what changed.
+
+Nothing is polled: the controller wakes a stream when something changed, and changes that come in
+quick succession are sent together. A comment now and then shows both ends that the other is there.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+
+from leverframe.controller import Controller
+from leverframe.servers.routes.api import state
+
+#: Real seconds between two messages of one stream at least, and at most.
+GATHER_S = 0.1
+STILL_HERE_S = 15.0
+#: Values that are different whenever one looks; they come along with real changes.
+ALWAYS_MOVING = ("time", "uptime")
+
+
+async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
+    changed = asyncio.Event()
+    controller.watchers.add(changed.set)
+    try:
+        last = state(controller)
+        yield _message("state", last)
+        while True:
+            if not await _within(changed, STILL_HERE_S):
+                yield b": still here\n\n"
+                continue
+            await asyncio.sleep(GATHER_S)
+            changed.clear()
+            new = state(controller)
+            difference = {name: new[name] for name in new if new[name] != last.get(name)}
+            last = new
+            if any(name not in ALWAYS_MOVING for name in difference):
+                yield _message("change", difference)
+    finally:
+        controller.watchers.discard(changed.set)
+
+
+async def _within(changed: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(changed.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _message(kind: str, content: dict[str, Any]) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(content))

@@ -1,0 +1,82 @@
+"""What people have uploaded, as replies: the web site and the picture.
+
+Both are read from the store when they are first asked for and kept until they change. A site is
+served with the same strict rules for browsers as the built-in pages: no script or style inside a
+page, nothing from elsewhere. Paths of the controller itself come before those of the site, so that
+no upload can hide a command or a status file; `/?safe` leads to the built-in pages.
+"""
+
+import logging
+from collections.abc import Callable
+
+from leverframe.files.markers import with_values
+from leverframe.files.view import View
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.routes.front_page import PAGE_HEADERS
+from leverframe.storage.store import Store
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.picture import content_type
+from leverframe.uploads.site_archive import FRONT_PAGE, unpack_site
+
+log = logging.getLogger(__name__)
+
+PICTURE_PATH = "/picture"
+SITE, PICTURE = "site", "picture"
+_HEADERS = (*PAGE_HEADERS, ("Cache-Control", "no-cache"))
+_KINDS = {
+    **{"html": "text/html", "htm": "text/html", "css": "text/css", "txt": "text/plain"},
+    **{"js": "text/javascript", "mjs": "text/javascript"},
+    **{"json": "application/json", "xml": "text/xml", "svg": "image/svg+xml"},
+    **{"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif"},
+    **{"webp": "image/webp", "ico": "image/x-icon", "woff2": "font/woff2", "woff": "font/woff"},
+}
+_OTHER_KIND = "application/octet-stream"
+
+
+class Uploaded:
+    def __init__(self, store: Store, view: Callable[[], View]) -> None:
+        self._store = store
+        self._view = view
+        self._site: dict[str, bytes] | None = None
+        self._picture: tuple[Reply | None] | None = None
+
+    def changed(self, name: str) -> None:
+        """An upload is new or gone."""
+        if name == SITE:
+            self._site = None
+        elif name == PICTURE:
+            self._picture = None
+
+    def page(self, path: str) -> Reply | None:
+        """A page of the uploaded site with the present values; None where it has none there."""
+        name = path[1:] if not path.endswith("/") else f"{path[1:]}{FRONT_PAGE}"
+        page = self._pages().get(name)
+        if page is None:
+            return None
+        kind = _KINDS.get(name.rpartition(".")[2].lower(), _OTHER_KIND)
+        return Reply(200, kind, with_values(page, name, self._view()), _HEADERS)
+
+    def picture(self) -> Reply | None:
+        if self._picture is None:
+            self._picture = (self._read_picture(),)
+        return self._picture[0]
+
+    def _pages(self) -> dict[str, bytes]:
+        if self._site is None:
+            self._site = self._read_site()
+        return self._site
+
+    def _read_site(self) -> dict[str, bytes]:
+        archive = self._store.blob(SITE)
+        try:
+            return {} if archive is None else unpack_site(archive)
+        except BadUpload as error:
+            log.warning("the stored web site is not used: %s", error)
+            return {}
+
+    def _read_picture(self) -> Reply | None:
+        picture = self._store.blob(PICTURE)
+        kind = None if picture is None else content_type(picture)
+        if picture is None or kind is None:
+            return None
+        return Reply(200, kind, picture, _HEADERS)

@@ -1,0 +1,131 @@
+"""The SNMP agent: listens while the settings say so, and answers from the controller's values.
+
+Communities and the SNMPv3 user (authentication and privacy) decide who may read and who may also
+set branch 1. Setting is switching: by the same commands, with the rights of a control user, and all
+of a request or nothing. The lock of the outputs holds.
+"""
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+from leverframe.controller import Controller
+from leverframe.engine.settings import Settings, Snmp, SnmpTrap
+
+if TYPE_CHECKING:
+    from leverframe.servers.snmp.responder import Responder
+
+log = logging.getLogger(__name__)
+
+NAME = "SNMP agent"
+
+
+class SnmpAgent:
+    def __init__(self, controller: Controller, host: str, port: int, *, name: str, mac: str):
+        self._controller = controller
+        self._host = host
+        self._wanted_port = port
+        self._name = name
+        self._mac = mac
+        self._wanted = Snmp()
+        self._living_by = Snmp()
+        self._responder: Responder | None = None
+        self._switching: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens at present."""
+        return self._responder.port if self._responder else None
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen or not, as the settings say; what is wrong with them is noted as a trouble."""
+        self._wanted = _without_traps(settings.snmp)
+        await self._switch()
+
+    def adopt(self, old: Settings, new: Settings) -> None:
+        """Settings changed."""
+        self._wanted = _without_traps(new.snmp)
+        if self._switching is None or self._switching.done():
+            self._switching = asyncio.get_running_loop().create_task(self._switch())
+
+    async def close(self) -> None:
+        self._wanted = Snmp()
+        if self._switching is not None:
+            await self._switching
+        await self._switch()
+
+    async def _switch(self) -> None:
+        while self._wanted != self._living_by:
+            wanted = self._wanted
+            self._stop()
+            if wanted.enabled:
+                await self._start(wanted)
+            self._living_by = wanted
+
+    def _stop(self) -> None:
+        self._controller.troubles.pop(NAME, None)
+        responder, self._responder = self._responder, None
+        if responder is not None:
+            responder.close()
+
+    async def _start(self, wanted: Snmp) -> None:
+        # Loaded here: a controller without SNMP does not need it.
+        from leverframe.notify.snmp_engine import has_v3
+        from leverframe.servers.snmp.responder import Responder
+
+        if not (wanted.read_community or wanted.write_community or has_v3(wanted)):
+            self._trouble(
+                "Nobody may ask: set a community with snmp=1*... or a user with both keys with "
+                "snmpv3=..."
+            )
+            return
+        try:
+            listener = self._listener()
+        except OSError as error:
+            self._trouble(
+                f"Port {self._wanted_port} of {self._host} cannot be used:"
+                f" {error.strerror or error}. Choose another with snmp_port in the configuration,"
+                " then switch the agent off and on."
+            )
+            return
+        try:
+            responder = await asyncio.to_thread(
+                Responder, self._controller, wanted, name=self._name, mac=self._mac
+            )
+        except Exception:
+            # Settings come from files, too; bad ones must not stop the controller.
+            log.exception("%s: it could not be set up", NAME)
+            listener.close()
+            self._trouble("The agent cannot be set up with these names and keys; see the log.")
+            return
+        responder.listen(listener)
+        self._responder = responder
+
+    def _listener(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            listener.setblocking(False)
+            listener.bind((self._host, self._wanted_port))
+        except OSError:
+            listener.close()
+            raise
+        return listener
+
+    def _trouble(self, text: str) -> None:
+        self._controller.troubles[NAME] = text
+        log.warning("%s: %s", NAME, text)
+
+
+def _without_traps(snmp: Snmp) -> Snmp:
+    """What the agent lives by: traps are the outbox's business."""
+    return Snmp(
+        enabled=snmp.enabled,
+        read_community=snmp.read_community,
+        write_community=snmp.write_community,
+        user=snmp.user,
+        authentication_key=snmp.authentication_key,
+        privacy_key=snmp.privacy_key,
+        trap=SnmpTrap(),
+    )
