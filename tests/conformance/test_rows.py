@@ -18,7 +18,7 @@ from leverframe.commands.table import TABLE
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, is_secret, value_at
 from leverframe.profile import Profile, withdrawn
-from leverframe.servers.messages import Reply
+from leverframe.servers.http.messages import Reply
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST, profiles_that_change
 from tests.conformance.effects import OTHERWISE, SETTINGS, STATES, expected_settings
 from tests.conformance.requests import (
