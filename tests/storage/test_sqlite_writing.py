@@ -94,7 +94,7 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
         # Queue the others only when the first is on its way, so that they do not share its fate
         # by sharing its transaction.
         while size_of_log(tmp_path / "store.db") < full - 5000:
-            pass
+            await asyncio.sleep(0)
         behind = [store.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
         assert await outcomes(too_large, *behind) == [StoreUnavailable] * 11
         assert store.load().settings == {"a": "before"}

@@ -1,8 +1,10 @@
 """The durable store: one SQLite file, one thread that writes.
 
-Group commit: while the thread is busy with one transaction, commits pile up; all of them go into
-the next transaction together. The cost of reaching the disk is thus shared by everybody who waits,
-and the futures of one batch are resolved with a single call into the event loop.
+Group commit: what is committed within one round of the event loop, and while the thread is busy
+with one transaction, goes into the next transaction together. The cost of reaching the disk is thus
+shared by everybody who waits, and the futures of one batch are resolved with a single call into the
+event loop. The thread is woken once per round and not by each commit: on one core it would take the
+turn from the loop for every single request, and both would do little else than change places.
 
 The thread reaches SQLite with one statement per table and batch, the rows packed into one JSON
 text. Every statement gives up the interpreter lock and has to win it back from a busy event loop,
@@ -74,6 +76,8 @@ class SqliteStore:
         #: Transactions written since opening.
         self.transactions = 0
         self._queue = threading.Condition()
+        #: Commits of the present round of the event loop, which alone touches them.
+        self._round: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
         self._held = False
         self._closing = False
@@ -112,21 +116,27 @@ class SqliteStore:
 
     def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
         rows = rows_from_changes(changes)
-        future = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(rows, future, then)
-        with self._queue:
-            closing = self._closing
-            if not closing:
-                self._waiting.append(waiting)
-                self._queue.notify()
-        if closing:
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(rows, loop.create_future(), then)
+        if self._closing:
             waiting.fail(StoreUnavailable("The store is closed: the program stops."))
-        return future
+            return waiting.future
+        # A loop that ended before its round did never hands over.
+        if not self._round or self._round[-1].future.get_loop() is not loop:
+            loop.call_soon(self._hand_over)
+        self._round.append(waiting)
+        return waiting.future
+
+    def _hand_over(self) -> None:
+        """At the end of a round: what was committed in it goes to the thread."""
+        with self._queue:
+            self._waiting += self._round
+            self._round = []
+            self._queue.notify()
 
     async def close(self) -> None:
-        with self._queue:
-            self._closing = True
-            self._queue.notify()
+        self._closing = True
+        self._hand_over()
         await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
@@ -218,7 +228,7 @@ class SqliteStore:
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         with self._queue:
-            behind, self._waiting = self._waiting, []
+            behind, self._waiting, self._round = self._waiting + self._round, [], []
             self._held = False
             self._queue.notify()
         for waiting in batch + behind:
