@@ -35,11 +35,14 @@ test: $(TEST_READY) ## run every check and every test
 check: $(TEST_READY) ## format, lint, types and layers only: the quick part of make test
 	@$(BIN)/python tools/checks.py check
 
-bench: $(TEST_READY) ## measure speed; options in ARGS
-	@$(BIN)/python bench/run.py $(ARGS)
+bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick
+	@$(BIN)/python -m bench.run $(ARGS)
 
-docs: $(RUN_READY) ## write docs/reference.md from the command table
+docs: $(TEST_READY) ## write the reference, take the pictures, and build the site in build/site
 	@$(BIN)/python -m leverframe.reference
+	@$(BIN)/python -m tools.screenshots docs/images
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/site
+	@echo "The site begins at build/site/index.html"
 
 lock: ## write requirements/ from pyproject.toml (needs uv); ARGS=--upgrade takes newer versions
 	@tools/lock $(ARGS)

@@ -3,28 +3,23 @@
 Both servers run on one core, the load on the other; every connection has one request on its way.
 Rounds alternate between the servers, and the ratio is taken within each round, because the
 machine's speed drifts. Ours is the whole controller, with the same commands behind a write as by
-HTTP; the other keeps a list of registers, on the same event loop. Needs `taskset`.
-
-    python bench/modbus_tcp.py [--seconds 2] [--rounds 5]
+HTTP; the other keeps a list of registers, on the same event loop.
 """
 
-import argparse
 import asyncio
 import os
-import socket
 import statistics
 import struct
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SERVER_CORE, LOAD_CORE = 1, 0
-HOST = "127.0.0.1"
+from bench.figure import Figure, need, progress
+from bench.serving import HOST, LOAD_CORE, controller, fetch, free_port, pinned, wait_for
+
 CASES = (
     ("read 18 coils, 1 connection", struct.pack(">BHH", 1, 0, 18), 1),
     ("read 18 coils, 16 connections", struct.pack(">BHH", 1, 0, 18), 16),
@@ -79,75 +74,44 @@ async def per_second(port: int, pdu: bytes, connections: int, seconds: float) ->
     return rate
 
 
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
+@contextmanager
+def modbus_controller() -> Iterator[int]:
+    """The Modbus port of a controller."""
+    with tempfile.TemporaryDirectory() as folder:
+        port, config = free_port(), Path(folder, "config.toml")
+        config.write_text(f"modbus_port = {port}\n")
+        with controller(Path(folder, "data"), "--config", str(config)) as address:
+            fetch(address, "/stm.cgi?modbuson=1")
+            wait_for(port)
+            yield port
 
 
 @contextmanager
-def started(arguments: list[str], port: int) -> Iterator[int]:
-    """A server on its core, once it listens."""
-    program = subprocess.Popen(
-        ["taskset", "-c", str(SERVER_CORE), sys.executable, *arguments],
-        stdout=subprocess.DEVNULL,
-        # The library tells at length of every client that leaves.
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+def minimal_server() -> Iterator[int]:
+    port = free_port()
+    with pinned([sys.executable, "-c", _MINIMAL_SERVER, str(port)]):
         wait_for(port)
         yield port
-    finally:
-        program.terminate()
-        program.wait(10)
 
 
-def wait_for(port: int) -> None:
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        try:
-            socket.create_connection((HOST, port)).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise SystemExit(f"nothing listens on port {port}")
-
-
-@contextmanager
-def controller() -> Iterator[int]:
-    with tempfile.TemporaryDirectory() as folder:
-        http, modbus = free_port(), free_port()
-        config = Path(folder, "config.toml")
-        config.write_text(f'modbus_port = {modbus}\nport = {http}\ndata = "{folder}/data"\n')
-        with started(["-m", "leverframe", "run", "--config", str(config)], http):
-            urllib.request.urlopen(f"http://{HOST}:{http}/stm.cgi?modbuson=1").read()
-            wait_for(modbus)
-            yield modbus
-
-
-def measure(seconds: float, rounds: int) -> Iterator[tuple[str, float, float]]:
-    """Name, requests per second, and the ratio to the library's server."""
-    with controller() as ours, started(["-c", _MINIMAL_SERVER, str(port := free_port())], port):
-        for name, pdu, connections in CASES:
-            own, ratios = [], []
-            for _ in range(rounds):
-                own.append(asyncio.run(per_second(ours, pdu, connections, seconds)))
-                ratios.append(own[-1] / asyncio.run(per_second(port, pdu, connections, seconds)))
-            yield name, statistics.median(own), statistics.median(ratios)
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--seconds", type=float, default=2.0)
-    options.add_argument("--rounds", type=int, default=5)
-    chosen = options.parse_args()
+def measure(quick: bool) -> list[Figure]:
+    need("taskset")
+    seconds, rounds = (0.5, 1) if quick else (2.0, 5)
+    figures = []
     os.sched_setaffinity(0, {LOAD_CORE})
-    print("| case | per second | of pymodbus' server | goal |")
-    print("|---|---|---|---|")
-    for name, rate, ratio in measure(chosen.seconds, chosen.rounds):
-        print(f"| {name} | {rate:,.0f} | {ratio:.2f} | >= 1.0 |", flush=True)
+    with modbus_controller() as ours, minimal_server() as library:
+        for what, pdu, connections in CASES:
+            own: list[float] = []
+            others: list[float] = []
+            for _ in range(rounds):
+                for port, rates in ((ours, own), (library, others)):
+                    rates.append(asyncio.run(per_second(port, pdu, connections, seconds)))
+                progress()
+            figures.append(figure(what, own, others))
+    return figures
 
 
-if __name__ == "__main__":
-    main()
+def figure(what: str, own: list[float], others: list[float]) -> Figure:
+    ratio = statistics.median(mine / its for mine, its in zip(own, others, strict=True))
+    reference = f"{ratio:.2f} of pymodbus' server ({statistics.median(others):,.0f}/s)"
+    return Figure(what, f"{statistics.median(own):,.0f}/s", reference, ">= 1", ratio >= 1)

@@ -3,15 +3,11 @@
 A controller with a store on disk speaks to a real Mosquitto on loopback; `mosquitto_sub`, a process
 of its own, says when messages arrive, on the same clock. The broker keeps nothing on disk and sends
 small packets at once (`set_tcp_nodelay true`); as it comes it adds about 40 ms of its own.
-
-    python bench/notify.py [--quick]
 """
 
-import argparse
 import asyncio
 import json
 import statistics
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,8 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
+from bench.figure import Figure, need, progress
 from leverframe.clock import SystemClock
 from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
@@ -113,7 +108,7 @@ async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
             await broker.kill()
 
 
-async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) -> bool:
+async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) -> list[Figure]:
     await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0&eventon=0*1")
     for number in range(count):
         await tell(controller, f"vout0={(number + 1) % 2}")
@@ -123,13 +118,16 @@ async def measure_rules(controller: Controller, arrivals: Arrivals, count: int) 
         (at - json.loads(text)["time"]) * 1000 for at, text in arrivals.messages["notify"]
     )
     p50, p99 = statistics.median(took_ms), took_ms[int(len(took_ms) * 0.99) - 1]
-    is_met = len(took_ms) == count
-    show("rule fired to message at the subscriber", f"p50 {p50:.2f} ms, p99 {p99:.2f} ms", "-")
-    show("those messages that arrived", f"{len(took_ms)} of {count}", "all", is_met)
-    return is_met
+    arrived = f"{len(took_ms)} of {count}"
+    return [
+        Figure("rule fired to message at the subscriber", f"p50 {p50:.2f} ms, p99 {p99:.2f} ms"),
+        Figure("those messages that arrived", arrived, "", "all", len(took_ms) == count),
+    ]
 
 
-async def measure_states(controller: Controller, arrivals: Arrivals, seconds: float) -> bool:
+async def measure_states(
+    controller: Controller, arrivals: Arrivals, seconds: float
+) -> list[Figure]:
     before = sum(len(arrivals.messages.get(label, [])) for label in LABELS)
     idle, lag = Lag(), Lag()
     watching = asyncio.create_task(idle.watch())
@@ -150,31 +148,29 @@ async def measure_states(controller: Controller, arrivals: Arrivals, seconds: fl
         return sum(len(arrivals.messages.get(label, [])) for label in LABELS) - before
 
     await until(lambda: arrivals.messages[LABELS[-1]][-1][1] == f"{rounds - 1}.0")
-    is_quick = lag.longest_ms <= LAG_GOAL_MS
-    show("state changes per second", f"{wanted / took_s:.0f}", str(CHANGES_PER_S))
     # A value that changes again before it was sent is sent once, which a late loop makes happen.
-    all_arrived = arrived() == wanted
-    show("state changes that arrived", f"{arrived()} of {wanted}", "all", all_arrived)
-    show("longest lag of the loop", f"{lag.longest_ms:.1f} ms", f"{LAG_GOAL_MS:g} ms", is_quick)
-    show("the same with nothing to do, on this machine", f"{idle.longest_ms:.1f} ms", "-")
-    return is_quick and all_arrived
+    came = f"{arrived()} of {wanted}"
+    in_time = lag.longest_ms <= LAG_GOAL_MS
+    return [
+        Figure("state changes per second", f"{wanted / took_s:.0f}"),
+        Figure("those state changes that arrived", came, "", "all", arrived() == wanted),
+        Figure(
+            f"longest lag of the loop, {CHANGES_PER_S:,} state changes a second",
+            f"{lag.longest_ms:.1f} ms",
+            f"{idle.longest_ms:.1f} ms with nothing to do",
+            f"<= {LAG_GOAL_MS:g} ms",
+            in_time,
+        ),
+    ]
 
 
-def show(what: str, measured: str, goal: str, is_met: bool | None = None) -> None:
-    word = {None: "", True: "yes", False: "NO"}[is_met]
-    print(f"| {what} | {measured} | {goal} | {word} |")
+def measure(quick: bool) -> list[Figure]:
+    need("mosquitto", "mosquitto_sub")
+    return asyncio.run(_measure(100 if quick else 1000, 2.0 if quick else 10.0))
 
 
-async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
-    quick = parser.parse_args().quick
+async def _measure(messages: int, seconds: float) -> list[Figure]:
     async with connected() as (controller, arrivals):
-        print("| what | measured | goal | met |\n|---|---|---|---|")
-        rules = await measure_rules(controller, arrivals, 100 if quick else 1000)
-        states = await measure_states(controller, arrivals, 2.0 if quick else 10.0)
-    return 0 if rules and states else 1
-
-
-if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+        rules = await measure_rules(controller, arrivals, messages)
+        progress()
+        return rules + await measure_states(controller, arrivals, seconds)

@@ -3,11 +3,8 @@
 Everything runs in this process on a store on disk, with an HTTP server on loopback. A message is
 on disk before it is tried, so "to the server" includes the disk. "Lag" is how late a timer of 1 ms
 is, while messages are taken for a server that refuses connections.
-
-    python bench/outbox.py [--messages 1000]
 """
 
-import argparse
 import asyncio
 import statistics
 import tempfile
@@ -16,6 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 
+from bench.figure import Figure, progress
 from leverframe.clock import SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
@@ -115,21 +113,17 @@ async def measure_taking(folder: Path, messages: int) -> tuple[str, str]:
     return percentiles(took, "µs"), f"{max(late) * 1e3:.1f} ms"
 
 
-async def measure(messages: int) -> None:
+def measure(quick: bool) -> list[Figure]:
+    return asyncio.run(_measure(100 if quick else 1000))
+
+
+async def _measure(messages: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         arrival = await measure_arrival(Path(one), min(messages, 200))
+        progress()
         taking, lag = await measure_taking(Path(other), messages)
-    print("| what | measured |\n|---|---|")
-    print(f"| rule fired to request at the server, p50 / p99 | {arrival} |")
-    print(f"| taking a message, p50 / p99 | {taking} |")
-    print(f"| greatest lag of the loop while {messages} messages are taken in a second | {lag} |")
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--messages", type=int, default=1000)
-    asyncio.run(measure(options.parse_args().messages))
-
-
-if __name__ == "__main__":
-    main()
+    return [
+        Figure("rule fired to request at the server, p50 / p99", arrival),
+        Figure("taking a message, p50 / p99", taking),
+        Figure("longest lag of the loop, 1,000 messages taken in a second", lag),
+    ]

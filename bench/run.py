@@ -1,63 +1,127 @@
-"""Every benchmark, one after the other, in one report: `bench/RESULTS.md`.
+"""Every benchmark, one after the other, in one table: `bench/RESULTS.md`.
 
-Each benchmark is a script of its own that prints a Markdown table with its reference measured in
-the same run, because machines are noisy and only ratios travel.
+Each runs in a process of its own. Only a whole run is written to the file; one that is quick, or
+of some of the benchmarks, is printed.
 
-    python bench/run.py [NAME ...]
+    make bench [ARGS="[--quick] [NAME ...]"]
 """
 
+import argparse
+import importlib
+import multiprocessing
 import os
 import platform
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+from bench.figure import Figure, Skipped, progress
+from bench.noise import Noise, listen
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
-#: Script, heading, arguments.
-BENCHMARKS = (
-    ("http_load", "HTTP", ()),
-    ("http_accounts", "HTTP with accounts", ()),
-    ("engine_speed", "Engine and virtual time", ()),
-    ("outbox", "Outbox", ()),
-    ("notify", "MQTT", ()),
-    ("modbus_tcp", "Modbus TCP", ()),
-)
+#: Module, and what it is called in the table.
+BENCHMARKS = {
+    "startup": "start and idle",
+    "http_load": "HTTP",
+    "http_accounts": "HTTP with accounts",
+    "http_node_red": "HTTP against Node-RED",
+    "engine_speed": "engine",
+    "history": "history",
+    "outbox": "outbox",
+    "notify": "MQTT",
+    "modbus_tcp": "Modbus TCP",
+}
+LISTEN_S, LISTEN_QUICKLY_S = 10.0, 2.0
 
 
 def machine() -> str:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True
-    ).stdout.strip()
     return (
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, "
-        f"{os.cpu_count()} cores, commit {commit or 'unknown'}"
+        f"{os.cpu_count()} cores ({_processor()}), Python {platform.python_version()}, "
+        f"{platform.system()} {platform.release()}, commit {_commit()}"
     )
 
 
-def run(name: str, arguments: tuple[str, ...]) -> str:
-    done = subprocess.run(
-        [sys.executable, str(HERE / f"{name}.py"), *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def _commit() -> str:
+    name = _git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "../src")
+    return f"{name} with changes" if changed else name
+
+
+def _git(*arguments: str) -> str:
+    told = subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True)
+    return told.stdout.strip()
+
+
+def figures_of(name: str, quick: bool) -> list[Figure]:
+    progress(f"{BENCHMARKS[name]} ")
+    fresh = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(1, mp_context=fresh) as process:
+            return process.submit(_measure, name, quick).result()
+    except Skipped as reason:
+        return [Figure("-", f"skipped: {reason}")]
+    finally:
+        progress("\n")
+
+
+def _measure(name: str, quick: bool) -> list[Figure]:
+    figures: list[Figure] = importlib.import_module(f"bench.{name}").measure(quick)
+    return figures
+
+
+def table(results: dict[str, list[Figure]]) -> str:
+    lines = ["| part | what | measured | reference | goal | met |", "|---|---|---|---|---|---|"]
+    for name, figures in results.items():
+        for figure in figures:
+            met = {None: "", True: "yes", False: "**no**"}[figure.met]
+            cells = (figure.what, figure.measured, figure.reference, figure.goal, met)
+            lines.append(f"| {BENCHMARKS[name]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str:
+    met = [figure.met for figures in results.values() for figure in figures]
+    parts = [
+        "# Results",
+        "Written by `make bench`. A reference is measured in the same run, in turns with ours;"
+        " servers have one core, whoever asks them the other.",
+        f"- machine: {machine()}\n- before: {before}\n- after: {after}",
+    ]
+    if not (before.is_quiet and after.is_quiet):
+        parts.append(
+            "**The machine was busy with other things:** read the ratios, and take no p99, lag or"
+            " start-up time here for that of the program."
+        )
+    parts += [table(results), f"{met.count(True)} goals met, {met.count(False)} not."]
+    return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    wanted = sys.argv[1:] or [name for name, _, _ in BENCHMARKS]
-    known = {name for name, _, _ in BENCHMARKS}
-    unknown = set(wanted) - known
+    parser = argparse.ArgumentParser(prog="make bench", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--quick", action="store_true", help="short rounds, to see that it works")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(BENCHMARKS)
     if unknown:
-        raise SystemExit(f"no benchmark {', '.join(sorted(unknown))}; there are {sorted(known)}")
-    parts = ["# Results", f"Measured with `make bench` on: {machine()}."]
-    for name, heading, arguments in BENCHMARKS:
-        if name in wanted:
-            print(f"{heading} ...", file=sys.stderr, flush=True)
-            parts += [f"## {heading}", run(name, arguments)]
-    RESULTS.write_text("\n\n".join(parts) + "\n")
-    print(RESULTS.read_text())
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; known: {', '.join(BENCHMARKS)}")
+    listen_s = LISTEN_QUICKLY_S if options.quick else LISTEN_S
+    before = listen(listen_s)
+    print(before, file=sys.stderr)
+    wanted = [name for name in BENCHMARKS if name in options.names or not options.names]
+    results = {name: figures_of(name, options.quick) for name in wanted}
+    text = report(before, listen(listen_s), results)
+    if not options.quick and not options.names:
+        RESULTS.write_text(text)
+    print(text, end="")
 
 
 if __name__ == "__main__":

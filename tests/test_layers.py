@@ -15,20 +15,21 @@ import pytest
 PROJECT = Path(__file__).parent.parent
 PACKAGE = PROJECT / "src" / "leverframe"
 
-CORE = {"profile"}
+CORE = {"profile", "errors"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
 EVERYTHING = JOINED | {
     *("servers", "config", "wiring", "durations", "reference", "simulation", "process"),
-    *("passwd_command", "board_check", "upkeep"),
+    *("upkeep", "command_line"),
 }
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
 MAY_IMPORT = {
-    "profile": set[str](),
+    "errors": set[str](),
+    "profile": {"errors"},
     "web": set[str](),
     "engine": CORE,
     "uploads": CORE,
@@ -36,23 +37,22 @@ MAY_IMPORT = {
     "wire": ENGINE,
     "files": INTERFACE,
     "clock": ENGINE,
-    "durations": set[str](),
+    "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    "reference": INTERFACE | {"files", "config", "hardware"},
+    "reference": EVERYTHING - {"command_line", "upkeep"},
     **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
-    "simulation": EVERYTHING,
-    "board_check": {"hardware", "wiring"},
-    "process": EVERYTHING,
-    "passwd_command": EVERYTHING,
-    "upkeep": EVERYTHING,
-    "__main__": EVERYTHING,
+    "simulation": EVERYTHING - {"command_line"},
+    "process": EVERYTHING - {"command_line"},
+    "upkeep": EVERYTHING - {"command_line"},
+    "command_line": EVERYTHING,
+    "__main__": {"command_line"},
 }
 
 #: Parts in which values go in and values come out, and nothing else happens.
-PURE = {"profile", "engine", "uploads", "commands", "wire", "files", "wiring"}
+PURE = {"errors", "profile", "engine", "uploads", "commands", "wire", "files", "wiring"}
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
     *("time", "random", "os", "pathlib", "sqlite3"),

@@ -1,4 +1,4 @@
-"""The files around the code: locked versions, links in the documents, the mark for programs.
+"""The files around the code: locked versions, the mark for programs, Debian packages.
 
 The lists in requirements/ must hold everything that pyproject.toml asks for, each with hashes, and
 nothing about the machine or the index they were made with.
@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent
-DOCUMENTS = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")]
 
 pytest_plugins = ["pytester"]
 
@@ -50,13 +49,6 @@ def test_tests_run_with_the_versions_that_users_run() -> None:
 def test_locks_name_no_index_and_no_folder(list_name: str) -> None:
     text = (PROJECT / "requirements" / list_name).read_text(encoding="utf-8")
     assert re.findall(r".*/.*|.*--(?!hash).*", text) == []
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(PROJECT)))
-def test_links_in_documents_lead_somewhere(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
-    assert [target for target in targets if not (document.parent / target).exists()] == []
 
 
 def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester) -> None:

@@ -23,6 +23,7 @@ from leverframe.reference.trials import (
     settings_changed,
     settings_of_fields,
 )
+from leverframe.servers.routes.router import OTHER_PATHS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = pages()
@@ -178,7 +179,7 @@ def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
 def test_every_status_and_path_is_in_the_reference() -> None:
     page = PAGES["reference/http.md"]
     assert [status for status in REFUSALS if f"\n| {status} |" not in page] == []
-    paths = [*files.PATHS, *(endpoint.path for endpoint in API), "/sim.cgi"]
+    paths = [*files.PATHS, *(endpoint.path for endpoint in API), *OTHER_PATHS, "/sim.cgi"]
     assert [path for path in paths if f"`{path}`" not in page] == []
 
 

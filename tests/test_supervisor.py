@@ -12,7 +12,7 @@ import pytest
 
 from leverframe.process.supervisor import Supervisor
 
-UNIT = Path(__file__).parent.parent / "packaging" / "systemd" / "leverframe.service"
+UNIT = Path(__file__).parent.parent / "packaging" / "systemd" / "leverframe@.service"
 
 
 @pytest.fixture
@@ -65,11 +65,17 @@ def test_the_unit_waits_for_readiness_and_signs_of_life() -> None:
         assert f"\n{line}\n" in unit
 
 
+def test_every_instance_of_the_unit_has_its_own_file_and_folder() -> None:
+    unit = UNIT.read_text()
+    assert "run --config /etc/leverframe/%i.toml --data /var/lib/leverframe/%i\n" in unit
+    assert "\nStateDirectory=leverframe/%i\n" in unit
+
+
 @pytest.mark.needs_program("systemd-analyze")
 def test_the_unit_is_valid_and_hardened(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     assert program is not None
-    unit = tmp_path / UNIT.name
+    unit = tmp_path / UNIT.name.replace("@", "@cellar")
     # The program is not installed there on a machine that only tests.
     unit.write_text(re.sub(r"ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text()))
     checked = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True)

@@ -15,6 +15,7 @@ LINT = {
     "types": ["mypy"],
     # What it finds with little confidence are assertions and SQL without any text from outside.
     "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
+    "weakness": ["tools.audit_dependencies"],
 }
 CHECKS = {
     "check": LINT | {"layers": ["pytest", "-q", "tests/test_layers.py"]},

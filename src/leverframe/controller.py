@@ -14,17 +14,20 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
+from leverframe.commands.version_change import EARLIER
 from leverframe.engine import effects as do
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
+from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.engine.telling import in_words
@@ -32,7 +35,10 @@ from leverframe.engine.tree import GONE, difference, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
+from leverframe.storage.deeds import DeedTrail
+from leverframe.storage.history.recorder import Recorder
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
+from leverframe.storage.version import changes_of_version
 from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
@@ -51,6 +57,8 @@ PINS = (do.DriveOutput, do.DrivePwm)
 #: Before watchers are told for the first time; no version of an engine has this number.
 NEVER_WATCHED = -1
 
+NO_VALUES: Mapping[str, Value] = MappingProxyType({})
+
 #: A command with what its body says, if it has one.
 Command = tuple[Call, Any]
 
@@ -60,6 +68,14 @@ class Told(NamedTuple):
 
     text: str
     audit: dict[str, Any]
+
+
+class Timed(Protocol):
+    """Something that wants to be called at a monotonic second."""
+
+    def next_deadline(self) -> float | None: ...
+
+    def tick(self, at: Moment) -> None: ...
 
 
 class NeedsHashing(Exception):
@@ -84,6 +100,7 @@ class Controller:
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
         self.audit = AuditTrail(stored.kept)
+        self.deeds = DeedTrail(store, self.audit, stored.kept)
         self._kept: dict[str, Any] = {
             name: value for name, value in stored.kept.items() if not is_audit(name)
         }
@@ -109,6 +126,8 @@ class Controller:
         self.bootloader_watchers: list[Callable[[bool], None]] = []
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
+        #: Follows every value and answers what was (`/api/history`).
+        self.history: Recorder | None = None
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
         self.troubles: dict[str, str] = {}
         #: What such parts tell about themselves in `/api/state`, by key.
@@ -117,6 +136,10 @@ class Controller:
         self.figures: list[Callable[[], Iterable[Family]]] = []
         #: What waits to be sent, was sent, and could not be (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict
+        #: What is known about newer firmware (`/api/firmware`).
+        self.firmware_report: Callable[[], Any] = dict
+        #: Parts around the controller that do something at a time of its clock.
+        self.timed: list[Timed] = []
         #: What the GSM modem tells the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
         self._watched_version = NEVER_WATCHED
@@ -136,16 +159,27 @@ class Controller:
 
     # --- life -------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Power on."""
+    def start(self, former: Mapping[str, Value] = NO_VALUES) -> None:
+        """Power on. `former` are the values before, if this controller was on before."""
         sensed = self.board.connect(self.sense)
-        self._live(self.engine.start(self.clock.read(), sensed))
+        at, machine = self.clock.read(), self.engine.machine
+        trail = machine.trail = None if self.history is None else self.history.trail
+        effects = self.engine.start(at, sensed)
+        if trail is not None:
+            # What a new engine begins with is no change to it, but one to who records.
+            trail += [
+                (at.wall, label, value)
+                for label, value in machine.values.items()
+                if value is not None or former.get(label) is not None
+            ]
+        self._live(effects)
 
     async def stop(self) -> None:
         """A clean end: what must be remembered is on disk before this returns."""
         if self._wake is not None:
             self._wake.cancel()
         self._live(self.engine.stop(self.clock.read()), wake=False)
+        self.deeds.write()
         await self.store.close()
 
     def restart(self) -> None:
@@ -156,11 +190,12 @@ class Controller:
         self._live(self.engine.stop(self.clock.read()), wake=False)
         journal = self.engine.machine.journal
         was_waiting, self.bootloader_until = self.bootloader_until is not None, None
+        former = self.engine.values
         self.engine = Engine(self.profile, settings, self._timezone, self._kept)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
-        self.start()
+        self.start(former)
         if was_waiting:
             for watcher in self.bootloader_watchers:
                 watcher(False)
@@ -168,12 +203,16 @@ class Controller:
     def install(self, sw: str, site: bytes | None, cause: Cause) -> asyncio.Future[None]:
         """Become another software version, perhaps with a web site: on disk first, in one step."""
         profile = Profile(self.profile.hw, sw)
+        changes, lost = changes_of_version(self.store, self.pending, self.profile, profile)
         blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
         leaf = ("profile.sw", self.profile.sw, sw)
         audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
         told = Told(in_words([leaf], blobs), audit)
+        if lost:
+            told = Told(f"{told.text}; /api/restore-report lists {lost} settings left out", audit)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        changes = Changes(kept={**audit, "profile.sw": sw}, blobs=blobs)
+        changes.kept = {**audit, "profile.sw": sw}
+        changes.blobs |= blobs
         follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
         self.store.commit(changes, follow).add_done_callback(_heard)
         return done
@@ -192,11 +231,8 @@ class Controller:
             done.set_exception(error)
             return
         old = self.engine.settings
-        settings, unfit = settings_from_leaves(profile, self.store.load().settings)
-        text = told.text
-        if unfit:
-            text += f"; {len(unfit)} settings that {profile} does not have are kept aside"
-        self.engine.machine.journal.add(self.clock.read().wall, cause, text)
+        settings, _ = settings_from_leaves(profile, self.store.load().settings)
+        self.engine.machine.journal.add(self.clock.read().wall, cause, told.text)
         self.audit.written(told.audit)
         self.profile, self.pending = profile, settings
         for profile_watcher in self.profile_watchers:
@@ -252,23 +288,33 @@ class Controller:
     def _accept(self, stage: Stage, cause: Cause) -> asyncio.Future[None] | None:
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
-        if stage.settings is not self.pending or stage.blobs:
+        if stage.settings is not self.pending or stage.blobs or stage.starts_afresh:
             return self._commit(stage, cause)
-        effects = self.engine.apply(self.engine.settings, stage.actions, self.clock.read(), cause)
-        return self._live(effects)
+        at = self.clock.read()
+        if stage.actions:
+            self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
+        return self._live(self.engine.apply(self.engine.settings, stage.actions, at, cause))
 
     def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
         """Queue the changes now, in order; the engine follows when they are on disk."""
         leaves = list(difference(self.pending, stage.settings))
         stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
-        self.pending = stage.settings
+        before, self.pending = self.pending, stage.settings
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever asked may have left by then; the failure is not lost.
         done.add_done_callback(_log_failure)
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
         told = Told(in_words(leaves, stage.blobs), audit)
         follow = partial(self._follow, stage, cause, told, done)
-        durable = self.store.commit(Changes(settings=stored, kept=audit, blobs=stage.blobs), follow)
+        changes = Changes(settings=stored, kept=audit, blobs=stage.blobs)
+        if stage.starts_afresh:
+            changes.blobs = {**stage.blobs, EARLIER: None}
+        try:
+            durable = self.store.commit(changes, follow)
+        except StoreUnavailable as error:
+            self.pending = before
+            self._tell_of_store(error)
+            raise
         durable.add_done_callback(_heard)
         return done
 
@@ -301,6 +347,7 @@ class Controller:
         at, old = self.clock.read(), self.engine.settings
         self.engine.machine.journal.add(at.wall, cause, told.text)
         self.audit.written(told.audit)
+        self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         self._tell_watchers(old, stage.settings, tuple(stage.blobs))
         return kept
@@ -330,7 +377,7 @@ class Controller:
     def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
         """Carry effects out; what is returned is done when remembered state is on disk."""
         if not effects and wake:
-            self._plan_to_wake()
+            self.plan_to_wake()
             self._tell_of_change()
             return None
         kept: dict[str, Any] = {}
@@ -344,7 +391,7 @@ class Controller:
             elif self.bootloader_until is None or type(effect) not in PINS:
                 self._carry_out[type(effect)](effect)
         if wake:
-            self._plan_to_wake()
+            self.plan_to_wake()
         self._tell_of_change()
         future = self._keep(kept) if kept else None
         for effect in again:
@@ -386,7 +433,7 @@ class Controller:
         """Firmware is coming in: do not give up before this monotonic second."""
         if self.bootloader_until is not None:
             self.bootloader_until = max(self.bootloader_until, until)
-            self._plan_to_wake()
+            self.plan_to_wake()
 
     # --- time -------------------------------------------------------------------------------------
 
@@ -395,9 +442,13 @@ class Controller:
         if own is None:
             own = self.engine.next_deadline()
         of_board = self.board.next_deadline()
-        if own is None or of_board is None:
-            return of_board if own is None else own
-        return min(own, of_board)
+        if own is None or (of_board is not None and of_board < own):
+            own = of_board
+        for part in self.timed:
+            of_part = part.next_deadline()
+            if of_part is not None and (own is None or of_part < own):
+                own = of_part
+        return own
 
     def tick(self, at: Moment) -> None:
         of_board = self.board.next_deadline()
@@ -409,8 +460,10 @@ class Controller:
             self._live(self.engine.tick(at))
         elif at.now >= self.bootloader_until:
             self.restart()
+        for part in self.timed:
+            part.tick(at)
 
-    def _plan_to_wake(self) -> None:
+    def plan_to_wake(self) -> None:
         """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
         if isinstance(self.clock, VirtualClock):
             return
@@ -428,7 +481,7 @@ class Controller:
     def _woken(self) -> None:
         self._wake = self._wake_at = None
         self.tick(self.clock.read())
-        self._plan_to_wake()
+        self.plan_to_wake()
 
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time; everything due in between happens in order. None: to the next."""

@@ -5,6 +5,8 @@ Days, hours, minutes and seconds, the greater unit first, each at most once; spa
 
 import re
 
+from leverframe.errors import ErrorForPeople
+
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 #: A hundred years: enough for anybody, and short enough that no number overflows.
 MOST_S = 3.2e9
@@ -15,7 +17,7 @@ _WITH_UNITS = re.compile("".join(rf"(?:{_NUMBER}{unit})?" for unit in _UNITS))
 _SECONDS = re.compile(_NUMBER)
 
 
-class BadDuration(ValueError):
+class BadDuration(ErrorForPeople, ValueError):
     """One sentence: what is wrong, what is allowed."""
 
 

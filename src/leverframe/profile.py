@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from leverframe.errors import ErrorForPeople
+
 HW30 = ("3.0",)
 HW35_TO_38 = ("3.5", "3.6", "3.7", "3.8")
 HW39 = ("3.9",)
@@ -23,7 +25,7 @@ HARDWARE = HW30 + HW35
 _SOFTWARE = re.compile(r"([1-9])\.([0-9]{2})([a-z]?)")
 
 
-class UnknownProfile(ValueError):
+class UnknownProfile(ErrorForPeople, ValueError):
     """The hardware or software version asked for does not exist."""
 
 

@@ -5,8 +5,8 @@ checked when the board is opened, not here: a device that is missing today may c
 """
 
 import re
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -18,10 +18,15 @@ MOST_EXTRA_SENSORS = 3
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
 Number = Annotated[int, Meta(ge=0)]
+Bus = Annotated[Number, Meta(description="Number of the I2C bus: 1 is /dev/i2c-1.", examples=[1])]
 
 
-class BadWiring(Exception):
-    """One sentence: which entry is wrong, what is allowed."""
+class Miswired(NamedTuple):
+    """One sentence about an entry: what is wrong, what is allowed."""
+
+    #: From the outside in: ("board", "outputs", "OUT0").
+    place: tuple[str, ...]
+    sentence: str
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,99 +36,170 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
 class Pin(Table, frozen=True):
     """A GPIO line."""
 
-    #: Like /dev/gpiochip0.
-    chip: str
-    #: Its number on the chip, or its name.
-    line: Number | str
-    active_low: bool = False
-    #: Changes that last no longer than this are no changes; inputs only.
-    debounce_ms: Annotated[int, Meta(ge=0, le=1000)] = 10
+    chip: Annotated[str, Meta(description="The chip of the line, like /dev/gpiochip0.")]
+    line: Annotated[Number | str, Meta(description="Its number on the chip, or its name.")]
+    active_low: Annotated[bool, Meta(description="Low level means on.")] = False
+    debounce_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=1000,
+            description="Changes that last no longer than so many milliseconds are no changes;"
+            " inputs only.",
+        ),
+    ] = 10
 
 
 class PwmChannel(Table, frozen=True):
     """pwmchip0, channel 1 is /sys/class/pwm/pwmchip0/pwm1."""
 
-    chip: Number
-    channel: Number
+    chip: Annotated[Number, Meta(description="0 is pwmchip0.")]
+    channel: Annotated[Number, Meta(description="0 is pwm0 of that chip.")]
 
 
 class Channel(Table, frozen=True):
     """A channel of an analog-to-digital converter, as the kernel's IIO shows it."""
 
-    #: The folder (iio:device0) or the name of the converter (ads1015), which stays the same.
-    device: str
-    #: Like voltage0; temp for TEMP.
-    channel: str
-    #: Volts at the label for each volt at the converter: 11.0 for a divider of 100k and 10k.
-    factor: float = 1.0
+    device: Annotated[
+        str,
+        Meta(
+            description="Folder (iio:device0) or name of the converter (ads1015); the name stays"
+            " the same."
+        ),
+    ]
+    channel: Annotated[str, Meta(description="Like voltage0; temp for TEMP.")]
+    factor: Annotated[
+        float,
+        Meta(
+            description="Volts at the label for each volt at the converter: 11.0 for a divider of"
+            " 100k and 10k."
+        ),
+    ] = 1.0
 
 
 class OneWireWiring(Table, frozen=True):
-    #: IDs of the additional sensors, mapping slots 4-6.
-    extra: tuple[str, ...] = ()
+    extra: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="IDs of the additional 1-Wire sensors, mapping slots 4-6.",
+            examples=[["28:FF:64:1D:61:17:03:8D"]],
+            extra={"metavar": "ID,ID"},
+        ),
+    ] = ()
 
 
 class I2cWiring(Table, frozen=True):
-    #: 1 is /dev/i2c-1.
-    bus: Number
+    """The bus of the sensors."""
+
+    bus: Bus
 
 
 class OledWiring(Table, frozen=True):
     """A display with an SSD1306 of 128 x 64 dots. How fast the bus is, is up to its driver."""
 
-    #: 1 is /dev/i2c-1.
-    bus: Number
-    address: Annotated[int, Meta(ge=0x08, le=0x77)] = 0x3C
+    bus: Bus
+    address: Annotated[
+        int, Meta(ge=0x08, le=0x77, description="Address of the display; 60 is 0x3C.")
+    ] = 0x3C
 
 
 class Wiring(Table, frozen=True):
-    kind: Literal["simulated", "linux"] = "simulated"
-    #: Where the kernel shows its devices.
-    sysfs: str = "/sys"
-    outputs: dict[str, Pin] = {}
-    digital_inputs: dict[str, Pin] = {}
-    pwm: dict[str, PwmChannel] = {}
-    analog: dict[str, Channel] = {}
+    kind: Annotated[
+        Literal["simulated", "linux"],
+        Meta(
+            description="What the labels hang on: nothing but software, or the pins and buses of"
+            " this machine.",
+            extra={"metavar": "KIND"},
+        ),
+    ] = "simulated"
+    sysfs: Annotated[
+        str,
+        Meta(description="Where the kernel shows its devices.", extra={"metavar": "DIR"}),
+    ] = "/sys"
+    outputs: Annotated[
+        dict[str, Pin],
+        Meta(
+            description="GPIO lines of the outputs OUT0-OUT5.",
+            examples=[{"OUT0": {"chip": "/dev/gpiochip0", "line": 17, "active_low": True}}],
+        ),
+    ] = {}
+    digital_inputs: Annotated[
+        dict[str, Pin],
+        Meta(
+            description="GPIO lines of the inputs INPD1-INPD4.",
+            examples=[{"INPD1": {"chip": "/dev/gpiochip0", "line": 5, "debounce_ms": 20}}],
+        ),
+    ] = {}
+    pwm: Annotated[
+        dict[str, PwmChannel],
+        Meta(
+            description="The kernel's PWM channels of PWM0-PWM3.",
+            examples=[{"PWM0": {"chip": 0, "channel": 0}}],
+        ),
+    ] = {}
+    analog: Annotated[
+        dict[str, Channel],
+        Meta(
+            description="Channels of converters, as the kernel's IIO shows them, for"
+            " INPA1-INPA6, VCC and TEMP.",
+            examples=[{"VCC": {"device": "ads1015", "channel": "voltage3", "factor": 11.0}}],
+        ),
+    ] = {}
     onewire: OneWireWiring | None = None
     i2c: I2cWiring | None = None
     oled: OledWiring | None = None
 
 
-def check_wiring(wiring: Wiring) -> None:
-    """Raise `BadWiring` for what the types of the table cannot say."""
-    _known("board.outputs", wiring.outputs, OUTPUTS)
-    _known("board.digital_inputs", wiring.digital_inputs, DIGITAL_INPUTS)
-    _known("board.pwm", wiring.pwm, PWMS)
-    _known("board.analog", wiring.analog, MEASURED)
-    _used_once("GPIO line", {**wiring.outputs, **wiring.digital_inputs}.items())
-    _used_once("PWM channel", wiring.pwm.items())
+def miswired(wiring: Wiring) -> Iterator[Miswired]:
+    """What the types of the table cannot say."""
+    yield from _unknown("outputs", wiring.outputs, OUTPUTS)
+    yield from _unknown("digital_inputs", wiring.digital_inputs, DIGITAL_INPUTS)
+    yield from _unknown("pwm", wiring.pwm, PWMS)
+    yield from _unknown("analog", wiring.analog, MEASURED)
+    outputs = [(("outputs", label), pin) for label, pin in wiring.outputs.items()]
+    inputs = [(("digital_inputs", label), pin) for label, pin in wiring.digital_inputs.items()]
+    yield from _used_twice("GPIO line", [*outputs, *inputs])
+    channels = [(("pwm", label), channel) for label, channel in wiring.pwm.items()]
+    yield from _used_twice("PWM channel", channels)
     if wiring.onewire is not None:
-        _check_extra(wiring.onewire.extra)
+        yield from _bad_ids(wiring.onewire.extra)
     if wiring.kind == "simulated" and wiring != Wiring():
-        raise BadWiring('[board] wires real devices; say kind = "linux" to use them.')
+        yield Miswired(("board",), '[board] wires real devices; say kind = "linux" to use them.')
 
 
-def _known(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> None:
+def _unknown(table: str, labels: Iterable[str], allowed: tuple[str, ...]) -> Iterator[Miswired]:
     for label in labels:
         if label not in allowed:
-            raise BadWiring(f"[{table}] has no {label}; known are {', '.join(allowed)}.")
+            known = ", ".join(allowed)
+            yield Miswired(
+                ("board", table, label), f"[board.{table}] has no {label}; known are {known}."
+            )
 
 
-def _used_once(what: str, wired: Iterable[tuple[str, Pin | PwmChannel]]) -> None:
+def _used_twice(
+    what: str, wired: Iterable[tuple[tuple[str, str], Pin | PwmChannel]]
+) -> Iterator[Miswired]:
     users: dict[tuple[object, object], str] = {}
-    for label, place in wired:
-        key = (place.chip, place.line) if isinstance(place, Pin) else (place.chip, place.channel)
+    for (table, label), part in wired:
+        key = (part.chip, part.line) if isinstance(part, Pin) else (part.chip, part.channel)
         if key in users:
-            raise BadWiring(f"{users[key]} and {label} use the same {what}; each needs its own.")
+            yield Miswired(
+                ("board", table, label),
+                f"{users[key]} and {label} use the same {what}; each needs its own.",
+            )
         users[key] = label
 
 
-def _check_extra(ids: tuple[str, ...]) -> None:
+def _bad_ids(ids: tuple[str, ...]) -> Iterator[Miswired]:
+    place = ("board", "onewire", "extra")
     if len(ids) > MOST_EXTRA_SENSORS:
-        raise BadWiring(f"[board.onewire] extra names {len(ids)} sensors; there are 3 slots, 4-6.")
+        yield Miswired(
+            place, f"[board.onewire] extra names {len(ids)} sensors; there are 3 slots, 4-6."
+        )
     for sensor_id in ids:
         if not _SENSOR_ID.fullmatch(sensor_id):
-            raise BadWiring(
+            yield Miswired(
+                place,
                 f"[board.onewire] extra: {sensor_id!r} is no ID;"
-                " write eight bytes like 28:FF:64:1D:61:17:03:8D."
+                " write eight bytes like 28:FF:64:1D:61:17:03:8D.",
             )

@@ -10,17 +10,28 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import files
 from leverframe.commands.describe import openapi
-from leverframe.commands.endpoints import API, JSON, REFUSALS, SENSED, STATUS_FILES, Endpoint
+from leverframe.commands.endpoints import (
+    API,
+    CSV,
+    JSON,
+    REFUSALS,
+    SENSED,
+    STATUS_FILES,
+    STREAM_PATH,
+    TRY_PATH,
+    Endpoint,
+)
 from leverframe.commands.examples import CHOSEN, fill
 from leverframe.commands.params import Text
 from leverframe.commands.query_schema import text_pattern, value_schema
 from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import Row
+from leverframe.commands.row import CONTROL, Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import COMMAND_PATHS, TABLE
 from leverframe.hardware.simulated import FELT
 from leverframe.profile import Profile
 from leverframe.servers.routes import router as web
+from leverframe.servers.routes.history import HISTORY_PATHS
 from tests.twin import Twin
 
 NEWEST = Profile()
@@ -184,11 +195,14 @@ def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
 def test_the_document_has_the_paths_that_the_server_answers() -> None:
     downloads = {row.form.path for row in TABLE if not row.form.items}
     answered = {*COMMAND_PATHS, *downloads, *files.PATHS, *web.API, "/sim.cgi"}
+    answered |= {*HISTORY_PATHS, STREAM_PATH, TRY_PATH}
     assert set(document()["paths"]) == answered
 
 
 def test_who_may_read_a_path_is_told_as_the_server_decides() -> None:
-    assert {x.path: x.role for x in API} == {path: role for path, (role, _) in web.API.items()}
+    history = dict.fromkeys(HISTORY_PATHS, CONTROL)
+    decided = {path: role for path, (role, _) in web.API.items()} | history
+    assert {x.path: x.role for x in API} == decided
 
 
 def test_status_files_have_the_content_type_that_is_told() -> None:
@@ -201,7 +215,9 @@ def test_the_bench_takes_what_the_simulated_board_feels() -> None:
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
-@pytest.mark.parametrize("endpoint", API, ids=lambda endpoint: endpoint.path)
+@pytest.mark.parametrize(
+    "endpoint", [x for x in API if x.content_type != CSV], ids=lambda endpoint: endpoint.path
+)
 async def test_what_the_server_answers_fits_its_schema(
     profile: Profile, endpoint: Endpoint
 ) -> None:

@@ -2,10 +2,19 @@
 
 Whatever the moment, the controller starts with all its settings, as the old version or, once the
 client was told that the image is taken, as the new one.
+
+The suite kills between all packets. While the last one is judged and the version is written, there
+are many moments; for a millisecond each:
+
+    python -m tests.crash.update_kill --moments 40
 """
 
+import argparse
 import http.client
 import socket
+import tempfile
+import time
+from collections import Counter
 from pathlib import Path
 
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
@@ -32,7 +41,20 @@ def update_kill(folder: Path) -> list[str]:
     ]
 
 
-def _version_after(data: Path, key: Path, steps: list[bytes], answered: bool) -> str:
+def kill_while_installing(folder: Path, moments: int) -> Counter[str]:
+    """How often which version came up after a kill so many milliseconds after the last packet."""
+    private, public = new_key_pair()
+    (folder / "owner.pub").write_bytes(public)
+    steps = list(packets(sign_image(build_image(["3.9"], NEW), private)))
+    return Counter(
+        _version_after(folder / f"data{moment}", folder / "owner.pub", steps, False, moment / 1000)
+        for moment in range(moments)
+    )
+
+
+def _version_after(
+    data: Path, key: Path, steps: list[bytes], answered: bool, wait_s: float = 0.0
+) -> str:
     config = data.with_suffix(".toml")
     config.write_text(f'firmware_key = "{key}"\ntftp_port = {_free_port()}\n')
     server = Server(data, "--config", str(config))
@@ -41,6 +63,7 @@ def _version_after(data: Path, key: Path, steps: list[bytes], answered: bool) ->
         _get(server.port, "/stm.cgi?upgrade=devstart3")
         port = int(config.read_text().rpartition("= ")[2])
         _send(port, steps, answered)
+        time.sleep(wait_s)
     finally:
         server.kill()
     again = Server(data, "--config", str(config))
@@ -87,3 +110,17 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--moments", type=int, default=40)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        versions = kill_while_installing(Path(folder), options.moments)
+    assert set(versions) <= {OLD, NEW}, versions
+    print(f"{options.moments} kills while an image was installed: {dict(versions)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -262,6 +262,8 @@ def test_an_explanation_can_be_sent_as_json() -> None:
         "pending": 6.0,
         "pending_action": "activate",
         "blocked_by": None,
+        "obstacle": None,
+        "dependence_agrees": True,
     }
 
 

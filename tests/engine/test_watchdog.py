@@ -364,3 +364,15 @@ def test_a_restart_always_ends_and_never_exceeds_the_limit(
         assert explained.failures <= failures
         assert not limit or explained.restarts <= limit
         assert (bench.due_in() is None) == (explained.state == "given up")
+
+
+def test_what_an_entry_sees_is_a_change_that_people_hear_of() -> None:
+    bench = bench_with(entry())
+    versions = []
+    for seconds in (5, 0, 10, 2):
+        bench.wait(seconds)
+        if seconds == 0:
+            answer(bench)
+        versions.append((state(bench), bench.engine.machine.version))
+    assert [seen for (seen, _, _), _ in versions] == ["running"] * 4
+    assert len({version for _, version in versions}) == 4

@@ -167,7 +167,7 @@ def test_one_read_of_status_json_is_enough(profile: Profile) -> None:
     status = bench.json("/json/status.json")
     for path in ("/json/status_per.json", "/json/all.json"):
         others = bench.json(path)
-        # The lighting module's zeros say nothing.
+        # The lighting module's readings stand in all.json alone.
         wanted = {key: value for key, value in others.items() if key not in _LIGHTING}
         assert {key: status.get(key) for key in wanted} == wanted
 

@@ -97,6 +97,18 @@ class Broker:
         stored = self._folder / "mosquitto.db"
         return stored.exists() and name.encode() in stored.read_bytes()
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def stop(self) -> None:
+        """A clean end: what it has taken for others is on its disk."""
+        if self._process is not None:
+            self._process.terminate()
+            await self._process.wait()
+            self._process = None
+
     async def kill(self) -> None:
         if self._process is not None:
             self._process.kill()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,23 @@ class ControllerProcess:
         account: tuple[str, str] | None = None,
         **headers: str,
     ) -> tuple[int, bytes]:
+        with self._answer(target, method, body, account, headers) as answer:
+            return answer.status, answer.read()
+
+    def begin(self, target: str, account: tuple[str, str]) -> bytes:
+        """The first message of an answer without an end."""
+        with self._answer(target, "GET", None, account, {}) as answer:
+            return b"".join(iter(answer.readline, b"\n"))
+
+    @contextmanager
+    def _answer(
+        self,
+        target: str,
+        method: str,
+        body: bytes | None,
+        account: tuple[str, str] | None,
+        headers: dict[str, str],
+    ) -> Iterator[http.client.HTTPResponse]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if account:
             packed = b64encode(":".join(account).encode()).decode()
@@ -40,8 +57,7 @@ class ControllerProcess:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.request(method, target, body, named)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
+            yield connection.getresponse()
         finally:
             connection.close()
 
@@ -56,10 +72,23 @@ class ControllerProcess:
 
 
 @contextmanager
-def controller_process(folder: Path, *arguments: str) -> Iterator[ControllerProcess]:
+def controller_process(
+    folder: Path, *arguments: str, within: Sequence[str] = ()
+) -> Iterator[ControllerProcess]:
+    """`within` is a program that becomes the controller, such as one that mounts a disk first."""
     log = folder / "log"
     data = folder / "data"
-    command = [*PROGRAM, "run", "--port", "0", "--data", str(data), "--verbose", *arguments]
+    command = [
+        *within,
+        *PROGRAM,
+        "run",
+        "--port",
+        "0",
+        "--data",
+        str(data),
+        "--verbose",
+        *arguments,
+    ]
     with log.open("wb") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
     assert process.stdout is not None

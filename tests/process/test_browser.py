@@ -70,6 +70,23 @@ HIDDEN_ATTACKS = {
         image.referrerPolicy = "no-referrer";
         await new Promise(done => { image.onload = image.onerror = done; image.src = target; });
     }""",
+    "script": """async target => {
+        const script = document.createElement("script");
+        script.referrerPolicy = "no-referrer";
+        await new Promise(done => {
+            script.onload = script.onerror = done; script.src = target;
+            document.body.append(script);
+        });
+    }""",
+    "stream of events": """async target => {
+        const source = new EventSource(target);
+        await new Promise(done => { source.onopen = source.onerror = done; });
+        source.close();
+    }""",
+    "web socket": """async target => {
+        const socket = new WebSocket(target.replace("http", "ws"));
+        await new Promise(done => { socket.onopen = socket.onclose = done; });
+    }""",
     "fetch": "async target => { try { await fetch(target); } catch {} }",
     "fetch without cors": """async target => {
         try { await fetch(target, {mode: "no-cors", credentials: "include"}); } catch {}

@@ -152,8 +152,9 @@ async def test_thirty_days_leave_no_timers_and_no_memory_behind() -> None:
         counts.append(len(timers))
         blocks.append(sys.getallocatedblocks())
     assert max(counts) < 20
-    # The journal and the board's history are full after the first days; nothing else grows.
-    assert blocks[-1] - blocks[1] < 300
+    # The journal and the board's history are full after the first days; what is recorded of all
+    # values grows by some chunks a day until it is full, too. Nothing else grows.
+    assert blocks[-1] - blocks[1] < 3000
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ ACCOUNTS = {
     "user": (USER[0], "access.user.password"),
     "control user": (CONTROL_USER[0], "access.users.0.password"),
 }
-FOR_EVERYBODY = {"/post.cgi", "/signin", "/health", "/"}
+FOR_EVERYBODY = {"/post.cgi", "/signin", "/web/style.css", "/health", "/"}
 PIECES = (
     "%00",
     "%",

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 
+import msgspec
 import pytest
 
 from leverframe.commands.refusals import NotAllowed
@@ -102,6 +103,19 @@ async def test_a_read_only_user_switches_nothing_but_control_users_do(twin: Twin
     assert (await ask(twin, USER, "/outs.cgi?out0=1")).status == 403
     assert (await ask(twin, USER, "/json/status.json")).status == 200
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 200
+
+
+async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
+    assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
+    told = [
+        msgspec.json.decode((await ask(twin, who, "/api/account")).body)
+        for who in (ADMIN, USER, CONTROL)
+    ]
+    assert told == [
+        {"name": ADMIN[0], "role": "admin", "read_only": False},
+        {"name": USER[0], "role": "control", "read_only": True},
+        {"name": CONTROL[0], "role": "control", "read_only": False},
+    ]
 
 
 async def test_an_inactive_control_user_is_nobody(twin: Twin) -> None:

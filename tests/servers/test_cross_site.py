@@ -2,9 +2,12 @@
 
 import pytest
 
+from leverframe.config import BadConfiguration, read_config
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.http.problems import ForeignPage
+from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.router import Reach
 from tests.twin import Twin
 
 OWN = "127.0.0.1:8080"
@@ -55,6 +58,8 @@ async def test_our_own_page_and_programs_switch(headers: dict[str, str]) -> None
         {"host": "evil.example"},
         {"host": "evil.example:8080", "origin": "http://evil.example:8080"},
         {"host": "127.0.0.1.evil.example"},
+        {"host": "[::1].evil.example"},
+        {"host": "127.0.0.1@evil.example"},
         {"host": "192.168.1.5"},
         {"host": ""},
     ],
@@ -132,3 +137,90 @@ async def test_no_answer_opens_itself_to_other_sites() -> None:
         reply = twin.web.handle(Request("GET", target, None, {"origin": "http://evil.example"}))
         assert isinstance(reply, Reply)
         assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]
+
+
+PANEL = "https://panel.example"
+
+
+async def asked_by(origin: str, **more: str) -> tuple[Reply, str]:
+    """What a page of some origin gets that switches OUT0; one origin is configured."""
+    names = OwnNames(origins=[PANEL])
+    twin = await Twin.start(reach=Reach(names))
+    handle = opened_to(names.origins, twin.web.handle)
+    method, headers = more.pop("method", "GET"), {"host": OWN, "origin": origin}
+    headers |= {name.replace("_", "-"): value for name, value in more.items()}
+    answer = handle(Request(method, "/outs.cgi", "out0=1", headers, b"", "127.0.0.1"))
+    reply = answer if isinstance(answer, Reply) else await answer
+    assert isinstance(reply, Reply)
+    return reply, await twin.outputs()
+
+
+async def test_a_configured_origin_switches_and_reads_the_answer_without_cookies() -> None:
+    reply, outputs = await asked_by(PANEL, sec_fetch_site="cross-site")
+    assert (reply.status, outputs) == (200, "100000")
+    headers = dict(reply.headers)
+    assert headers["Access-Control-Allow-Origin"] == PANEL
+    assert headers["Vary"] == "Origin"
+    assert "Access-Control-Allow-Credentials" not in headers
+
+
+async def test_the_browser_of_a_configured_origin_is_told_what_it_may_send() -> None:
+    reply, outputs = await asked_by(PANEL, method="OPTIONS", access_control_request_method="POST")
+    assert (reply.status, outputs) == (204, "000000")
+    headers = dict(reply.headers)
+    assert headers["Access-Control-Allow-Origin"] == PANEL
+    assert "Authorization" in headers["Access-Control-Allow-Headers"]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://panel.example",
+        "https://panel.example:8443",
+        "https://panel.example.evil.example",
+        "https://evil.example",
+        "null",
+        "",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method: str) -> None:
+    more = {"access_control_request_method": "GET", "sec_fetch_site": "cross-site"}
+    reply, outputs = await asked_by(origin, method=method, **more)
+    assert (reply.status, outputs) == (403, "000000")
+    assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]
+
+
+async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:
+    names = OwnNames(origins=[PANEL])
+    twin = await Twin.start(reach=Reach(names))
+    handle = opened_to(names.origins, twin.web.handle)
+    reply = handle(Request("GET", "/api/stream", None, {"origin": PANEL}))
+    assert isinstance(reply, StreamReply)
+    assert ("Access-Control-Allow-Origin", PANEL) in reply.headers
+
+
+def test_without_configured_origins_nothing_stands_in_the_way() -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(200, "", b"")
+
+    assert opened_to(frozenset(), answer) is answer
+
+
+@pytest.mark.parametrize(
+    "origin", ["*", "null", "panel.example", "https://panel.example/", "HTTPS://X"]
+)
+def test_what_browsers_never_send_as_an_origin_is_no_configuration(origin: str) -> None:
+    with pytest.raises(BadConfiguration, match="is no origin"):
+        read_config(None, {"cors_origins": origin})
+    allowed = "http://192.168.1.5:3000,http://[fe80::1]"
+    assert len(read_config(None, {"cors_origins": allowed}).cors_origins) == 2
+
+
+async def test_a_405_names_only_what_is_taken() -> None:
+    twin = await Twin.start()
+    for target in ("/outs.cgi", "/json/status.json"):
+        reply = await twin.ask(target, "OPTIONS")
+        assert reply.status == 405
+        for method in dict(reply.headers)["Allow"].split(", "):
+            assert (await twin.ask(target, method)).status == 200

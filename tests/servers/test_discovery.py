@@ -38,10 +38,10 @@ class Client:
         self._socket.bind((ASKING, 0))
         self._to = (ASKED, port)
 
-    async def ask(self, data: bytes) -> bytes:
+    async def ask(self, data: bytes, patience_s: float = 5.0) -> bytes:
         loop = asyncio.get_running_loop()
         await loop.sock_sendto(self._socket, data, self._to)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience_s):
             return await loop.sock_recv(self._socket, 1000)
 
     def close(self) -> None:
@@ -145,6 +145,16 @@ def test_discovery_came_with_hw_35_sw_126(hw: str, sw: str, answers: bool) -> No
     assert answers_discovery(Profile(hw, sw)) is answers
 
 
+async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -> None:
+    server = await bench.serve()
+    new, bench.twin.controller.profile = bench.twin.controller.profile, Profile("3.5", "1.24")
+    with pytest.raises(TimeoutError):
+        await bench.client.ask(QUESTION, patience_s=0.2)
+    bench.twin.controller.profile = new
+    assert await bench.client.ask(QUESTION)
+    await server.close()
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 async def test_nothing_is_announced_on_loopback(bench: Bench, host: str) -> None:
     everything = Announcing(discovery=True, bootloader=False, mdns=True)
@@ -178,6 +188,7 @@ unshare --net sh -c '
     exec "$2" -m leverframe run --host 0.0.0.0 --port 8080 --hw 3.9 --sw 1.75 \
         --data "$1/data" --no-mdns > "$1/log" 2>&1
 ' sh "$1" "$2" &
+trap "kill $!" EXIT
 while [ ! -s "$1/there" ]; do sleep 0.05; done
 ip link set there netns "$(cat "$1/there")"
 touch "$1/cable"
@@ -187,7 +198,6 @@ from tinytoolslib.discovery import run_discovery
 for device in run_discovery(time_limit=2, addresses=["10.11.12.1"]):
     print(device["ip_address"], device["hardware_version"], device["software_version"])
 '
-kill %1
 """
 
 

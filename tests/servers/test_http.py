@@ -192,7 +192,12 @@ async def test_a_reply_has_its_own_headers_and_says_nothing_about_the_program() 
         first, second = await client.ask(GET), await client.ask(GET)
     assert first == second
     assert (first.status, first.body) == (404, b"<no/>")
-    assert first.headers == {"content-type": "text/xml", "x-a": "1", "content-length": "5"}
+    assert first.headers == {
+        "content-type": "text/xml",
+        "x-content-type-options": "nosniff",
+        "x-a": "1",
+        "content-length": "5",
+    }
 
 
 async def test_a_fault_in_the_handler_is_logged_and_not_shown(
@@ -241,7 +246,7 @@ async def test_refusals_are_made_by_the_given_function() -> None:
     await client.close()
     await server.stop()
     assert (answer.status, answer.body) == (405, b"no")
-    assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert answer.headers["allow"] == "GET, HEAD, POST"
 
 
 # How long a connection lives
@@ -407,7 +412,8 @@ async def test_a_stream_is_sent_as_it_comes_and_the_connection_goes_on_after_it(
         ticker.numbers.put_nowait(0)
         assert [chunk async for chunk in chunks] == []
         assert (await client.answer()).body == b"/after"
-    assert head.headers == {"content-type": "text/event-stream", "transfer-encoding": "chunked"}
+    assert head.headers["content-type"] == "text/event-stream"
+    assert head.headers["transfer-encoding"] == "chunked"
 
 
 async def test_a_stream_to_an_old_client_comes_without_chunks() -> None:

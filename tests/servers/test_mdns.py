@@ -67,6 +67,19 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
     assert troubles == {}
 
 
+async def test_another_version_is_announced_at_once(browser: Browser) -> None:
+    announcer = MdnsAnnouncer(Profile("3.9", "1.75"), name=NAME, mac=MAC, port=8080)
+    announcer.start([HERE], {})
+    await browser.seen(ServiceStateChange.Added)
+    announcer.become(Profile("3.9", "1.48"))
+    assert await browser.seen(ServiceStateChange.Updated) == {f"{NAME}.{kind}" for kind in TYPES}
+    info = AsyncServiceInfo(TYPES[0], f"{NAME}.{TYPES[0]}")
+    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert info.decoded_properties["sw"] == "1.48"
+    assert info.parsed_addresses() == [HERE]
+    await announcer.close()
+
+
 async def test_closing_does_not_wait_for_the_announcement() -> None:
     announcer = MdnsAnnouncer(Profile(), name=NAME, mac=MAC, port=8080)
     announcer.start([HERE], {})

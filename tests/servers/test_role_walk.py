@@ -10,27 +10,46 @@ import pytest
 
 from leverframe import files
 from leverframe.commands.endpoints import API as ENDPOINTS
-from leverframe.commands.rights import Account
+from leverframe.commands.rights import OPEN, Account
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
-from leverframe.commands.table import TABLE
+from leverframe.commands.table import TABLE, Call, find
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
 from leverframe.profile import Profile
 from leverframe.servers.accounts.access import account_at
+from leverframe.servers.accounts.sessions import IDLE_S
 from leverframe.servers.http.messages import Request, StreamReply
 from leverframe.servers.routes.pages import pages
-from leverframe.servers.routes.router import API, OLED_PATH
+from leverframe.servers.routes.router import API, OLED_PATH, OTHER_PATHS, Web
 from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted
 from tests.conformance.test_rows import newest_that_offers
-from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.servers.accounts import (
+    ADMINISTRATOR,
+    CONTROL_USER,
+    USER,
+    HandMoved,
+    base64,
+    basic,
+    signed_up,
+)
 from tests.twin import Twin
 
 #: Path and query of all that is answered without signing in.
-FOR_EVERYBODY = {"/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"}
+FOR_EVERYBODY = {
+    *("/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"),
+    "/web/style.css",
+}
+UNKNOWN = "leverframe_020000000000=gone"
 SWITCHING = {"out", "pwm", "pwmd", "vout"}
 FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml", "/json/network.json"}
-READ_BY_ACCOUNTS = {"/api/state", "/api/stream", PICTURE_PATH, OLED_PATH}
+READ_BY_ACCOUNTS = {
+    *("/api/state", "/api/stream", "/api/history", "/api/history.csv"),
+    *("/api/account", "/api/labels", "/api/panel"),
+    *(PICTURE_PATH, OLED_PATH),
+}
 
 ROLES = {
     "administrator": (ADMINISTRATOR[0], "access.admin.password"),
@@ -44,8 +63,7 @@ def paths() -> list[str]:
     listed = {*files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
     plain = {row.form.path for row in TABLE if not row.form.items}
     commands = {row.form.path for row in TABLE if row.form.items}
-    served = {*pages(), PICTURE_PATH, OLED_PATH}
-    return sorted({*listed, *plain, *commands, *served, "/api/stream", "/", "/signin"})
+    return sorted({*listed, *plain, *commands, *pages(), *OTHER_PATHS})
 
 
 def switches(row: Row) -> bool:
@@ -70,7 +88,16 @@ def stores() -> dict[str, Store]:
     return {}
 
 
-async def twin_of(profile: Profile, stores: dict[str, Store]) -> Twin:
+class Walked(Twin):
+    """A controller whose sessions live by a clock that is moved by hand."""
+
+    def __init__(self, controller: Controller) -> None:
+        self.clock = HandMoved()
+        mac = "02:00:00:00:00:00"
+        super().__init__(controller, Web(controller, name="walk", mac=mac, monotonic=self.clock))
+
+
+async def twin_of(profile: Profile, stores: dict[str, Store]) -> Walked:
     """A fresh controller with accounts; hashing is done once."""
     if "hashed" not in stores:
         stores["hashed"] = (await signed_up()).controller.store
@@ -78,7 +105,31 @@ async def twin_of(profile: Profile, stores: dict[str, Store]) -> Twin:
     settings = stores["hashed"].load().settings
     kept = {path: value for path, value in settings.items() if path.startswith("access.")}
     await store.commit(Changes(settings=kept))
-    return await Twin.start(profile, store=store)
+    return Walked((await Twin.start(profile, store=store)).controller)
+
+
+def everybody_waits_too_long(twin: Walked) -> None:
+    twin.clock.now += IDLE_S
+
+
+def all_passwords_change(twin: Walked) -> None:
+    """The new hashes are made up: nobody signs in with them."""
+    accounts = "*".join(base64(text) for text in (ADMINISTRATOR[0], "a", USER[0], "b"))
+    profile = twin.controller.profile
+    (auth,) = find("GET", "/stm.cgi", [f"auth=11{accounts}"], profile)
+    (users,) = find("POST", "/post.cgi", ["users_save"], profile)
+    assert isinstance(auth, Call)
+    assert isinstance(users, Call)
+    panel = {"A": 0, "B": CONTROL_USER[0], "C": "c", "D": True}
+    twin.controller.perform(
+        [(auth, None), (users, [panel])],
+        Cause("command"),
+        {letter: f"$argon2id${letter}" for letter in "abc"},
+        account=OPEN,
+    )
+
+
+ENDS_OF_SESSIONS = (everybody_waits_too_long, all_passwords_change)
 
 
 def cookie(twin: Twin, role: str) -> str:
@@ -131,11 +182,21 @@ async def test_a_command_is_for_those_it_is_meant_for(
 
     wrong = basic(ADMINISTRATOR[0], "wrong")
     assert await status(twin, sample, authorization=wrong) == 401
-    for cookie_sent in ("", "leverframe_020000000000=gone"):
-        found = await status(twin, sample, cookie=cookie_sent)
+    strangers = (204, 401, 429) if is_open else (401,)
+    for cookie_sent in ("", UNKNOWN):
         # Signing in answers strangers, though not with a wrong password.
-        assert found in ((204, 401, 429) if is_open else (401,))
-    assert await status(twin, sample, cookie=cookies["administrator"]) != 403
+        assert await status(twin, sample, cookie=cookie_sent) in strangers
+    for end_sessions in ENDS_OF_SESSIONS:
+        signed_in = [cookie(twin, role) for role in ROLES]
+        end_sessions(twin)
+        changed = twin.controller.pending
+        for cookie_sent in signed_in:
+            assert await status(twin, sample, cookie=cookie_sent) in strangers, end_sessions
+        assert twin.controller.pending is changed
+    found = await status(twin, sample, cookie=cookie(twin, "administrator"))
+    assert found != 403
+    # With a sample's password nobody signs in, nor changes it.
+    assert found != 401 or is_open or own_password
 
 
 @pytest.mark.parametrize("number", ROWS)
@@ -165,7 +226,11 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
         may = may or path in READ_BY_ACCOUNTS or path in pages()
         assert (found != 403) is may, (role, found)
         assert found != 401
-    for headers in ({}, {"cookie": "leverframe_020000000000=gone"}):
+    ended = []
+    for end_sessions in ENDS_OF_SESSIONS:
+        ended += [cookie(twin, role) for role in ROLES]
+        end_sessions(twin)
+    for headers in ({}, *({"cookie": sent} for sent in (UNKNOWN, *ended))):
         found = await read_status(twin, path, **headers)
         assert (found == 200) is is_open, found
         assert found in (200, 401)

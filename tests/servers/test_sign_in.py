@@ -11,7 +11,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.accounts.throttle import Throttle, source_of
+from leverframe.servers.accounts.throttle import MOST_COUNTERS, Throttle, source_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.problems import TooManyTries
 from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, HandMoved, basic, signed_up
@@ -61,6 +61,23 @@ async def test_the_cookie_goes_only_over_tls_where_there_is_tls() -> None:
     assert cookie.endswith("; Secure")
 
 
+async def test_signing_in_ends_the_session_that_the_browser_had() -> None:
+    twin = await signed_up()
+    first = cookie_of(await sign_in(twin, USER))
+    second = cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=first))
+    assert second != first
+    assert (await twin.ask("/outs.cgi", cookie=first)).status == 401
+    assert (await twin.ask("/outs.cgi", cookie=second)).status == 200
+
+
+async def test_a_cookie_that_somebody_made_up_is_not_taken_over() -> None:
+    twin = await signed_up()
+    name = cookie_of(await sign_in(twin, USER)).partition("=")[0]
+    planted = f"{name}=AAAAAAAAAAAAAAAAAAAAAA"
+    assert cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=planted)) != planted
+    assert (await twin.ask("/outs.cgi", cookie=planted)).status == 401
+
+
 async def test_signing_out_ends_the_session_and_takes_the_cookie_away() -> None:
     twin = await signed_up()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
@@ -81,11 +98,35 @@ async def test_a_browser_is_led_to_the_sign_in_page_and_back() -> None:
     assert (await twin.ask("/", accept=page, cookie=cookie_of(reply))).status == 200
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
+
+
+@pytest.mark.parametrize("target", ["/json/status.json", "/outs.cgi?out0=1", "/api/settings"])
+async def test_a_browser_is_led_to_the_page_and_never_asked_for_basic(target: str) -> None:
+    twin = await signed_up()
+    reply = await twin.ask(target, accept=BROWSER)
+    assert (reply.status, dict(reply.headers)["Location"]) == (303, "/signin")
+    wrong = await twin.ask(target, accept=BROWSER, authorization=basic("chief", "wrong"))
+    assert wrong.status == 401
+    for answer in (reply, wrong):
+        assert "WWW-Authenticate" not in dict(answer.headers)
+
+
+@pytest.mark.parametrize("accept", ["*/*", JAVA])
+async def test_a_program_is_asked_for_basic(accept: str) -> None:
+    twin = await signed_up()
+    reply = await twin.ask("/json/status.json", accept=accept)
+    assert reply.status == 401
+    assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
+
+
 async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None:
     twin = await signed_up()
-    reply = await twin.ask("/api/state", sec_fetch_mode="cors")
-    assert reply.status == 401
-    assert "WWW-Authenticate" not in dict(reply.headers)
+    for headers in ({"sec_fetch_mode": "cors"}, {"referer": "http://10.0.0.5/", "accept": "*/*"}):
+        reply = await twin.ask("/api/state", **headers)
+        assert reply.status == 401
+        assert "WWW-Authenticate" not in dict(reply.headers)
     assert "WWW-Authenticate" in dict((await twin.ask("/api/state")).headers)
 
 
@@ -238,6 +279,17 @@ def test_a_source_cannot_go_round_the_limit_with_many_names() -> None:
     assert sum(tries(throttle, 1, account=f"name{number}") for number in range(200)) == 30
 
 
+def test_made_up_names_do_not_make_the_throttle_forget_or_grow() -> None:
+    clock = HandMoved()
+    throttle = Throttle(clock)
+    assert tries(throttle, 5) == 3
+    for number in range(3 * MOST_COUNTERS):
+        tries(throttle, 1, account=f"{number}" * 1000)
+    assert tries(throttle, 1) == 0
+    assert tries(throttle, 1, account="x" * 10_000, source="10.0.0.2") == 1
+    assert tries(throttle, 5, account="x" * 20_000, source="10.0.0.2") == 2
+
+
 def test_a_right_password_starts_afresh() -> None:
     throttle = Throttle(HandMoved())
     for _ in range(50):
@@ -329,3 +381,80 @@ async def test_auto_sign_in_is_for_this_machine_only() -> None:
     assert isinstance(reply, Reply)
     assert reply.status == 200
     assert "Set-Cookie" not in dict(reply.headers)
+
+
+@pytest.mark.parametrize("header", ["forwarded", "via", "x_forwarded_for", "x_real_ip"])
+async def test_auto_sign_in_is_not_for_those_behind_a_proxy(header: str) -> None:
+    twin = await signed_up(Profile("3.9", "1.60a"))
+    await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
+    reply = await twin.ask("/signin", **{header: "10.0.0.5"})
+    assert "Set-Cookie" not in dict(reply.headers)
+
+
+# The page of people
+
+
+PERSON = {"accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.mark.parametrize(
+    ("spoken", "sentence"),
+    [
+        ("de-DE, en;q=0.7", "The user name or password is wrong."),
+        ("pl-PL,pl;q=0.9,en;q=0.8", "Nazwa użytkownika lub hasło są błędne."),
+        ("fr", "Le nom d’utilisateur ou le mot de passe est faux."),
+        ("hu", "A felhasználónév vagy a jelszó hibás."),
+        ("cs-CZ", "Uživatelské jméno nebo heslo je chybné."),
+        ("", "The user name or password is wrong."),
+    ],
+)
+async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_failed(
+    spoken: str, sentence: str
+) -> None:
+    twin = await signed_up()
+    reply = await sign_in(twin, ("chief", "wrong"), accept_language=spoken, **PERSON)
+    assert (reply.status, reply.content_type) == (401, "text/html")
+    assert sentence in reply.body.decode()
+    assert 'value="chief"' in reply.body.decode()
+    assert "Set-Cookie" not in dict(reply.headers)
+
+
+async def test_a_program_gets_the_refusal_as_a_problem() -> None:
+    twin = await signed_up()
+    reply = await sign_in(twin, ("chief", "wrong"), accept="*/*", accept_language="pl")
+    assert (reply.status, reply.content_type) == (401, "application/problem+json")
+    assert b"The user name or password is wrong." in reply.body
+
+
+async def test_what_was_typed_makes_no_markup_on_the_page() -> None:
+    twin = await signed_up()
+    reply = await sign_in(twin, ("%22%3E%3Cb%3Ex", "wrong"), **PERSON)
+    assert b"<b>" not in reply.body
+    assert b'value="&quot;&gt;&lt;b&gt;x"' in reply.body
+
+
+async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
+    twin = await signed_up()
+    for _ in range(20):
+        reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", **PERSON)
+    assert (reply.status, reply.content_type) == (429, "text/html")
+    seconds = dict(reply.headers)["Retry-After"]
+    assert f"próbálja újra {seconds} s múlva" in reply.body.decode()
+
+
+async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
+    twin = await signed_up()
+    cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
+    body = b"username=chief&password=long+admin+secret&new=short"
+    reply = await twin.ask("/post.cgi?passwd", "POST", body, cookie=cookie, **PERSON)
+    page = reply.body.decode()
+    assert (reply.status, reply.content_type) == (400, "text/html")
+    assert page.index("/post.cgi?passwd") < page.index("12 to 128") < page.index('id="own-new"')
+
+
+async def test_only_who_is_signed_in_is_offered_to_sign_out_or_change_a_password() -> None:
+    twin = await signed_up()
+    cookie = cookie_of(await sign_in(twin, USER))
+    for headers, offered in (({}, False), ({"cookie": cookie}, True)):
+        page = (await twin.ask("/signin", **PERSON, **headers)).body
+        assert (b"?signout" in page, b"?passwd" in page) == (offered, offered)

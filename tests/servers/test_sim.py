@@ -75,6 +75,13 @@ async def test_items_are_carried_out_in_order(twin: Twin) -> None:
         ("advance=1e300", 400),
         ("i2c=SHT31", 400),
         ("barcode=%00", 400),
+        ("sms=out=0", 400),
+        ("sms=boss:1234:out=0", 400),
+        ("sms=%2B48601:", 400),
+        ("sms=%2B48601:" + "x" * 613, 400),
+        ("28:FF:64:1E:8C:16:03:5A=warm", 400),
+        ("28:FF:64:1E:8C:16:03=20", 404),
+        ("d9=1", 404),
     ],
 )
 async def test_a_bad_item_voids_the_whole_request(twin: Twin, query: str, status: int) -> None:
@@ -86,3 +93,92 @@ async def test_real_time_cannot_be_advanced() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
     await Twin(built.controller, built.web).refused("/sim.cgi?advance=1", 409)
     await built.controller.stop()
+
+
+# --- the board as data ----------------------------------------------------------------------------
+
+FIRST, SECOND = "28:FF:64:1E:8C:16:03:5A", "28:00:00:00:00:00:00:01"
+
+
+async def test_one_sensor_of_the_bus_measures_and_is_unplugged_alone(twin: Twin) -> None:
+    await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}&dswrite=2:{SECOND}")
+    await twin.ok(f"/sim.cgi?onewire={FIRST}&{SECOND}=-3.5")
+    state = await twin.state()
+    assert (state["DS1"], state["DS2"]) == (20.0, -3.5)
+    await twin.ok(f"/sim.cgi?{FIRST}=none")
+    state = await twin.state()
+    assert (state["DS1"], state["DS2"]) == (None, -3.5)
+    assert (await twin.json("/api/sim"))["onewire"] == {SECOND: -3.5}
+
+
+async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(twin: Twin) -> None:
+    await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}")
+    await twin.ok(f"/sim.cgi?onewire={FIRST}&onewire=none&onewire={FIRST}")
+    assert (await twin.state())["DS1"] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "shown"),
+    [
+        *(("d0", 21.5, "215"), ("d3", 1.25, "12"), ("d4", 1.25, "125"), ("d5", 7.0, "7")),
+        *(("d6", -2.0, "-2"), ("d7", 3.3, "33"), ("d8", 9.0, "9")),
+    ],
+)
+async def test_a_reading_of_the_lighting_module_has_its_scale(
+    twin: Twin, label: str, value: float, shown: str
+) -> None:
+    assert (await twin.json("/json/all.json"))[label] == "0"
+    await twin.ok(f"/sim.cgi?{label}={value}")
+    assert (await twin.json("/json/all.json"))[label] == shown
+    assert (await twin.state())["lighting"][label] == value
+    await twin.ok(f"/sim.cgi?{label}=none")
+    assert (await twin.json("/json/all.json"))[label] == "0"
+
+
+async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?gsmcode=1234")
+    await twin.ok("/sim.cgi?sms=%2B48601:1234:out0%3D1")
+    assert (await twin.state())["OUT0"] == 1
+    [message] = (await twin.json("/api/sim"))["sms"]["received"]
+    assert (message["sender"], message["text"]) == ("+48601", "1234:out0=1")
+    assert message["answer"].startswith("OK OUT 100000")
+
+
+async def test_an_sms_without_the_code_is_passed_over(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?gsmcode=1234")
+    await twin.ok("/sim.cgi?sms=48601:1235:out0%3D1")
+    assert (await twin.state())["OUT0"] == 0
+    [message] = (await twin.json("/api/sim"))["sms"]["received"]
+    assert message["answer"] is None
+
+
+async def test_the_board_tells_what_it_was_made_to_be(twin: Twin) -> None:
+    plant = "load*switch:OUT0*reading:m1*on:5"
+    await twin.ok(
+        f"/sim.cgi?VCC=11.9&INPD2=0&i2c=BME280&barcode=590&ping=router:5&plant={plant}"
+        f"&plant=load*switch:OUT1*reading:m2*on:5&plant=load*switch:OUT2*reading:m2*on:7"
+    )
+    told = await twin.json("/api/sim")
+    assert told["readings"]["VCC"] == {
+        "value": 11.9,
+        "limits": [0.0, 100.0],
+        "usual": [0.0, 60.0],
+        "unit": "V",
+    }
+    assert told["levels"] == {"INPD1": None, "INPD2": 0, "INPD3": None, "INPD4": None}
+    assert told["i2c"]["found"] == "BME280"
+    assert told["barcode"]["scanned"] == "590"
+    assert told["hosts"] == {"router": 5}
+    # The third plant took the reading of the second one over.
+    assert told["plants"]["wired"] == [plant, "load*switch:OUT2*reading:m2*on:7"]
+    assert told["plants"]["kinds"]["room"]["fields"]["heater"]["labels"][0] == "OUT0"
+    await twin.ok("/sim.cgi?plant=none&ping=router:none")
+    told = await twin.json("/api/sim")
+    assert (told["plants"]["wired"], told["hosts"]) == ([], {})
+
+
+async def test_the_board_tells_when_something_is_due(twin: Twin) -> None:
+    assert (await twin.json("/api/sim"))["due"] is None
+    await twin.ok("/outs.cgi?ortime=05&out0=1")
+    told = await twin.json("/api/sim")
+    assert (told["virtual_time"], told["due"]) == (True, (await twin.state())["time"] + 5)

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from leverframe.clock import SystemClock
@@ -38,12 +39,12 @@ async def tell(controller: Controller, text: str) -> None:
 
 
 @asynccontextmanager
-async def running(commands: str) -> AsyncIterator[tuple[Controller, SnmpAgent, str]]:
+async def running(commands: str, port: int = 0) -> AsyncIterator[tuple[Controller, SnmpAgent, str]]:
     """A controller with its agent on a free port, and its MAC address."""
     sending = Sending(capture=False)
     built = await build(NEWEST, MemoryStore(), SystemClock(), UTC, sending=sending)
     await tell(built.controller, commands)
-    agent = await connect_snmp(built, Config(snmp_port=0))
+    agent = await connect_snmp(built, Config(snmp_port=port))
     assert isinstance(agent, SnmpAgent)
     try:
         yield built.controller, agent, built.mac
@@ -105,6 +106,9 @@ async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
         ):
             assert code != 0, output
         assert values["OUT0"] == values["OUT1"] == 0
+        noted = [msgspec.json.decode(entry) for entry in controller.deeds.entries().values()]
+        assert [entry["source"] for entry in noted] == ["127.0.0.1", "127.0.0.1"]
+        assert noted[1]["changes"] == [{"path": "OUT0", "old": 1, "new": 0}]
 
 
 async def test_the_lock_of_the_outputs_holds_for_snmp() -> None:
@@ -146,6 +150,17 @@ async def test_the_agent_follows_the_settings() -> None:
         assert await Manager(agent.port, "-v2c", "-c", "seen").get("1.1.0") == ["INTEGER: 0"]
         await tell(controller, "snmp=0**")
         await until(lambda: agent.port is None)
+
+
+async def test_the_agent_keeps_its_port_when_its_settings_change() -> None:
+    port = free_port()
+    async with running("snmp=1*first*", port) as (controller, agent, _):
+        settings = controller.engine.settings
+        for community in ("second", "third"):
+            snmp = msgspec.structs.replace(settings.snmp, read_community=community)
+            await agent.follow(msgspec.structs.replace(settings, snmp=snmp))
+            assert NAME not in controller.troubles
+            assert agent.port == port
 
 
 async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:

@@ -40,10 +40,19 @@ async def test_a_stream_then_tells_what_changed() -> None:
     assert "OUT1" not in change
 
 
-async def test_a_stream_that_ends_leaves_no_watcher() -> None:
+async def test_a_stream_tells_that_settings_have_changed_and_not_which() -> None:
     twin = await Twin.start()
     stream = await opened(twin)
     await anext(stream)
-    assert len(twin.controller.watchers) == 1
+    await twin.ok("/stm.cgi?gsmcode=1234")
+    assert content(await anext(stream), "settings") == {}
+
+
+async def test_a_stream_that_ends_leaves_no_watcher() -> None:
+    twin = await Twin.start()
+    others = set(twin.controller.watchers)
+    stream = await opened(twin)
+    await anext(stream)
+    assert len(twin.controller.watchers) == len(others) + 1
     await stream.aclose()  # type: ignore[attr-defined]
-    assert not twin.controller.watchers
+    assert twin.controller.watchers == others

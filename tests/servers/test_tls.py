@@ -96,13 +96,45 @@ async def test_a_client_that_knows_the_certificate_trusts_the_names(tmp_path: Pa
             writer.close()
 
 
+def client_hello(minor: int) -> bytes:
+    """The first message of a client that speaks TLS 1.`minor - 1` and nothing newer.
+
+    By hand, since the TLS library of this machine may refuse to speak old versions at all.
+    """
+    suites = bytes.fromhex("c02b c009 c00a")  # ECDHE-ECDSA with AES: for 1.2, and for before
+    extensions = bytes.fromhex(
+        "000a 0006 0004 001d 0017"  # groups: X25519, P-256
+        "000b 0002 01 00"  # uncompressed points
+        "000d 0006 0004 0403 0203"  # signatures: ECDSA with SHA-256 and SHA-1
+    )
+    body = bytes((3, minor)) + bytes(32) + b"\0"
+    body += len(suites).to_bytes(2, "big") + suites + b"\1\0"
+    body += len(extensions).to_bytes(2, "big") + extensions
+    message = b"\x01" + len(body).to_bytes(3, "big") + body
+    return b"\x16\x03\x01" + len(message).to_bytes(2, "big") + message
+
+
+async def first_answer(port: int, hello: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(hello)
+        async with asyncio.timeout(PATIENCE_S):
+            return await reader.read(7)
+    finally:
+        writer.close()
+
+
 async def test_older_versions_than_1_2_are_not_spoken(tmp_path: Path) -> None:
     async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
             answer, _ = await ask(server.port, HELLO, client(version, version))
             assert "200 OK" in answer
-        context = own_certificate(tmp_path, "leverframe-1", []).context
-        assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+        goes_on = await first_answer(server.port, client_hello(3))
+        assert (goes_on[0], goes_on[5]) == (0x16, 2)
+        for minor in (0, 1, 2):
+            refused = await first_answer(server.port, client_hello(minor))
+            # The end, with or without the alert that the version is not supported.
+            assert refused in (b"", b"\x15\x03" + bytes((minor,)) + b"\x00\x02\x02\x46")
 
 
 async def test_plain_http_on_the_same_port_is_led_to_https(tmp_path: Path) -> None:

@@ -122,6 +122,13 @@ async def test_a_picture_is_served_until_it_is_deleted() -> None:
     await twin.refused("/picture", 404)
 
 
+async def test_pages_can_ask_where_the_picture_is() -> None:
+    twin = await Twin.start()
+    assert await twin.json("/api/panel") == {"picture": None}
+    await twin.ok("/post.cgi?pictureupload", "POST", PNG)
+    await twin.ok((await twin.json("/api/panel"))["picture"])
+
+
 async def test_a_bad_picture_is_refused_and_the_old_one_stays() -> None:
     twin = await Twin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)

@@ -253,6 +253,27 @@ async def test_the_clock_can_be_set(twin: Twin) -> None:
     assert b"<time>1893456000</time>" in (await twin.ok("/xml/co.xml")).body
 
 
+async def test_every_value_has_its_name_and_unit(twin: Twin) -> None:
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    await twin.ok("/stm.cgi?modbus_sensor=01")
+    await twin.ok(f"/stm.cgi?modbusmapping={'*'.join(['10', *['00'] * 29])}")
+    labels = await twin.json("/api/labels")
+    assert labels["OUT0"] == {"name": "Lamp", "unit": ""}
+    assert labels["DS1"] == {"name": "", "unit": "°C"}
+    assert labels["m1"] == {"name": "voltage", "unit": "V"}
+    assert labels["m2"] == {"name": "", "unit": ""}
+    assert set(labels) <= set(await twin.state())
+
+
+async def test_the_readings_of_a_module_are_listed_in_the_order_of_the_mapping(twin: Twin) -> None:
+    modules = await twin.json("/api/modules")
+    await twin.ok("/stm.cgi?modbus_sensor=01")
+    await twin.ok(f"/stm.cgi?modbusmapping={'*'.join(f'1{number}' for number in range(30))}")
+    labels = await twin.json("/api/labels")
+    for number, reading in enumerate(modules["SDM120"]):
+        assert labels[f"m{number + 1}"] == reading
+
+
 async def test_health_and_front_page_answer(twin: Twin) -> None:
     assert await twin.json("/health") == {"status": "ok", "board": "simulated"}
     assert (await twin.ok("/")).content_type == "text/html"

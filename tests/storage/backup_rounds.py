@@ -3,8 +3,9 @@
     python -m tests.storage.backup_rounds --trees 1000 --fuzzed 50000
 
 For every version at which something changes, that many random settings trees go through backup,
-reset and restore, secrets and accounts too, and must come back the same. Then that many spoilt
-backups are uploaded, none of which may change anything.
+reset and restore, secrets and accounts too, and must come back the same. Then backups with every
+single byte changed, of every shorter length, and that many spoilt in other ways are uploaded, none
+of which may change anything.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from random import Random
 from leverframe.commands.carry_over import carry_over
 from leverframe.commands.restored import Restored
 from leverframe.engine.settings import defaults
-from leverframe.engine.tree import is_secret, leaves
+from leverframe.engine.tree import secret_paths, value_at
 from leverframe.profile import Profile
 from leverframe.storage.backup import decode_backup, encode_backup
 from tests.boundary_profiles import PROFILES
@@ -24,14 +25,15 @@ from tests.random_settings import random_settings
 from tests.twin import Twin
 
 UPLOAD = "/post.cgi?settingsupload"
+MOST_COMMANDS = 30
 
 
 def try_trees(profile: Profile, count: int, random: Random) -> None:
     for number in range(count):
-        tree = random_settings(profile, random, random.randint(1, 150))
+        tree = random_settings(profile, random, random.randint(1, MOST_COMMANDS))
         content = decode_backup(encode_backup(profile, tree))
         # What a passphrase would bring, without the time that it takes.
-        secrets = {path: value for path, value in leaves(tree) if is_secret(path)}
+        secrets = {path: value_at(tree, path) for path in secret_paths(tree)}
         settings = {**content.settings, **secrets}
         content = replace(content, settings=settings, left_out=(), with_secrets=True)
         restored = carry_over(content, profile, defaults(profile))
@@ -48,6 +50,21 @@ async def try_fuzzed(count: int, random: Random) -> None:
         assert twin.controller.engine.settings is before
 
 
+async def try_every_byte(random: Random) -> int:
+    """Every single byte changed, and every truncation: refused, nothing changed."""
+    twin = await Twin.start(Profile("3.0", "1.10"))
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    sound = (await twin.ok("/dev_settings.bin")).body
+    before = twin.controller.engine.settings
+    for place, byte in enumerate(sound):
+        changed = sound[:place] + bytes([byte ^ random.randint(1, 255)]) + sound[place + 1 :]
+        for data in (changed, sound[:place]):
+            assert (await twin.ask(UPLOAD, "POST", data)).status == 400, place
+            assert twin.controller.engine.settings is before
+            assert twin.controller.pending is before
+    return len(sound)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trees", type=int, default=1000, help="for each version")
@@ -58,6 +75,8 @@ def main() -> None:
     for profile in PROFILES:
         try_trees(profile, options.trees, random)
         print(f"{profile}: {options.trees} trees came back the same", flush=True)
+    length = asyncio.run(try_every_byte(random))
+    print(f"{length} bytes changed and {length} truncations were refused and changed nothing")
     asyncio.run(try_fuzzed(options.fuzzed, random))
     print(f"{options.fuzzed} spoilt backups were refused and changed nothing")
 

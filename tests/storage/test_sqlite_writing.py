@@ -93,8 +93,9 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
         too_large = store.commit(Changes(settings={"a": "lost"}, blobs={"site": bytes(200_000)}))
         # Queue the others only when the first is on its way, so that they do not share its fate
         # by sharing its transaction.
+        await asyncio.sleep(0)  # the end of the round, when it is handed over
         while size_of_log(tmp_path / "store.db") < full - 5000:
-            await asyncio.sleep(0)
+            pass
         behind = [store.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
         assert await outcomes(too_large, *behind) == [StoreUnavailable] * 11
         assert store.load().settings == {"a": "before"}

@@ -1,4 +1,4 @@
-"""`leverframe data`: a data folder can be checked, repaired, exported and reset."""
+"""`leverframe data`: a data folder can be checked, repaired, shown and reset."""
 
 import asyncio
 import json
@@ -95,10 +95,10 @@ def test_repair_leaves_a_sound_store_alone(
     assert stored(folder) == before
 
 
-def test_export_prints_everything_but_secrets(
+def test_show_prints_everything_but_secrets(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "export", "--data", str(folder)]) == 0
+    assert main(["data", "show", "--data", str(folder)]) == 0
     text = capsys.readouterr().out
     document = json.loads(text)
     assert document["settings"]["outputs.0.name"] == "Lamp"
@@ -124,9 +124,19 @@ def test_reset_with_accounts_leaves_no_secret_on_the_disk(folder: Path) -> None:
         assert sealed not in content, file
 
 
-@pytest.mark.parametrize("task", ["check", "repair", "export", "reset"])
+@pytest.mark.parametrize("task", ["check", "repair", "show", "reset"])
 def test_a_folder_without_a_store_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
 ) -> None:
     assert main(["data", task, "--data", str(tmp_path)]) == 2
     assert "There is no store" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["data check", "data repair", "data reset", "site reset"])
+def test_a_mistyped_folder_is_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
+) -> None:
+    mistyped = tmp_path / "dta"
+    assert main([*task.split(), "--data", str(mistyped)]) != 0
+    assert "There is no store" in capsys.readouterr().err
+    assert not mistyped.exists()

@@ -73,6 +73,7 @@ def test_a_reset_removes_the_uploaded_site(tmp_path: Path) -> None:
 
 
 def test_a_site_of_a_running_controller_is_not_touched(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "store.db").touch()
     with DataFolder(tmp_path):
         assert main(["site", "reset", "--data", str(tmp_path)]) == 1
     assert "in use" in capsys.readouterr().err

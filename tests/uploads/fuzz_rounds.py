@@ -8,7 +8,10 @@ sends a few. For many:
 
 import argparse
 import asyncio
+from io import BytesIO
 from random import Random
+
+from PIL import Image
 
 from leverframe.hardware.display_picture import png_of
 from leverframe.uploads.bad_upload import BadUpload
@@ -19,7 +22,14 @@ from tests.fuzzed_uploads import fuzzed
 from tests.twin import Twin
 
 SITE = pack_site({"index.html": b"<title>Cellar</title>", "js/app.js": b"let x = 1;" * 50})
-PICTURE = png_of(("one", "two", "three", "four"))
+PICTURES = ("PNG", "JPEG", "GIF", "WEBP")
+
+
+def picture(kind: str) -> bytes:
+    with Image.open(BytesIO(png_of(("one", "two", "three", "four")))) as drawn:
+        packed = BytesIO()
+        drawn.convert("RGB").save(packed, kind)
+    return packed.getvalue()
 
 
 async def fuzz_sites(count: int, seed: int) -> None:
@@ -33,15 +43,16 @@ async def fuzz_sites(count: int, seed: int) -> None:
 
 async def fuzz_pictures(count: int, seed: int) -> None:
     twin = await Twin.start()
-    for upload in fuzzed(PICTURE, Random(seed), count):
-        before = twin.controller.store.blob("picture")
-        reply = await twin.ask("/post.cgi?pictureupload", "POST", upload)
-        after = twin.controller.store.blob("picture")
-        if reply.status == 200:
-            assert after is not None
-            assert content_type(after) == "image/png"
-        else:
-            assert (reply.status, after) == (400, before)
+    for number, kind in enumerate(PICTURES):
+        for upload in fuzzed(picture(kind), Random(seed + number), count // len(PICTURES)):
+            before = twin.controller.store.blob("picture")
+            reply = await twin.ask("/post.cgi?pictureupload", "POST", upload)
+            after = twin.controller.store.blob("picture")
+            if reply.status == 200:
+                assert after is not None
+                assert content_type(after) is not None
+            else:
+                assert (reply.status, after) == (400, before), upload
 
 
 def fuzz_images(count: int, seed: int) -> None:

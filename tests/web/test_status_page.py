@@ -1,85 +1,200 @@
 """The Status page in a real browser."""
 
-import shutil
-from collections.abc import Iterator
+import re
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect
 
-from leverframe.profile import Profile
-from tests.clients.served_twin import LoopThread, ServedTwin, served
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.signing_in import sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
 
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+WITHIN_A_SECOND = 1000
 
 
-@pytest.fixture
-def twin() -> Iterator[ServedTwin]:
-    thread = LoopThread()
-    try:
-        with served(thread, Profile()) as twin:
-            yield twin
-    finally:
-        thread.close()
+def lever(page: Page, label: str) -> Locator:
+    return page.get_by_role("switch").filter(has_text=label)
 
 
-@pytest.fixture
-def page(twin: ServedTwin) -> Iterator[Page]:
-    """The page, open and live; what the browser complains of fails the test."""
-    complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=list(QUIET)
-        )
-        page = browser.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text))
-        # A refused request is no fault of the page, but the browser writes it to its console.
-        page.goto(f"http://127.0.0.1:{twin.port}/")
-        expect(page.locator(".connection[data-kind=live]")).to_be_visible()
-        yield page
-        browser.close()
-    assert [text for text in complaints if "423 (Locked)" not in text] == []
+def tile(page: Page, label: str) -> Locator:
+    return page.locator(f".tile[data-label='{label}']")
 
 
-def test_a_lever_switches_its_output(twin: ServedTwin, page: Page) -> None:
-    out1 = page.get_by_role("switch").filter(has_text="OUT1")
+def test_a_lever_switches_its_output(twin: ServedTwin, open_page: OpenPage) -> None:
+    out1 = lever(open_page("status"), "OUT1")
     out1.click()
     expect(out1).to_have_attribute("aria-checked", "true")
+    expect(out1).to_contain_text("on")
     assert twin.state()["OUT1"] == 1
 
 
-def test_what_changes_elsewhere_shows_by_itself(twin: ServedTwin, page: Page) -> None:
+def test_what_changes_elsewhere_shows_within_a_second(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status")
     twin.get("/stm.cgi?oname=2Pump")
+    expect(lever(page, "Pump")).to_be_visible()
+    twin.feel(DS1=20.0)
+    expect(tile(page, "DS1")).to_contain_text("20.0")
     twin.get("/outs.cgi?out2=1")
+    expect(lever(page, "Pump")).to_have_attribute("aria-checked", "true", timeout=WITHIN_A_SECOND)
     twin.feel(DS1=61.4)
-    expect(page.get_by_role("switch").filter(has_text="Pump")).to_have_attribute(
-        "aria-checked", "true"
-    )
-    expect(page.locator(".reading").filter(has_text="DS1")).to_contain_text("61.4")
+    expect(tile(page, "DS1")).to_contain_text("61.4", timeout=WITHIN_A_SECOND)
 
 
-def test_an_absent_reading_says_since_when(twin: ServedTwin, page: Page) -> None:
+def test_a_value_that_changed_is_marked_once(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.feel(DS1=20.0)
+    page = open_page("status")
+    expect(tile(page, "DS1")).not_to_have_attribute("data-beat", re.compile("."))
+    twin.feel(DS1=20.5)
+    expect(tile(page, "DS1")).to_have_attribute("data-beat", "1")
+    expect(tile(page, "VCC")).not_to_have_attribute("data-beat", re.compile("."))
+
+
+def test_an_absent_reading_says_since_when(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
     twin.feel(DS1=20.0)
     twin.feel(DS1=None)
-    expect(page.locator(".reading[data-absent]")).to_contain_text("absent since")
+    expect(page.locator(".tile[data-absent]")).to_contain_text("absent since")
+    expect(page.locator(".troubles")).to_contain_text("DS1 absent since")
 
 
-def test_the_duty_follows_the_slider(twin: ServedTwin, page: Page) -> None:
+def test_nothing_wrong_is_said(open_page: OpenPage) -> None:
+    expect(open_page("status").get_by_text("Everything is as it should be.")).to_be_visible()
+
+
+def test_the_duty_follows_the_slider(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
     page.get_by_label("duty of PWM3").fill("75")
     expect(page.locator(".duty output").nth(3)).to_have_text("75 %")
+    expect(page.get_by_label("duty of PWM3")).to_have_value("75")
     assert twin.settings()["pwm"][3]["duty"] == 75
 
 
-def test_a_locked_output_says_why_it_does_not_move(twin: ServedTwin, page: Page) -> None:
+def test_a_locked_output_says_why_it_does_not_move(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
     twin.get("/stm.cgi?outblock=1")
-    page.get_by_role("switch").filter(has_text="OUT0").click()
-    expect(page.get_by_role("alert")).to_contain_text("locked")
+    expect(lever(page, "OUT0")).to_contain_text("locked")
+    lever(page, "OUT0").dispatch_event("click")
+    assert twin.state()["OUT0"] == 0
+
+
+def test_the_return_time_counts_down_on_the_lever(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/outs.cgi?ortime=030")
+    page = open_page("status")
+    lever(page, "OUT0").click()
+    expect(lever(page, "OUT0")).to_contain_text("returns in 30 s")
+    expect(lever(page, "OUT0")).to_contain_text("returns in 29 s")
+    twin.get("/sim.cgi?advance=30")
+    expect(lever(page, "OUT0")).not_to_contain_text("returns")
+
+
+def test_the_delay_of_a_rule_counts_down_on_the_lever_that_it_moves(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/inpa.cgi?event=0*10*0*2150*50*0*0*0*0*0*0*0*1*60*0*0")
+    twin.get("/inpa.cgi?eventon=0*1")
+    rule = twin.settings()["rules"][0]
+    page = open_page("status")
+    twin.feel(**{rule["source"]: 40.0})
+    expect(lever(page, rule["action"])).to_contain_text("rule 1 acts in 60 s")
+    expect(page.locator(".acting")).to_contain_text("Rule 1")
+
+
+def test_outputs_and_inputs_can_be_shown_inverted(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+    expect(tile(page, "INPD2")).to_contain_text("open")
+    twin.get("/stm.cgi?outnn=1&inpdnn=2")
+    expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "true")
+    expect(tile(page, "INPD1")).to_contain_text("open")
+    expect(tile(page, "INPD2")).to_contain_text("closed")
+    lever(page, "OUT0").click()
+    expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "false")
+    assert twin.state()["OUT0"] == 1
+
+
+def test_labels_stand_beside_names_unless_only_names_are_wanted(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=0Lamp")
+    page = open_page("status")
+    expect(lever(page, "Lamp")).to_contain_text("OUT0")
+    twin.get("/eeprom.cgi?bit2=1")
+    expect(lever(page, "Lamp")).not_to_contain_text("OUT0")
+    expect(lever(page, "OUT1")).to_be_visible()
+
+
+def test_what_is_shown_can_be_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.feel(DS2=20.0)
+    page = open_page("status")
+    page.get_by_role("button", name="Choose what is shown").click()
+    page.get_by_role("dialog").get_by_label("OUT1", exact=True).uncheck()
+    page.get_by_role("dialog").get_by_label("DS2", exact=True).uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(lever(page, "OUT0")).to_be_visible()
+    expect(lever(page, "OUT1")).to_have_count(0)
+    expect(tile(page, "DS2")).to_have_count(0)
+    hidden = [i for i, on in enumerate(twin.settings()["layout"]["visible"]) if not on]
+    assert hidden == [1, 23]
+
+
+def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/inpa.cgi?event=0*10*1*2150*50*0*0*0*0*0*0*0*1*0*0*0")
+    source = twin.settings()["rules"][0]["source"]
+    twin.feel(**{source: 21.4375})
+    page = open_page("status")
+    tile(page, source).click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer).to_contain_text("21.4375")
+    expect(drawer).to_contain_text("Recorded since")
+    expect(drawer.locator("canvas")).to_be_visible()
+    expect(drawer.get_by_role("link", name="Rule 1")).to_be_visible()
+    expect(drawer.get_by_role("link", name="Make a rule from this")).to_have_attribute(
+        "href", f"#/rules?source={source}"
+    )
+    page.keyboard.press("Escape")
+    expect(drawer).to_have_count(0)
+
+
+def test_every_reading_has_a_line_of_the_last_hour(twin: ServedTwin, open_page: OpenPage) -> None:
+    for value in (20.0, 30.0, 25.0):
+        twin.feel(DS1=value)
+        twin.get("/sim.cgi?advance=600")
+    page = open_page("status")
+    path = tile(page, "DS1").locator("path")
+    expect(path).to_have_attribute("d", re.compile(r"^M\d+ .*L\d+ "))
+    before = path.get_attribute("d")
+    twin.feel(DS1=40.0)
+    expect(path).not_to_have_attribute("d", before or "")
+
+
+def test_thirty_readings_of_modules_find_their_place_on_a_phone(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.feel(**{f"m{number}": float(number) for number in range(1, 31)})
+    page = open_page("status", viewport=PHONE)
+    expect(page.locator(".tile[data-label^=m]")).to_have_count(30)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page("status", of=serve("3.0", "1.58a"))
+    expect(lever(page, "OUT5")).to_be_visible()
+    expect(page.get_by_text("Everything is as it should be.")).to_be_visible()
+
+
+def test_who_may_only_switch_sees_no_log_and_no_complaint(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=0Lamp")
+    page = open_page("status")
+    sign_in_as_user(page, twin)
+    lever(page, "Lamp").click()
+    expect(lever(page, "Lamp")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_text("What happened")).to_have_count(0)
+    expect(page.get_by_role("button", name="Choose what is shown")).to_have_count(0)
+    tile(page, "VCC").click()
+    expect(page.get_by_role("dialog")).to_contain_text("On the board")
+    expect(page.get_by_role("link", name="Make a rule from this")).to_have_count(0)

@@ -8,9 +8,12 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.bodies import FormBody
+from leverframe.commands.row import ADMIN, CONTROL
 from leverframe.engine import pid
-from leverframe.engine.labels import LABELS, OUTPUTS, PWMS, READINGS
+from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, PWMS, READINGS
 from leverframe.engine.rule_explanation import RuleExplanation
+from leverframe.engine.rule_report import RuleReport
+from leverframe.engine.rule_trial import RuleTrial
 from leverframe.engine.schedule import ScheduleExplanation
 from leverframe.engine.settings import SECRETS, Settings
 from leverframe.engine.watchdog import WatchdogExplanation
@@ -19,7 +22,15 @@ from leverframe.profile import Profile
 Json = dict[str, Any]
 
 _PREFIX = "#/components/schemas/"
-_CLASSES = (Settings, RuleExplanation, ScheduleExplanation, WatchdogExplanation, pid.Explanation)
+_CLASSES = (
+    Settings,
+    RuleExplanation,
+    RuleReport,
+    RuleTrial,
+    ScheduleExplanation,
+    WatchdogExplanation,
+    pid.Explanation,
+)
 
 
 def api_schemas() -> dict[str, Json]:
@@ -31,14 +42,30 @@ def api_schemas() -> dict[str, Json]:
         "XmlStatus": {"type": "object", "additionalProperties": {"type": "string"}},
         "AnyObject": {"type": "object"},
         "State": _state(),
+        "Account": _object(
+            name={"type": "string"},
+            role={"type": "string", "enum": [ADMIN, CONTROL]},
+            read_only={"type": "boolean"},
+        ),
+        "Panel": _object(picture={"type": ["string", "null"]}),
+        "Labels": _values_by_key(_object(name={"type": "string"}, unit={"type": "string"})),
+        "Modules": _values_by_key(
+            {"type": "array", "items": _object(name={"type": "string"}, unit={"type": "string"})}
+        ),
+        "Rules": {"type": "array", "items": _of(RuleReport)},
         "Commands": {"type": "array", "items": _command()},
         "Log": {"type": "array", "items": _log_entry()},
+        "ReadingCodes": {"type": "object", "additionalProperties": {"type": "string"}},
         "Audit": {"type": "array", "items": _audit_entry()},
+        "Firmware": _firmware(),
         "Modem": _modem(),
         "RestoreReport": {"type": "array", "items": _not_carried_over()},
         "Outbox": _outbox(),
+        "Bench": _bench(),
         "Health": _health(),
         "Metrics": {"type": "string"},
+        "History": _history(),
+        "Table": {"type": "string"},
         **_class_schemas(),
     }
 
@@ -99,6 +126,8 @@ def _state() -> Json:
         watchdog={"type": "array", "items": _of(WatchdogExplanation)},
         pid=_of(pid.Explanation),
         barcode={"type": ["string", "null"], "description": "What was scanned last."},
+        lighting=_object(**dict.fromkeys(LIGHTING, reading))
+        | {"description": "What the lighting module reports."},
         troubles=_values_by_key({"type": "string"}),
         modem=_modem(),
     )
@@ -111,6 +140,21 @@ def _state() -> Json:
         },
     }
     return state
+
+
+def _history() -> Json:
+    second: Json = {"type": "number", "description": "Seconds since 1970."}
+    numbers: Json = {"type": "array", "items": {"type": ["number", "null"]}}
+    times: Json = {"type": "array", "items": {"type": "number"}}
+    as_it_came = _object(times=times, values=numbers)
+    reduced = _object(**dict.fromkeys(("min", "mean", "max"), numbers))
+    return _object(
+        **{"from": second, "to": second, "now": second},
+        since={"type": ["number", "null"], "description": "Since when anything is known."},
+        step={"type": "integer", "description": "Width of an interval in seconds; 0 is raw."},
+        times=times | {"description": "Where the intervals begin; empty for raw values."},
+        series=_values_by_key({"anyOf": [as_it_came, reduced]}),
+    )
 
 
 def _outbox() -> Json:
@@ -148,6 +192,19 @@ def _outbox() -> Json:
     )
 
 
+def _firmware() -> Json:
+    text: Json = {"type": ["string", "null"]}
+    return _object(
+        on={"type": "boolean"},
+        installed={"type": "string"},
+        checked={"type": ["number", "null"]},
+        newest=text,
+        is_newer={"type": "boolean"},
+        notes=text,
+        trouble=text,
+    )
+
+
 def _modem() -> Json:
     text: Json = {"type": ["string", "null"]}
     return _object(
@@ -157,6 +214,47 @@ def _modem() -> Json:
         operator=text,
         signal_dbm={"type": ["integer", "null"]},
         apn=text,
+    )
+
+
+def _bench() -> Json:
+    text: Json = {"type": "string"}
+    number: Json = {"type": "number"}
+    number_or_null: Json = {"type": ["number", "null"]}
+    ends: Json = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    reading = _object(
+        value=number_or_null,
+        limits=ends | {"description": "What lies outside is no reading."},
+        usual=ends | {"description": "Where it mostly is."},
+        unit=text,
+    )
+    field = _object(doc=text, allowed=text, required={"type": "boolean"}, default=text)
+    field["properties"] |= {
+        "labels": {"type": "array", "items": text, "description": "One of them."},
+        "least": text,
+        "most": text,
+    }
+    return _object(
+        virtual_time={"type": "boolean", "description": "Whether `advance` moves the time."},
+        due=number_or_null | {"description": "When something happens next, in seconds since 1970."},
+        readings=_values_by_key(reading),
+        levels=_values_by_key({"type": ["integer", "null"]}),
+        onewire=_values_by_key(number_or_null)
+        | {"description": "The sensors on the 1-Wire bus and what they measure."},
+        i2c=_object(found={"type": ["string", "null"]}, sensors={"type": "array", "items": text}),
+        barcode=_object(scanned={"type": ["string", "null"]}, most_letters={"type": "integer"}),
+        plants=_object(
+            wired={"type": "array", "items": text},
+            kinds=_values_by_key(_object(doc=text, fields=_values_by_key(field))),
+        ),
+        hosts=_values_by_key(number) | {"description": "Milliseconds until they answer."},
+        sms=_object(
+            most_letters={"type": "integer"},
+            received={
+                "type": "array",
+                "items": _object(sender=text, text=text, answer={"type": ["string", "null"]}),
+            },
+        ),
     )
 
 
@@ -180,6 +278,7 @@ def _command() -> Json:
         schema={"type": "object"},
         allowed=text,
         optional={"type": "boolean"},
+        example=text,
     )
     return _object(
         section=text,

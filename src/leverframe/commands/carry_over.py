@@ -30,7 +30,9 @@ from leverframe.engine.live_rule import dependence
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings, Ui, defaults
 from leverframe.engine.tree import (
+    GONE,
     UnfitSettings,
+    difference,
     is_secret,
     leaves,
     settings_from_leaves,
@@ -167,11 +169,10 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
 
 
 def _plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value, default) of every leaf that stands for itself."""
-    standard = dict(leaves(defaults(profile)))
-    for path, value in leaves(tree):
+    """(path, value, default) of every leaf that stands for itself and is not as delivered."""
+    for path, default, value in difference(defaults(profile), tree):
         if not path.startswith((*_ENTRIES, _PROFILE)):
-            yield path, value, standard.get(path)
+            yield path, value, None if default is GONE else default
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,12 @@ from typing import Any
 
 from leverframe.commands.availability import is_deprecated, offered_fields
 from leverframe.commands.bodies import FormBody, ListBody, Upload
-from leverframe.commands.examples import example_body, example_request
+from leverframe.commands.examples import (
+    example_body,
+    example_body_texts,
+    example_request,
+    example_texts,
+)
 from leverframe.commands.openapi import openapi
 from leverframe.commands.params import NOTHING_SEEN, Param, Trailing
 from leverframe.commands.row import Body, Row
@@ -33,6 +38,7 @@ def command_table(profile: Profile) -> list[Description]:
 
 def describe_row(row: Row, profile: Profile) -> Description:
     """A row as JSON can hold it; the profile must offer the row."""
+    texts = example_texts(row, profile)
     return {
         "section": _SECTION_TITLES[id(row)],
         "line": row.line,
@@ -40,11 +46,11 @@ def describe_row(row: Row, profile: Profile) -> Description:
         "path": row.form.path,
         "items": [_describe_item(item, row.params, profile) for item in row.form.items],
         "fields": [
-            {"item": position, **_describe_field(letter, row.params[letter], profile)}
+            {"item": position, **_describe_field(letter, row.params[letter], profile, texts)}
             for position, item in enumerate(row.form.items)
             for letter in offered_fields(item, row.params, profile)
         ],
-        "body": _describe_body(row.body, profile) if row.body else None,
+        "body": _describe_body(row, row.body, profile) if row.body else None,
         "doc": row.doc,
         "role": row.role,
         "sets": {letter: list(paths) for letter, paths in row.sets.items()},
@@ -62,26 +68,31 @@ def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) ->
     return {"name": text.partition("=")[0], "text": text}
 
 
-def _describe_field(name: str, param: Param, profile: Profile) -> Description:
+def _describe_field(
+    name: str, param: Param, profile: Profile, examples: Mapping[str, str]
+) -> Description:
     described: Description = {
         "letter": name,
         "schema": param.schema(profile),
         "allowed": param.allowed(profile),
         "optional": isinstance(param, Trailing),
+        # As it is sent, encoded; joined with the others it is the example of the row.
+        "example": examples[name],
     }
     if isinstance(param, Trailing):
         described["default"] = param.format(param.default, profile, NOTHING_SEEN)
     return described
 
 
-def _describe_body(body: Body, profile: Profile) -> Description:
+def _describe_body(row: Row, body: Body, profile: Profile) -> Description:
+    texts = example_body_texts(row, profile)
     match body:
         case ListBody(item, params):
             return {
                 "kind": "list",
                 "item": _describe_item(item, params, profile)["text"],
                 "fields": [
-                    _describe_field(letter, params[letter], profile)
+                    _describe_field(letter, params[letter], profile, texts)
                     for letter in offered_fields(item, params, profile)
                 ],
             }
@@ -89,7 +100,7 @@ def _describe_body(body: Body, profile: Profile) -> Description:
             return {
                 "kind": "form",
                 "fields": [
-                    _describe_field(name, param, profile) | {"optional": True}
+                    _describe_field(name, param, profile, texts) | {"optional": True}
                     for name, param in fields.items()
                 ],
             }

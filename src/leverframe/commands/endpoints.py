@@ -4,27 +4,42 @@ Plain words and data, from which the OpenAPI document and the reference are made
 what the paths do; tests compare both lists.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
 from leverframe.engine.labels import (
     DIFFERENTIALS,
     DIGITAL_INPUTS,
     ENERGIES,
+    LIGHTING,
     POWERS,
     READINGS,
 )
 
 JSON = "application/json"
 XML = "text/xml"
+CSV = "text/csv; charset=utf-8"
+EVENT_STREAM = "text/event-stream"
 BINARY = "application/octet-stream"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 PROBLEM = "application/problem+json"
 
 SIM_PATH = "/sim.cgi"
+#: Takes the command of a rule by POST, for the administrator, and changes nothing.
+TRY_PATH = "/api/rules/try"
+TRY_DOC = (
+    "What a rule would have done in the last 24 hours, with its sources as they were recorded. The "
+    "body is the `event` command that would set it; nothing is changed."
+)
+#: Answers without an end, to every account.
+STREAM_PATH = "/api/stream"
+STREAM_DOC = (
+    "The live state as server-sent events: `state` with all of it first, then `change` with what is "
+    "different, and `settings` when one was changed."
+)
 _DERIVED = {"DEWPOINT", *DIFFERENTIALS, *POWERS, *ENERGIES}
 #: What a simulated board can be made to feel.
-SENSED = (*(label for label in READINGS if label not in _DERIVED), *DIGITAL_INPUTS)
+SENSED = (*(label for label in READINGS if label not in _DERIVED), *DIGITAL_INPUTS, *LIGHTING)
 
 #: Status -> when it is the answer. After any of them nothing has changed.
 REFUSALS: dict[int, str] = {
@@ -52,6 +67,13 @@ REFUSALS: dict[int, str] = {
 }
 
 
+class QueryField(NamedTuple):
+    name: str
+    doc: str
+    #: JSON schema of its value.
+    schema: dict[str, Any]
+
+
 class Endpoint(NamedTuple):
     path: str
     content_type: str
@@ -60,6 +82,30 @@ class Endpoint(NamedTuple):
     doc: str
     #: Name of its schema in the OpenAPI document.
     schema: str
+    #: What may stand in its query.
+    query: tuple[QueryField, ...] = ()
+
+
+#: The most points of one label that can be asked for.
+MOST_POINTS = 100_000
+USUAL_POINTS = 600
+#: The end of the year 9999, the last that a clock can be set to.
+LATEST_SECOND = 253_402_300_799
+_SECONDS: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": LATEST_SECOND}
+_HISTORY_QUERY = (
+    QueryField(
+        "labels",
+        "Labels as `/api/state` has them, joined by commas; without it all that were recorded.",
+        {"type": "string"},
+    ),
+    QueryField("from", "Seconds since 1970; an hour before `to` without it.", _SECONDS),
+    QueryField("to", "Seconds since 1970; now without it.", _SECONDS),
+    QueryField(
+        "points",
+        f"The most points for each label; {USUAL_POINTS} without it, in CSV {MOST_POINTS}.",
+        {"type": "integer", "minimum": 1, "maximum": MOST_POINTS},
+    ),
+)
 
 
 API = (
@@ -80,6 +126,65 @@ API = (
         "State",
     ),
     Endpoint(
+        "/api/account",
+        JSON,
+        CONTROL,
+        "Who asks: the account's name, empty where no sign-in is asked for; its role, `admin` or "
+        "`control`; and whether it may only look (`bit3`).",
+        "Account",
+    ),
+    Endpoint(
+        "/api/panel",
+        JSON,
+        CONTROL,
+        "Where the picture of the Status for user page is to be had, or null without one.",
+        "Panel",
+    ),
+    Endpoint(
+        "/api/labels",
+        JSON,
+        CONTROL,
+        "The name that people gave to every value and its unit, by label; both may be empty.",
+        "Labels",
+    ),
+    Endpoint(
+        "/api/modules",
+        JSON,
+        ADMIN,
+        "What the Modbus modules measure: name and unit of their readings, in the order in which "
+        "`modbusmapping` counts them, by module.",
+        "Modules",
+    ),
+    Endpoint(
+        "/api/rules",
+        JSON,
+        ADMIN,
+        "Every rule: its settings and state, what it does, why it does not act, when it did, and "
+        "advice about rules that fight, loop or can never act.",
+        "Rules",
+    ),
+    Endpoint(
+        "/api/history",
+        JSON,
+        CONTROL,
+        "What was: `labels=DS1,OUT0&from=...&to=...&points=600`, all of them optional. `step` 0 "
+        "gives values as they came, with `times` of their own; each holds until the next one. A "
+        "larger `step` is the width in seconds of intervals that begin at the common `times`, with "
+        "the lowest value, the mean by time and the highest. Absent is null, nothing is "
+        "interpolated. Values are kept for days as they came, and reduced for years.",
+        "History",
+        _HISTORY_QUERY,
+    ),
+    Endpoint(
+        "/api/history.csv",
+        CSV,
+        CONTROL,
+        "The same as a table: a line whenever one of the labels changed, with what all of them "
+        "held, or one for each interval. Times are ISO 8601 in UTC, absent is empty.",
+        "Table",
+        _HISTORY_QUERY,
+    ),
+    Endpoint(
         "/api/commands",
         JSON,
         ADMIN,
@@ -87,13 +192,22 @@ API = (
         "Commands",
     ),
     Endpoint("/api/openapi.json", JSON, ADMIN, "This interface as OpenAPI.", "AnyObject"),
+    Endpoint(
+        "/api/reading-codes",
+        JSON,
+        ADMIN,
+        "What the codes in texts of messages and on the display stand for: the label by its "
+        "number, written as this version writes it.",
+        "ReadingCodes",
+    ),
     Endpoint("/api/log", JSON, ADMIN, "What happened and who caused it, oldest first.", "Log"),
     Endpoint(
         "/api/audit",
         JSON,
         ADMIN,
-        "The newest 1000 changes of settings, oldest first: when, by whom, from where, old and new "
-        "values. Secrets read `***`. They survive a restart and a factory reset.",
+        "The newest 1000 changes of settings, and the newest 1000 orders to switch outputs, PWM "
+        "outputs and event variables or to do something else, oldest first: when, by whom, from "
+        "where, old and new values. Secrets read `***`. They survive a restart and a factory reset.",
         "Audit",
     ),
     Endpoint(
@@ -108,8 +222,20 @@ API = (
         "/api/restore-report",
         JSON,
         ADMIN,
-        "What the last restored backup held that could not be carried over, and why.",
+        "What the last restored backup, or the last change of the version, held that could not be "
+        "carried over, and why.",
         "RestoreReport",
+    ),
+    Endpoint(
+        "/api/firmware",
+        JSON,
+        ADMIN,
+        "The installed software version, and what the automatic firmware check (`bit1`) heard: the "
+        "newest version for this hardware, whether it is newer, where to read about it, when that "
+        "was, or what went wrong. The address `firmware_check_url` of the configuration is asked "
+        "once a day and answers JSON: `version`, and perhaps `hardware` (a list) and `notes` (an "
+        "address).",
+        "Firmware",
     ),
     Endpoint(
         "/api/modem",
@@ -117,6 +243,15 @@ API = (
         ADMIN,
         "The GSM modem: SIM card, network, signal, and the last `gsmcmd` with its answer.",
         "Modem",
+    ),
+    Endpoint(
+        "/api/sim",
+        JSON,
+        ADMIN,
+        "The simulated board as `/sim.cgi` has made it: what it senses, with limits and units, the "
+        "sensors on its buses, plants and what can be wired, hosts, received SMS with their "
+        "answers, and when something is due. 404 on any other board.",
+        "Bench",
     ),
     Endpoint("/health", JSON, ANYBODY, "Whether the controller runs, for supervisors.", "Health"),
     Endpoint(

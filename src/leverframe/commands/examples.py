@@ -148,13 +148,22 @@ def example_request(row: Row, profile: Profile) -> str:
 
 def example_body(row: Row, profile: Profile) -> str | None:
     """The body of a row that takes one, unless it is a file."""
-    chosen = CHOSEN.get(row.line, {})
+    texts = example_body_texts(row, profile)
     if isinstance(row.body, ListBody):
-        return row.body.write([fill(row.body.params, chosen, profile).texts]).decode()
+        return row.body.write([texts]).decode()
     if isinstance(row.body, FormBody):
-        texts = fill(row.body.fields, chosen, profile).texts
         return "&".join(f"{name}={text}" for name, text in texts.items())
     return None
+
+
+def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
+    """The wire text of every field of the body; none where there is no body with fields."""
+    chosen = CHOSEN.get(row.line, {})
+    match row.body:
+        case ListBody(_, params) | FormBody(params):
+            return fill(params, chosen, profile).texts
+        case _:
+            return {}
 
 
 def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:

@@ -89,6 +89,7 @@ ROWS = (
         B=Text(63),
         C=SECRET,
         run=set_login,
+        secret=True,
         doc="Set user name and password for HTTP1-HTTP4. They are sent only when the server asks "
         "for them with Basic or Digest.",
     ),

@@ -18,13 +18,19 @@ from leverframe.commands.bodies import FormBody, ListBody, Upload
 from leverframe.commands.endpoints import (
     API,
     BINARY,
+    EVENT_STREAM,
+    Endpoint,
+    JSON,
     PROBLEM,
     REFUSALS,
     SENSED,
     SIM_PATH,
     STATUS_FILES,
+    STREAM_DOC,
+    STREAM_PATH,
+    TRY_DOC,
+    TRY_PATH,
     XML,
-    Endpoint,
 )
 from leverframe.commands.examples import example_body, example_texts
 from leverframe.commands.query_schema import (
@@ -42,6 +48,7 @@ from leverframe.profile import Profile
 Json = dict[str, Any]
 
 FORM = "application/x-www-form-urlencoded"
+TEXT = "text/plain"
 POST_PATH = "/post.cgi"
 _INTRODUCTION = (
     "Commands of a controller that is {profile}. Several commands may be joined with `&`, also "
@@ -55,6 +62,7 @@ _BENCH: dict[str, tuple[str, Json]] = {
     "advance": ("Move virtual time by seconds, or to the next due moment.", _NUMBER_OR_NEXT),
     "onewire": ("Attach a sensor to the 1-Wire bus; none clears the bus.", {"type": "string"}),
     "i2c": ("The sensor that answers on the I2C bus.", {"type": "string"}),
+    "sms": ("NUMBER:TEXT lets an SMS arrive.", {"type": "string"}),
     "barcode": ("What was scanned.", {"type": "string", "maxLength": 64}),
     "plant": ("Wire a plant: KIND*FIELD:VALUE...; none removes all.", {"type": "string"}),
     "ping": (
@@ -81,6 +89,8 @@ def openapi(profile: Profile, title: str, version: str) -> Json:
             **{row.form.path: _download(row) for row in TABLE if not row.form.items},
             **{path: _status_file(path) for path in STATUS_FILES},
             **{endpoint.path: _api_path(endpoint) for endpoint in API},
+            STREAM_PATH: _stream_path(),
+            TRY_PATH: _try_path(),
             SIM_PATH: _sim_path(),
         },
         "components": {
@@ -219,12 +229,31 @@ def _api_path(endpoint: Endpoint) -> Json:
     schema = _reference("schemas", endpoint.schema)
     ok = {"description": endpoint.doc, "content": {endpoint.content_type: {"schema": schema}}}
     name = _operation_name(endpoint.path)
-    return {"get": _shown(f"get{name}", endpoint.doc, ok, endpoint.role)}
+    operation = _shown(f"get{name}", endpoint.doc, ok, endpoint.role)
+    if endpoint.query:
+        operation["parameters"] = [_plain_parameter(*field) for field in endpoint.query]
+        operation["responses"]["400"] = _reference("responses", _refusal_name(400))
+    return {"get": operation}
 
 
 def _shown(name: str, summary: str, ok: Json, role: str | None = None) -> Json:
     operation = _operation(name, summary, ok, _READING_REFUSALS)
     return operation | {"x-role": role} if role else operation
+
+
+def _stream_path() -> Json:
+    content = {EVENT_STREAM: {"schema": {"type": "string"}}}
+    ok = {"description": STREAM_DOC, "content": content}
+    return {"get": _shown("getApiStream", STREAM_DOC, ok, CONTROL)}
+
+
+def _try_path() -> Json:
+    schema = _reference("schemas", "RuleTrial")
+    ok = {"description": TRY_DOC, "content": {JSON: {"schema": schema}}}
+    operation = _operation("postApiRulesTry", TRY_DOC, ok) | {"x-role": ADMIN}
+    command = {"type": "string", "pattern": "^event="}
+    operation["requestBody"] = {"required": True, "content": {TEXT: {"schema": command}}}
+    return {"post": operation}
 
 
 def _sim_path() -> Json:

@@ -44,6 +44,11 @@ def require(account: Account, role: str) -> None:
     raise NotAllowed("Only the administrator may do this.")
 
 
+def is_read_only(account: Account, settings: Settings) -> bool:
+    """Whether an account that could switch may only look."""
+    return account.path == "access.user.password" and settings.ui.user_read_only
+
+
 def check_calls(account: Account, calls: "Sequence[Call]", settings: Settings) -> None:
     """Refuse unless the account may run all these commands in one request."""
     if account.role == ADMIN:
@@ -52,9 +57,5 @@ def check_calls(account: Account, calls: "Sequence[Call]", settings: Settings) -
         require(account, call.row.role)
     if len(calls) > 1 and not account.joins_commands:
         raise NotAllowed("Only the administrator may join several commands in one request.")
-    if (
-        account.path == "access.user.password"
-        and settings.ui.user_read_only
-        and any(call.row.role == CONTROL for call in calls)
-    ):
+    if is_read_only(account, settings) and any(call.row.role == CONTROL for call in calls):
         raise NotAllowed("The user account is read-only on this controller.")

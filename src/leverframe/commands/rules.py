@@ -20,6 +20,7 @@ from leverframe.commands.stage import Stage
 from leverframe.engine.labels import DIGITAL, READINGS
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import MOST_RULES, Rule
+from leverframe.profile import Profile, offered
 
 ENTRY = Int(0, MOST_RULES - 1)
 SECONDS = Int(0, INT32)
@@ -64,6 +65,54 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
 
 
+def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
+    """The command that sets an entry to this rule, or None if the version cannot say it."""
+    fields = {"A": index, **_fields(rule, profile)}
+    if fields["G"] not in {code.word for code in codes.RULE_ACTIONS.of(profile)}:
+        return None
+    if not {rule.source, rule.source2} <= sources_of(profile):
+        return None
+    texts = {
+        letter: param.format(fields[letter], profile, fields)
+        for letter, param in EVENT_ROW.params.items()
+        if not isinstance(param, Trailing) or offered(param.when, profile)
+    }
+    return EVENT_ROW.form.items[0].write(texts)
+
+
+def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
+    """The fields that `set_rule` makes a rule of; older dialects have the value in the action."""
+    action = rule.action
+    if codes.RULE_ACTIONS.number(action, profile) is None:
+        action = f"{action}={rule.value}"
+    return {
+        "B": rule.source,
+        "C": rule.compare,
+        "D": rule.reference,
+        "E": rule.hysteresis,
+        "F": rule.operator,
+        "G": action,
+        "H": rule.source2,
+        "I": rule.compare2,
+        "J": rule.reference2,
+        "K": rule.hysteresis2,
+        "L": rule.off_delay,
+        "M": rule.value,
+        "N": rule.on_delay,
+        "O": rule.depends,
+        "P": rule.mode,
+    }
+
+
+def actions_of(profile: Profile) -> frozenset[str]:
+    """What a rule can do in a version, without values: `OUT0`, not `OUT0=1`."""
+    return frozenset(code.word.partition("=")[0] for code in codes.RULE_ACTIONS.of(profile))
+
+
+def sources_of(profile: Profile) -> frozenset[str]:
+    return frozenset(code.word for code in codes.RULE_SOURCES.of(profile))
+
+
 def set_permanent(stage: Stage, A: int, B: bool) -> None:
     _must_exist(stage, A)
     stage.set(f"rules.{A}.permanent", B)
@@ -90,30 +139,31 @@ def _must_exist(stage: Stage, index: int) -> None:
         )
 
 
+EVENT_ROW = row(
+    "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>",
+    A=ENTRY,
+    B=SOURCE,
+    C=_comparison("B"),
+    D=_reference("B"),
+    E=HYSTERESIS,
+    F=Word(codes.RULE_OPERATORS),
+    G=Word(codes.RULE_ACTIONS),
+    H=SOURCE,
+    I=_comparison("H"),
+    J=_reference("H"),
+    K=HYSTERESIS,
+    L=SECONDS,
+    M=Trailing(Int(0, 2), DEFAULT_VALUE, HW35_SW["1.45"]),
+    N=Trailing(SECONDS, 0, HW35_SW["1.57"]),
+    O=Trailing(Int(0, 40), 0, HW35_SW["1.57"]),
+    P=Trailing(Int(0, 2), 0, HW35_SW["1.57"]),
+    run=set_rule,
+    doc="Add or set an event entry: condition 1 (source, comparison, reference, hysteresis), "
+    "operator, action, condition 2, off delay, value, on delay, dependence, action mode. "
+    "A new entry is disabled.",
+)
 ROWS = (
-    row(
-        "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>",
-        A=ENTRY,
-        B=SOURCE,
-        C=_comparison("B"),
-        D=_reference("B"),
-        E=HYSTERESIS,
-        F=Word(codes.RULE_OPERATORS),
-        G=Word(codes.RULE_ACTIONS),
-        H=SOURCE,
-        I=_comparison("H"),
-        J=_reference("H"),
-        K=HYSTERESIS,
-        L=SECONDS,
-        M=Trailing(Int(0, 2), DEFAULT_VALUE, HW35_SW["1.45"]),
-        N=Trailing(SECONDS, 0, HW35_SW["1.57"]),
-        O=Trailing(Int(0, 40), 0, HW35_SW["1.57"]),
-        P=Trailing(Int(0, 2), 0, HW35_SW["1.57"]),
-        run=set_rule,
-        doc="Add or set an event entry: condition 1 (source, comparison, reference, hysteresis), "
-        "operator, action, condition 2, off delay, value, on delay, dependence, action mode. "
-        "A new entry is disabled.",
-    ),
+    EVENT_ROW,
     row(
         "GET /inpa.cgi?eventper=<A>*<B>",
         A=ENTRY,

@@ -95,62 +95,63 @@ def _fixed(path: str, param: Param, when: Spans = ALWAYS) -> Limit:
     return Limit(re.compile(pattern), param, when)
 
 
-#: Settings that commands set by a function of their own.
-_BY_FUNCTION = (
-    _fixed("outputs.*.(?:on|off)_time", SECONDS),
-    _fixed("pwm.*.(?:active_low|on_off_mode)", Flag()),
-    _fixed("analog_inputs.[0-3].gain", Word(codes.GAINS, numeric=True)),
-    _fixed("digital_inputs.*.(?:pull_up|negate_display|bistable)", Flag()),
-    _fixed("differentials.[0-2].(?:first|second)", Word(codes.DIFFERENTIAL_INPUTS_OLDER)),
-    _fixed("onewire.*.id", OneWireId()),
-    _fixed("onewire.*.name", sensors.NAME),
-    _fixed("onewire.*.offset", sensors.OFFSET),
-    _fixed("onewire_extra.*.names", ListOf(sensors.NAME, 3), HW35_SW["1.57"]),
-    _fixed("weather.[th]1_name", sensors.NAME),
-    _fixed("i2c.primary", Word(I2C_SENSORS)),
-    _fixed("i2c.sps30", Flag()),
-    _fixed("serial.module", Word(codes.SERIAL_MODULES)),
-    _fixed("serial.lighting", Flag()),
-    _fixed("gsm.sms.*.numbers", ListOf(serial_port.PHONE, 8, ":", least=0)),
-    _fixed("gsm.sms.*.(?:on|off)_text", serial_port.SMS_TEXT),
-    _fixed("email.(?:on|off)_texts", ListOf(MAIL_TEXT, 4)),
-    _fixed("power.*.current", Word(codes.CURRENT_INPUTS), HW35_SW["1.49"]),
-    _fixed("power.*.voltage", Word(codes.VOLTAGE_INPUTS), HW35_SW["1.49"]),
-    _fixed("power.[0-3].current", Word(codes.CURRENT_INPUTS_OLDER)),
-    _fixed("power.[0-3].voltage", Word(codes.VOLTAGE_INPUTS_OLDER)),
-    _fixed("modbus_mapping.*.reading", Int(0, 29), HW35_SW["1.36"]),
-    *(
-        _fixed(f"modbus_devices.*.readings.*.{name}", modbus.READING_FIELDS[x], HW35_SW["1.36"])
-        for x, name in _READING_FIELDS.items()
-    ),
-    *(_fixed(f"watchdog.*.{name}", param) for name, param in watchdog.ENTRY.fields),
-    _fixed("http.*.url", notifications.URL),
-    _fixed("http.*.post", Flag()),
-    _fixed("http.*.body", Text(255)),
-    _fixed("http.*.username", Text(63)),
-    _fixed("http.*.password", notifications.SECRET),
-    _fixed("ui.refresh", Seconds10(3, 32767)),
-    _fixed("ui.homepage", Word(codes.HOMEPAGES), user_interface.HOMEPAGE),
-    _fixed("ui.homepage", Word(codes.HOMEPAGES_OLDER), user_interface.HOMEPAGE_OLDER),
-    _fixed("ui.names_only", Flag(), user_interface.NAMES_ONLY),
-    _fixed("ui.user_read_only", Flag(), user_interface.READ_ONLY_USER),
-    _fixed("ui.firmware_check", Flag(), user_interface.FIRMWARE_CHECK),
-    _fixed("ui.auto_sign_in", Flag(), user_interface.AUTO_SIGN_IN),
-    # Page settings share positions with the variables, so no position is anybody's alone here.
-    _fixed("variables.bits", ListOf(Int(0, 1), 8)),
-    _fixed("variables.bytes", ListOf(Int(-128, 127), 4)),
-    _fixed("variables.words", ListOf(Int(-32768, 32767), 4)),
-    _fixed("oled.enabled", Flag()),
-    _fixed("oled.screens.*.lines", ListOf(Text(63), 4)),
-    _fixed("access.(?:required|updates_allowed)", Flag()),
-    _fixed("access.(?:admin|user).name", access.ACCOUNT_NAME),
-    _fixed("access.users.*.name", Text(access.MOST_LETTERS, 1)),
-    _fixed("access.users.*.active", Flag()),
-    _fixed(
-        r"access.(?:admin|user|users.*).password",
-        Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash"),
-    ),
-)
+def _by_function() -> tuple[Limit, ...]:
+    """The limits of settings that commands set by a function of their own."""
+    return (
+        _fixed("outputs.*.(?:on|off)_time", SECONDS),
+        _fixed("pwm.*.(?:active_low|on_off_mode)", Flag()),
+        _fixed("analog_inputs.[0-3].gain", Word(codes.GAINS, numeric=True)),
+        _fixed("digital_inputs.*.(?:pull_up|negate_display|bistable)", Flag()),
+        _fixed("differentials.[0-2].(?:first|second)", Word(codes.DIFFERENTIAL_INPUTS_OLDER)),
+        _fixed("onewire.*.id", OneWireId()),
+        _fixed("onewire.*.name", sensors.NAME),
+        _fixed("onewire.*.offset", sensors.OFFSET),
+        _fixed("onewire_extra.*.names", ListOf(sensors.NAME, 3), HW35_SW["1.57"]),
+        _fixed("weather.[th]1_name", sensors.NAME),
+        _fixed("i2c.primary", Word(I2C_SENSORS)),
+        _fixed("i2c.sps30", Flag()),
+        _fixed("serial.module", Word(codes.SERIAL_MODULES)),
+        _fixed("serial.lighting", Flag()),
+        _fixed("gsm.sms.*.numbers", ListOf(serial_port.PHONE, 8, ":", least=0)),
+        _fixed("gsm.sms.*.(?:on|off)_text", serial_port.SMS_TEXT),
+        _fixed("email.(?:on|off)_texts", ListOf(MAIL_TEXT, 4)),
+        _fixed("power.*.current", Word(codes.CURRENT_INPUTS), HW35_SW["1.49"]),
+        _fixed("power.*.voltage", Word(codes.VOLTAGE_INPUTS), HW35_SW["1.49"]),
+        _fixed("power.[0-3].current", Word(codes.CURRENT_INPUTS_OLDER)),
+        _fixed("power.[0-3].voltage", Word(codes.VOLTAGE_INPUTS_OLDER)),
+        _fixed("modbus_mapping.*.reading", Int(0, 29), HW35_SW["1.36"]),
+        *(
+            _fixed(f"modbus_devices.*.readings.*.{name}", modbus.READING_FIELDS[x], HW35_SW["1.36"])
+            for x, name in _READING_FIELDS.items()
+        ),
+        *(_fixed(f"watchdog.*.{name}", param) for name, param in watchdog.ENTRY.fields),
+        _fixed("http.*.url", notifications.URL),
+        _fixed("http.*.post", Flag()),
+        _fixed("http.*.body", Text(255)),
+        _fixed("http.*.username", Text(63)),
+        _fixed("http.*.password", notifications.SECRET),
+        _fixed("ui.refresh", Seconds10(3, 32767)),
+        _fixed("ui.homepage", Word(codes.HOMEPAGES), user_interface.HOMEPAGE),
+        _fixed("ui.homepage", Word(codes.HOMEPAGES_OLDER), user_interface.HOMEPAGE_OLDER),
+        _fixed("ui.names_only", Flag(), user_interface.NAMES_ONLY),
+        _fixed("ui.user_read_only", Flag(), user_interface.READ_ONLY_USER),
+        _fixed("ui.firmware_check", Flag(), user_interface.FIRMWARE_CHECK),
+        _fixed("ui.auto_sign_in", Flag(), user_interface.AUTO_SIGN_IN),
+        # Page settings share positions with the variables, so no position is anybody's alone here.
+        _fixed("variables.bits", ListOf(Int(0, 1), 8)),
+        _fixed("variables.bytes", ListOf(Int(-128, 127), 4)),
+        _fixed("variables.words", ListOf(Int(-32768, 32767), 4)),
+        _fixed("oled.enabled", Flag()),
+        _fixed("oled.screens.*.lines", ListOf(Text(63), 4)),
+        _fixed("access.(?:required|updates_allowed)", Flag()),
+        _fixed("access.(?:admin|user).name", access.ACCOUNT_NAME),
+        _fixed("access.users.*.name", Text(access.MOST_LETTERS, 1)),
+        _fixed("access.users.*.active", Flag()),
+        _fixed(
+            r"access.(?:admin|user|users.*).password",
+            Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash"),
+        ),
+    )
 
 
 def _by_field() -> Iterator[Limit]:
@@ -164,7 +165,7 @@ def _by_field() -> Iterator[Limit]:
 
 @lru_cache(maxsize=1)
 def _limits() -> tuple[Limit, ...]:
-    return (*_by_field(), *_screen_limits(), *_BY_FUNCTION)
+    return (*_by_field(), *_screen_limits(), *_by_function())
 
 
 def _screen_limits() -> Iterator[Limit]:

@@ -55,11 +55,8 @@ class Item:
         name, equals, value = text.partition("=")
         self.name = Template.of(name)
         self.value = Template.of(value) if equals else None
-        pattern = re.escape(self.name.literals[0])
-        for number, literal in enumerate(self.name.literals[1:], start=1):
-            digits = r"(\d)" if number < len(self.name.holes) else r"(\d+)"
-            pattern += digits + re.escape(literal)
-        self._name_pattern = re.compile(pattern, re.ASCII)
+        # Most names have no holes; patterns for all of them would be felt at every start.
+        self._name_pattern = _name_pattern(self.name) if self.name.holes else None
 
     @property
     def key(self) -> str:
@@ -69,6 +66,8 @@ class Item:
         return self.name.holes + (self.value.holes if self.value else ())
 
     def match_name(self, name: str) -> dict[str, str] | None:
+        if self._name_pattern is None:
+            return {} if name == self.name.literals[0] else None
         found = self._name_pattern.fullmatch(name)
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
 
@@ -137,6 +136,14 @@ class Item:
                 return f"{name}={written.removesuffix(self.value.literals[number])}"
             written += texts[hole] + self.value.literals[number + 1]
         return f"{name}={written}"
+
+
+def _name_pattern(name: Template) -> re.Pattern[str]:
+    pattern = re.escape(name.literals[0])
+    for number, literal in enumerate(name.literals[1:], start=1):
+        digits = r"(\d)" if number < len(name.holes) else r"(\d+)"
+        pattern += digits + re.escape(literal)
+    return re.compile(pattern, re.ASCII)
 
 
 class Form:

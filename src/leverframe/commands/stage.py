@@ -24,6 +24,7 @@ class Stage:
         "i2c_found",
         "profile",
         "settings",
+        "starts_afresh",
         "unhashed",
     )
 
@@ -41,6 +42,8 @@ class Stage:
         self.actions: list[Action] = []
         #: Uploaded files by name; None removes one.
         self.blobs: dict[str, bytes | None] = {}
+        #: All settings are replaced: those of an earlier version do not come back any more.
+        self.starts_afresh = False
         #: Hashes of passwords known so far; hashing is slow and random, so it is done outside.
         self.hashes = hashes
         #: Passwords that must be hashed before this stage can be used: stage again with them.

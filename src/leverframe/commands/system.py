@@ -80,6 +80,7 @@ def reset_to_defaults(stage: Stage) -> None:
     access = stage.settings.access
     stage.settings = defaults(stage.profile)
     stage.set("access", access)
+    stage.starts_afresh = True
     stage.do(ForgetCounters())
 
 
@@ -90,6 +91,7 @@ def keep_site(stage: Stage, body: bytes) -> None:
 def restore(stage: Stage, restored: Restored) -> None:
     """The settings of a backup that was checked and made fit for this version."""
     stage.settings = restored.settings
+    stage.starts_afresh = True
     stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
 
 

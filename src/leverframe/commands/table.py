@@ -136,7 +136,7 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
             position += 1
             continue
         found, taken = _find_one(method, path, items, position, profile)
-        if isinstance(found, Refusal) and _may_hold_secret(path, items[position]):
+        if isinstance(found, Refusal) and _may_hold_secret(items[position]):
             found.without_value()
         yield found
         position += taken
@@ -184,8 +184,9 @@ def _candidates(path: str, text: str) -> tuple[Row, ...]:
     return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
 
 
-def _may_hold_secret(path: str, text: str) -> bool:
-    return any(row.secret for row in _candidates(path, text))
+def _may_hold_secret(text: str) -> bool:
+    """Whether a command of this name holds one, also where it was sent to the wrong path."""
+    return any(row.secret for path in COMMAND_PATHS for row in _candidates(path, text))
 
 
 def _values(row: Row, items: list[str], position: int, profile: Profile) -> dict[str, Any] | None:

@@ -13,10 +13,10 @@ from typing import Any
 
 from leverframe.engine.analog_sensors import analog_value
 from leverframe.engine.digital_inputs import DigitalInputs
-from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ONEWIRE
+from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, LIGHTING, ONEWIRE
 from leverframe.engine.machine import Machine
 from leverframe.engine.onewire import OneWire
-from leverframe.engine.readings import LIMITS, sensed
+from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS, sensed, within
 from leverframe.engine.settings import Settings
 from leverframe.engine.timers import Key
 from leverframe.engine.weather import dew_point, sea_level_pressure
@@ -36,6 +36,7 @@ class Inputs:
         "_takers",
         "barcode",
         "i2c_found",
+        "lighting",
         "module_readings",
     )
 
@@ -59,12 +60,15 @@ class Inputs:
         self.i2c_found: str | None = None
         #: The text scanned last.
         self.barcode: str | None = None
+        #: What the lighting module reports, as far as a board has one.
+        self.lighting: dict[str, float | None] = dict.fromkeys(LIGHTING)
         #: All readings of the Modbus modules by slot (1-3), as far as a bus is read.
         self.module_readings: dict[int, tuple[float | None, ...]] = {}
         self._takers: dict[str, Callable[[str, Any], None]] = {
             **dict.fromkeys(self._raw, self._take_number),
             **dict.fromkeys(ONEWIRE, self._onewire.take_label),
             **dict.fromkeys(DIGITAL_INPUTS, self._digital.take),
+            **dict.fromkeys(LIGHTING, self._take_lighting),
             "onewire": self._onewire.take_bus,
             "i2c": partial(self._take_text, "i2c_found"),
             "barcode": partial(self._take_text, "barcode"),
@@ -132,6 +136,12 @@ class Inputs:
         text = value if isinstance(value, str) else None
         if text != getattr(self, attribute):
             setattr(self, attribute, text)
+            self._machine.version += 1
+
+    def _take_lighting(self, label: str, value: Any) -> None:
+        reading = within(LIGHTING_LIMITS, value)
+        if reading != self.lighting[label]:
+            self.lighting[label] = reading
             self._machine.version += 1
 
     def _take_module(self, slot: int, label: str, values: tuple[float | None, ...]) -> None:

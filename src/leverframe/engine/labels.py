@@ -15,6 +15,8 @@ POWERS = tuple(f"POWER{n}" for n in range(1, 7))
 ENERGIES = tuple(f"ENERGY{n}" for n in range(1, 7))
 PARTICULATES = ("PM1.0", "PM2.5", "PM4.0", "PM10.0")
 MAPPED = tuple(f"m{n}" for n in range(1, 31))
+#: Readings of the lighting module. Only status files show them, so they are no part of `LABELS`.
+LIGHTING = tuple(f"d{n}" for n in range(9))
 
 #: Readings that are numbers, or absent.
 READINGS = (

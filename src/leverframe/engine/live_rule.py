@@ -6,8 +6,10 @@ same value: if the edit alone makes its condition start or stop, it acts on that
 reference of a heating rule therefore switches the heating off.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.engine.conditions import COMBINE, Condition
@@ -22,8 +24,9 @@ SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 #: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
 LASTING = SWITCHED | {*(f"AutoSwitch {label}" for label in OUTPUTS), "ENABLE PID"}
 ACTIVATE, DEACTIVATE = "activate", "deactivate"
-#: Modes of a rule; the third, 0, acts on both.
-ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS = 1, 2
+#: Modes of a rule.
+BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS = 0, 1, 2
+KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
@@ -33,11 +36,21 @@ def dependence(rule: Rule) -> tuple[int, bool]:
     return rule.depends, False
 
 
+class Firing(Struct, frozen=True):
+    """One time that a rule acted."""
+
+    #: Wall time.
+    time: float
+    #: Did it begin, or cease?
+    active: bool
+
+
 class LiveRule:
     __slots__ = (
         "cause",
         "combined",
         "dependents",
+        "firings",
         "first",
         "held",
         "key",
@@ -72,6 +85,8 @@ class LiveRule:
         self.pending: str | None = None
         #: What the activation set the target to; a permanent rule keeps it there.
         self.held: int | None = None
+        #: The newest times it acted, oldest first.
+        self.firings: deque[Firing] = deque(maxlen=KEPT_FIRINGS)
         self.needed: LiveRule | None = None
         #: Enabled rules that depend on this one.
         self.dependents: tuple[LiveRule, ...] = ()
@@ -120,6 +135,7 @@ class LiveRule:
         # While a delay runs, the action lags behind the condition.
         self.met = former.met is not (former.pending is not None)
         self.held = former.held
+        self.firings = former.firings
 
 
 def carry_over(

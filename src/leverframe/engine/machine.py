@@ -21,6 +21,8 @@ from leverframe.profile import Profile
 
 #: A reading or a state; None is absent.
 Value = float | int | None
+#: A value that a label got: wall time, label, value.
+Traced = tuple[float, str, Value]
 
 
 class Machine:
@@ -38,6 +40,7 @@ class Machine:
         "started",
         "timers",
         "timezone",
+        "trail",
         "values",
         "version",
     )
@@ -63,6 +66,8 @@ class Machine:
         self.values.update(dict.fromkeys(STATES, 0))
         #: Wall time since when a label is absent; labels never seen are not in it.
         self.absent_since: dict[str, float] = {}
+        #: Every value that a label gets, for whoever records them; None where nobody does.
+        self.trail: list[Traced] | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
         #: Grows with every change that a status file could show.
@@ -75,14 +80,20 @@ class Machine:
         old = self.values[label]
         if value == old and (value is None) == (old is None):
             return False
-        self.values[label] = value
         if value is None:
             self.absent_since[label] = self.at.wall
         elif old is None:
             self.absent_since.pop(label, None)
         self.changed.add(label)
-        self.version += 1
+        self.publish(label, value)
         return True
+
+    def publish(self, label: str, value: Value) -> None:
+        """Let a value be seen that rules need not look at."""
+        self.values[label] = value
+        self.version += 1
+        if self.trail is not None:
+            self.trail.append((self.at.wall, label, value))
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)

@@ -162,8 +162,7 @@ class PwmOutputs:
         duty = self.duty(index)
         if machine.values[DUTIES[index]] != duty:
             # No rule can watch a duty, so this is news for the status alone.
-            machine.values[DUTIES[index]] = duty
-            machine.version += 1
+            machine.publish(DUTIES[index], duty)
         pwm = machine.settings.pwm[index]
         level = (1.0 if pwm.on_off_mode else duty / 100) if machine.values[PWMS[index]] else 0.0
         level = 1.0 - level if pwm.active_low else level

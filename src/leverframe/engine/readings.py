@@ -35,6 +35,9 @@ LIMITS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(MAPPED, (-FLOAT32, FLOAT32)),
 }
 
+#: Nobody tells what the lighting module reports: what fits into the files with their scales.
+LIGHTING_LIMITS = (-1_000_000.0, 1_000_000.0)
+
 _NUMBERS = (float, int)
 #: Finer than any sensor, coarse enough that 0.3 - 0.1 is 0.2 to a rule that compares.
 DECIMALS = 9
@@ -42,7 +45,12 @@ DECIMALS = 9
 
 def sensed(label: str, value: Any) -> float | None:
     """What the board delivered for a label of `LIMITS`, or absent."""
-    low, high = LIMITS[label]
+    return within(LIMITS[label], value)
+
+
+def within(limits: tuple[float, float], value: Any) -> float | None:
+    """A number within its limits; everything else is absent."""
+    low, high = limits
     # The exact type also keeps out bool; NaN fails the comparison.
     return float(value) if type(value) in _NUMBERS and low <= value <= high else None
 

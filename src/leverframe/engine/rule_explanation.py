@@ -1,7 +1,7 @@
 """Why a rule acts or does not, in values and words for people.
 
-The sentence in `blocked_by` names what keeps a rule from acting although people may expect it to:
-it is missing when the rule acts as its conditions say.
+`obstacle` names what keeps a rule from acting although people may expect it to, `blocked_by` says
+the same as a sentence. Both are missing when the rule acts as its conditions say.
 """
 
 from msgspec import Struct
@@ -26,6 +26,27 @@ class ConditionExplanation(Struct, frozen=True):
     absent_since: float | None
 
 
+class Obstacle(Struct, frozen=True):
+    """What keeps a rule from acting: which sentence it is, and of what it speaks."""
+
+    kind: str
+    rule: int | None = None
+    label: str | None = None
+
+
+#: Kind of an obstacle -> its sentence.
+OBSTACLES = {
+    "disabled": "The rule is disabled.",
+    "absent": "Source {label} is absent.",
+    "must_not_be_met": "Rule {rule} must not be met.",
+    "missing": "Rule {rule} must be met, but there is none.",
+    "needed_disabled": "Rule {rule} must be met, but it is disabled.",
+    "must_be_met": "Rule {rule} must be met.",
+    "only_when_it_stops": "It acts only when the condition stops being met.",
+    "kept": "Rule {rule} keeps {label} as it is.",
+}
+
+
 class RuleExplanation(Struct, frozen=True):
     number: int
     #: The conditions hold and the dependence agrees.
@@ -38,20 +59,28 @@ class RuleExplanation(Struct, frozen=True):
     #: activate or deactivate
     pending_action: str | None
     blocked_by: str | None
+    obstacle: Obstacle | None
+    #: Does the rule that it depends on allow it to act?
+    dependence_agrees: bool
 
 
-def explain_rule(live: LiveRule, machine: Machine, holder: LiveRule | None) -> RuleExplanation:
+def explain_rule(
+    live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
+) -> RuleExplanation:
     """`holder` is the rule that permanently keeps this one's target, if there is one."""
     shown = live if live.rule.enabled else _judged_anew(live, machine)
     when = machine.timers.when(live.key)
+    obstacle = _obstacle(live, machine, holder)
     return RuleExplanation(
         number=live.number,
         met=live.met,
         combined=shown.combined,
         conditions=[_explain_condition(condition, machine) for condition in shown.conditions()],
-        pending=None if when is None else when - machine.at.now,
+        pending=None if when is None else max(0.0, when - now),
         pending_action=live.pending,
-        blocked_by=_obstacle(live, machine, holder),
+        blocked_by=None if obstacle is None else sentence(obstacle),
+        obstacle=obstacle,
+        dependence_agrees=live.dependence_agrees(),
     )
 
 
@@ -75,27 +104,31 @@ def _explain_condition(condition: Condition, machine: Machine) -> ConditionExpla
     )
 
 
-def _obstacle(live: LiveRule, machine: Machine, holder: LiveRule | None) -> str | None:
+def sentence(obstacle: Obstacle) -> str:
+    return OBSTACLES[obstacle.kind].format(rule=obstacle.rule, label=obstacle.label)
+
+
+def _obstacle(live: LiveRule, machine: Machine, holder: LiveRule | None) -> Obstacle | None:
     if not live.rule.enabled:
-        return "The rule is disabled."
+        return Obstacle("disabled")
     for condition in live.conditions():
         if machine.values.get(condition.label) is None:
-            return f"Source {condition.label} is absent."
+            return Obstacle("absent", label=condition.label)
     if live.combined and not live.dependence_agrees():
         return _unmet_dependence(live)
     if live.met and live.rule.mode == ONLY_WHEN_IT_STOPS:
-        return "It acts only when the condition stops being met."
+        return Obstacle("only_when_it_stops")
     if live.met and holder is not None and holder is not live:
-        return f"Rule {holder.number} keeps {live.rule.action} as it is."
+        return Obstacle("kept", rule=holder.number, label=live.rule.action)
     return None
 
 
-def _unmet_dependence(live: LiveRule) -> str:
+def _unmet_dependence(live: LiveRule) -> Obstacle:
     number, must_be_met = dependence(live.rule)
     if not must_be_met:
-        return f"Rule {number} must not be met."
+        return Obstacle("must_not_be_met", rule=number)
     if live.needed is None:
-        return f"Rule {number} must be met, but there is none."
+        return Obstacle("missing", rule=number)
     if not live.needed.rule.enabled:
-        return f"Rule {number} must be met, but it is disabled."
-    return f"Rule {number} must be met."
+        return Obstacle("needed_disabled", rule=number)
+    return Obstacle("must_be_met", rule=number)

@@ -12,6 +12,8 @@ depends on, so there are no chains and no cycles. A rule that is disabled or mis
 met.
 """
 
+from collections import deque
+
 from msgspec.structs import replace
 
 from leverframe.engine.actions import REVERSE
@@ -23,6 +25,7 @@ from leverframe.engine.live_rule import (
     LASTING,
     ONLY_WHEN_IT_STARTS,
     ONLY_WHEN_IT_STOPS,
+    Firing,
     LiveRule,
     carry_over,
     dependence,
@@ -94,10 +97,21 @@ class Rules:
             if action in changed:
                 self._hold(action)
 
-    def explain(self) -> list[RuleExplanation]:
+    def explain(self, now: float | None = None) -> list[RuleExplanation]:
+        """Delays are counted from `now`, else from the moment lived last."""
+        counted_from = self._machine.at.now if now is None else now
         return [
-            explain_rule(live, self._machine, self._holder(live.rule.action)) for live in self._live
+            explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
+            for live in self._live
         ]
+
+    def firings(self) -> list[list[Firing]]:
+        """When each rule acted lately, oldest first."""
+        return [list(live.firings) for live in self._live]
+
+    def firings_of(self, index: int) -> deque[Firing]:
+        """When the rule at a place acted lately, to be taken out by whoever counts all of them."""
+        return self._live[index].firings
 
     def _fresh(self, rule: Rule) -> LiveRule:
         self._serial += 1
@@ -194,6 +208,7 @@ class Rules:
     def _perform(self, live: LiveRule, *, activate: bool) -> None:
         action, value = live.rule.action, live.rule.value
         self._carry_out(live, value if activate else self._actuator.opposite(value), activate)
+        live.firings.append(Firing(self._machine.at.wall, activate))
         live.held = None
         if activate:
             # What reversing led to is only known afterwards.

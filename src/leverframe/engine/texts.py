@@ -55,6 +55,12 @@ def number_digits(profile: Profile) -> int:
     return 3 if profile.since("1.49", HW35) else 2
 
 
+def numbered_labels(profile: Profile) -> dict[str, str]:
+    """The labels by the digits that stand for them in a code of this version."""
+    digits = number_digits(profile)
+    return {f"{number:0{digits}}": label for number, label in enumerate(CODED)}
+
+
 def has_codes_in_messages(profile: Profile) -> bool:
     """Do the texts of mails and SMS have codes? Addresses always had them."""
     return profile.since("1.40", HW35)

@@ -7,6 +7,7 @@ identity: `difference` visits what changed and no more.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, get_args, get_type_hints
 
@@ -24,6 +25,7 @@ from leverframe.engine.settings import (
     Settings,
     defaults,
 )
+from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 
 #: Stands for a leaf that is not there.
@@ -33,7 +35,7 @@ GONE = msgspec.UNSET
 _FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
 
 
-class UnfitSettings(ValueError):
+class UnfitSettings(ErrorForPeople, ValueError):
     """Stored values do not make a settings tree."""
 
 
@@ -128,6 +130,7 @@ def secret_paths(settings: Settings) -> Iterator[str]:
                 yield f"{branch}.{index}.{leaf}"
 
 
+@lru_cache(maxsize=8192)
 def is_secret(path: str) -> bool:
     steps = ("*" if step.isdigit() else step for step in path.split("."))
     return ".".join(steps) in SECRETS

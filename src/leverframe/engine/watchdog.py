@@ -139,6 +139,11 @@ class Watchdog:
 
     def _wait(self, guard: _Guard, seconds: float) -> None:
         self._machine.timers.set(guard.key, self._machine.at.now + seconds)
+        self._tell()
+
+    def _tell(self) -> None:
+        """What an entry has seen and does is part of the state that people watch."""
+        self._machine.version += 1
 
     def _ping(self, guard: _Guard) -> None:
         guard.state = RUNNING
@@ -167,6 +172,7 @@ class Watchdog:
         guard.pinged_at = None
         guard.state = GIVEN_UP
         self._machine.timers.cancel(guard.key)
+        self._tell()
         self._machine.log(
             guard.cause, f"gives up on {guard.entry.host} after {guard.restarts} restarts"
         )
@@ -199,6 +205,7 @@ class Watchdog:
         planned = self._machine.timers.when(guard.key) or 0.0
         over = self._machine.at.now + length_s + guard.entry.wait
         self._machine.timers.set(guard.key, max(planned, over))
+        self._tell()
 
     def _finish_restart(self, guard: _Guard) -> None:
         guard.state = WAITING

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from leverframe.commands.codes import span
 from leverframe.files import configuration as settings
 from leverframe.files import entries, readings, states
-from leverframe.files.keys import ZERO, Keys, Shown, in_words, numbered, only_on
+from leverframe.files.keys import Keys, Shown, in_words, only_on
 from leverframe.files.module_readings import MODULE_READINGS
 from leverframe.files.view import View
 from leverframe.files.writing import json_bytes, xml_bytes
@@ -52,12 +52,6 @@ _POWER_AND_ENERGY = (
 )
 _WEATHER = (readings.weather("dthTemp", "dthHum"), readings.P1)
 _PARTICULATES = readings.particulates("pm1", "pm2", "pm4", "pm10")
-_LIGHTING = Keys(
-    numbered("d", 0, 9),
-    lambda view: (ZERO,) * 9,
-    "readings of the lighting module, of which nothing is known",
-    f"always {ZERO}",
-)
 #: What versions after the first added to the readings.
 _LATER_READINGS = (
     readings.DEW_POINT,
@@ -105,7 +99,7 @@ _ALL = (
     *_POWER_AND_ENERGY,
     _PARTICULATES,
     readings.CO2,
-    _LIGHTING,
+    *readings.LIGHTING_MODULE,
     *MODULE_READINGS,
     readings.SELECTION,
     # On HW 3.0 clients take the flags from other files.

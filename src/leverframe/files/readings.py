@@ -10,6 +10,7 @@ from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
     ENERGIES,
+    LIGHTING,
     ONEWIRE,
     PARTICULATES,
     POWERS,
@@ -69,6 +70,24 @@ DISTANCE = key(
     "DISTANCE",
     f"decimal number, {MINUS_ONE} if absent",
     HW35_SW["1.21"] + span(hw=HW30),
+)
+
+
+def _lighting(labels: tuple[str, ...], factor: int) -> Keys:
+    def show(view: View) -> list[str]:
+        felt = view.engine.inputs.lighting
+        return [multiplied(felt[label], factor, ZERO) for label in labels]
+
+    return Keys(labels, show, "lighting module", scale_of(factor, "of an unknown unit", ZERO))
+
+
+#: What each of the readings means is not public; their scales are known from clients.
+LIGHTING_MODULE = (
+    _lighting(LIGHTING[:4], 10),
+    _lighting(LIGHTING[4:5], 100),
+    _lighting(LIGHTING[5:7], 1),
+    _lighting(LIGHTING[7:8], 10),
+    _lighting(LIGHTING[8:], 1),
 )
 
 

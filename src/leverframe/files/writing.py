@@ -6,7 +6,7 @@ inside. Characters that XML cannot hold are replaced; JSON can hold them all.
 
 import re
 from collections.abc import Mapping
-from xml.sax.saxutils import escape
+from html import escape
 
 import msgspec
 
@@ -28,4 +28,4 @@ def xml_text(text: Shown) -> str:
     assert isinstance(text, str), "lists are for JSON alone"
     if _NEEDS_NO_CARE.fullmatch(text):
         return text
-    return escape(_UNFIT.sub("\ufffd", text))
+    return escape(_UNFIT.sub("\ufffd", text), quote=False)

@@ -18,7 +18,7 @@ from leverframe.hardware.linux import converters
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.sysfs_pwm import PwmPin
 from leverframe.hardware.troubles import Unusable, told
-from leverframe.wiring import OneWireWiring, Wiring
+from leverframe.wiring import OledWiring, OneWireWiring, Wiring
 
 
 class Finding(NamedTuple):
@@ -37,6 +37,27 @@ def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Findin
         yield from _of_onewire(Path(wiring.sysfs), wiring.onewire)
     if wiring.i2c is not None:
         yield from _of_i2c(I2cSensors(Path(wiring.sysfs), wiring.i2c.bus, open_bus))
+    if wiring.oled is not None:
+        yield from display_findings(wiring.oled, open_bus)
+
+
+def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]:
+    """Whether the display answers; its status is read, so that it keeps showing what it shows."""
+    place = f"/dev/i2c-{wiring.bus} address 0x{wiring.address:02X}"
+    try:
+        bus = open_bus(wiring.bus)
+    except Unusable as fault:
+        yield Finding("display", place, False, str(fault))
+        return
+    try:
+        bus.read(wiring.address, 1)
+    except OSError:
+        text = "does not answer; check its wires, its supply and the address."
+        yield Finding("display", place, False, text)
+    else:
+        yield Finding("display", place, True, "answers")
+    finally:
+        bus.close()
 
 
 def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:

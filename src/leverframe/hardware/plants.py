@@ -341,6 +341,10 @@ class Plants:
     def __bool__(self) -> bool:
         return bool(self._plants)
 
+    @property
+    def wired(self) -> tuple[Plant, ...]:
+        return tuple(self._plants)
+
     def wire(self, plant: Plant, now: float, values: Values) -> dict[str, float]:
         """Add a plant; it takes its readings over from those that fed them before."""
         fed = set(plant.feeds)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIGITAL_INPUTS,
+    LIGHTING,
     MAPPED,
     ONEWIRE,
     OUTPUTS,
@@ -35,18 +36,27 @@ FELT = frozenset(
         *ONEWIRE,
         *PARTICULATES,
         *MAPPED,
+        *LIGHTING,
     }
 )
 BARE = {"VCC": 12.0, "TEMP": 25.0, **dict.fromkeys(ANALOG_INPUTS, 0.0)}
 #: What a 1-Wire sensor that was just attached measures.
 ROOM_TEMPERATURE = 20.0
 KEPT_HISTORY = 1000
+KEPT_MESSAGES = 20
 
 
 class Driven(NamedTuple):
     now: float
     what: str
     value: float | int
+
+
+class ReceivedSms(NamedTuple):
+    sender: str
+    text: str
+    #: What was sent back; None if nothing was.
+    answer: str | None
 
 
 class SimulatedBoard:
@@ -61,7 +71,11 @@ class SimulatedBoard:
         self.levels = [0.0] * len(PWMS)
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
         self.hosts = SimulatedHosts(now)
+        #: SMS that came in, oldest first.
+        self.messages: deque[ReceivedSms] = deque(maxlen=KEPT_MESSAGES)
         self._plants = Plants()
+        #: What the plants were wired by.
+        self._wirings: dict[Plant, str] = {}
         self._unplugged: set[str] = set()
 
     def connect(self, sense: Sense) -> Readings:
@@ -102,7 +116,21 @@ class SimulatedBoard:
             self._unplugged.discard(label)
             self._show({label: fed[label]})
 
-    def wire(self, plant: Plant) -> None:
+    @property
+    def felt(self) -> Readings:
+        """What is sensed at present, by label or 1-Wire ID."""
+        return self._felt
+
+    @property
+    def onewire_ids(self) -> tuple[str, ...]:
+        return tuple(self._bus)
+
+    @property
+    def wirings(self) -> list[str]:
+        """What the plants that are there were wired by."""
+        return [self._wirings[plant] for plant in self._plants.wired]
+
+    def wire(self, plant: Plant, wiring: str = "") -> None:
         """Let a plant follow outputs of this board and give it readings."""
         pins = {
             **dict(zip(OUTPUTS, map(float, self.outputs), strict=True)),
@@ -111,10 +139,13 @@ class SimulatedBoard:
         felt = {label: value for label, value in self._felt.items() if value is not None}
         self._unplugged.difference_update(plant.feeds)
         self._show(self._plants.wire(plant, self._now(), felt | pins))
+        self._wirings[plant] = wiring
+        self._wirings = {wired: self._wirings[wired] for wired in self._plants.wired}
 
     def unwire_all(self) -> None:
         """Remove the plants; readings stay as they are."""
         self._plants.clear()
+        self._wirings.clear()
 
     def next_deadline(self) -> float | None:
         plants, hosts = self._plants.next_deadline(), self.hosts.next_deadline()
@@ -133,11 +164,21 @@ class SimulatedBoard:
             self._show(new)
         self.hosts.tick(now)
 
-    def attach_onewire(self, sensor_id: str) -> None:
-        """Plug a sensor into the 1-Wire bus."""
+    def attach_onewire(self, sensor_id: str, celsius: float | None = None) -> None:
+        """Plug a sensor into the 1-Wire bus, or let one that is there measure something else."""
         if sensor_id not in self._bus:
             self._bus.append(sensor_id)
-        self.feel({sensor_id: self._felt.get(sensor_id, ROOM_TEMPERATURE), **self._bus_reading()})
+        if celsius is None:
+            celsius = self._felt.get(sensor_id)
+        if celsius is None:
+            celsius = ROOM_TEMPERATURE
+        self.feel({sensor_id: celsius, **self._bus_reading()})
+
+    def detach_onewire(self, sensor_id: str) -> None:
+        """Unplug one sensor of the 1-Wire bus."""
+        if sensor_id in self._bus:
+            self._bus.remove(sensor_id)
+            self.feel({sensor_id: None, **self._bus_reading()})
 
     def clear_onewire(self) -> None:
         """Unplug every sensor of the 1-Wire bus."""

@@ -25,6 +25,11 @@ class SimulatedHosts:
         #: Gets the entry and the milliseconds of an answer.
         self.answered: Callable[[int, float | None], None] = _nobody_asks
 
+    @property
+    def answering(self) -> dict[str, float]:
+        """The hosts that answer, and after how many milliseconds."""
+        return dict(self._milliseconds)
+
     def set_answer(self, host: str, milliseconds: float | None) -> None:
         """From now on a host answers after that time, or no longer."""
         if milliseconds is None:

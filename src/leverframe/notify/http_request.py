@@ -67,10 +67,22 @@ def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
 async def status_of(
     client: httpx.AsyncClient, server: Server, addresses: list[str], request: Request
 ) -> int:
-    """The status that the first address answers which takes the connection."""
+    """The status that the server answers; what else stands in the answer is of no use."""
+    status, _ = await answer_of(client, server, addresses, request)
+    return status
+
+
+async def answer_of(
+    client: httpx.AsyncClient,
+    server: Server,
+    addresses: list[str],
+    request: Request,
+    most_bytes: int = 0,
+) -> tuple[int, bytes]:
+    """What the first address answers which takes the connection; at most so much of its body."""
     for number, address in enumerate(addresses, start=1):
         try:
-            return await _ask(client, server, address, request)
+            return await _ask(client, server, address, request, most_bytes)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if number == len(addresses):
                 raise CannotSend(sentence(error, server.host, server.port)) from error
@@ -87,7 +99,9 @@ async def status_of(
     raise CannotSend(f"The name {server.host} has no address.")
 
 
-async def _ask(client: httpx.AsyncClient, server: Server, address: str, request: Request) -> int:
+async def _ask(
+    client: httpx.AsyncClient, server: Server, address: str, request: Request, most_bytes: int
+) -> tuple[int, bytes]:
     headers = {"Host": server.host_header}
     if request.body is not None:
         headers["Content-Type"] = _content_type(request.body)
@@ -101,9 +115,20 @@ async def _ask(client: httpx.AsyncClient, server: Server, address: str, request:
     )
     login = Login(request.username, request.password) if request.username else None
     response = await client.send(built, stream=True, auth=login)
-    # What stands in the answer is of no use to anybody.
-    await response.aclose()
-    return response.status_code
+    try:
+        return response.status_code, await _beginning(response, most_bytes)
+    finally:
+        await response.aclose()
+
+
+async def _beginning(response: httpx.Response, most_bytes: int) -> bytes:
+    read = b""
+    if most_bytes:
+        async for part in response.aiter_bytes():
+            read += part
+            if len(read) >= most_bytes:
+                break
+    return read[:most_bytes]
 
 
 def _content_type(body: str) -> str:

@@ -21,6 +21,8 @@ class Sending:
     allow_local_targets: bool = False
     #: Further certificate authorities to trust, a PEM file.
     ca_file: str | None = None
+    #: What the automatic firmware check asks.
+    firmware_check_url: str | None = None
 
 
 def standard_outbox(

@@ -15,6 +15,7 @@ from leverframe.commands.access import (
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Settings, defaults
 from leverframe.engine.tree import settings_from_leaves
+from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.storage.audit import AuditTrail
@@ -29,7 +30,7 @@ _GROUPS, _GROUP_LETTERS = 4, 6
 BY_HAND = Cause("command line")
 
 
-class PasswordRefused(Exception):
+class PasswordRefused(ErrorForPeople):
     """The password or account will not do: one sentence."""
 
 

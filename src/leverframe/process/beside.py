@@ -14,6 +14,7 @@ from leverframe.hardware.modem import Modem
 from leverframe.hardware.oled_panel import PanelService
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, Session
+from leverframe.notify.firmware_news import ask_for_news
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
@@ -21,9 +22,12 @@ from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.notify.trust import Trust
+from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.servers.mqtt.client import MqttService
-from leverframe.servers.routes.metrics import outbox_families
+from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands
+from leverframe.storage.history.desk import Desk
+from leverframe.storage.history.recorder import Recorder
 from leverframe.storage.message_shelf import MessageShelf
 from leverframe.wiring import OledWiring
 
@@ -45,6 +49,23 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
     controller.watchers.add(panel.look)
     controller.bootloader_watchers.append(lambda _: panel.look())
     return panel
+
+
+def connect_history(controller: Controller, desk: Desk) -> Recorder:
+    """Every value is recorded from the start on."""
+
+    def tell(sentence: str | None) -> None:
+        if sentence is None:
+            controller.troubles.pop("history", None)
+        else:
+            controller.troubles["history"] = sentence
+
+    desk.tell = tell
+    recorder = Recorder(desk, controller.clock)
+    controller.history = recorder
+    controller.watchers.add(recorder.look)
+    controller.figures.append(lambda: history_families(recorder.figures))
+    return recorder
 
 
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
@@ -101,6 +122,17 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.settings_watchers += [service.adopt, modem.adopt]
     service.start(controller.engine.settings)
     return [service]
+
+
+def connect_firmware_check(
+    controller: Controller, sending: Sending, *, capture: bool
+) -> FirmwareCheck:
+    """The daily question for firmware, if there is an address and anything may be sent."""
+    url, trust = sending.firmware_check_url, Trust(sending.ca_file)
+    if url is None or capture:
+        return FirmwareCheck(controller, None)
+    ask = partial(ask_for_news, url, trust, allow_local=sending.allow_local_targets)
+    return FirmwareCheck(controller, ask)
 
 
 def snmp_traps(controller: Controller, mac: str) -> SnmpTraps:

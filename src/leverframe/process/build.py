@@ -17,6 +17,8 @@ from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.notify.standard import Sending
 from leverframe.process.beside import (
     Service,
+    connect_firmware_check,
+    connect_history,
     connect_mqtt,
     connect_outbox,
     connect_panel,
@@ -25,6 +27,7 @@ from leverframe.process.beside import (
 )
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
+from leverframe.storage.history.desk import Desk, MemoryDesk
 from leverframe.storage.store import Changes, Store
 from leverframe.wiring import Wiring
 
@@ -59,12 +62,13 @@ async def build(
     serial_port: str | None = None,
     sending: Sending = NORMALLY,
     reach: Reach = THIS_MACHINE,
+    history: Desk | None = None,
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
     board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
     controller = Controller(profile, store, board, clock, timezone)
-    services: list[Service] = []
+    services: list[Service] = [connect_history(controller, history or MemoryDesk())]
     if isinstance(board, LinuxBoard):
         await board.open(controller.engine.settings, controller.troubles)
         controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
@@ -83,6 +87,7 @@ async def build(
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
     outbox.add("snmp", snmp_traps(controller, mac))
+    services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
     controller.start()

@@ -5,7 +5,6 @@ One line per record, whatever its message holds. A JSON line has `time`, `level`
 """
 
 import logging
-import logging.handlers
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +12,15 @@ from typing import Any
 
 import msgspec
 
+from leverframe.errors import ErrorForPeople
+
 SYSLOG_PORT = 514
 #: What records bring along by the `extra` of their call.
 FIELDS = ("cause", "detail", "at")
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class SyslogUnusable(Exception):
+class SyslogUnusable(ErrorForPeople):
     """One sentence."""
 
 
@@ -60,6 +61,9 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
 
 def _syslog_handler(address: str) -> logging.Handler:
     """To a socket of this machine (/dev/log), or by UDP to HOST or HOST:PORT."""
+    # Imported here: it takes long to load, and few log to syslog.
+    import logging.handlers
+
     try:
         if address.startswith("/"):
             if not Path(address).exists():

@@ -10,6 +10,9 @@ from leverframe.process.beside import Service
 from leverframe.process.build import BuiltController
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.desk import ThreadDesk
+from leverframe.storage.history.keeper import Bounds
 from leverframe.storage.snapshot_keeper import SnapshotKeeper
 from leverframe.storage.snapshots import Snapshots
 
@@ -40,6 +43,13 @@ async def connect_modbus(controller: Controller, config: Config) -> list[Service
     controller.settings_watchers.append(master.adopt)
     controller.reports["modbus"] = master.report
     return [server, master]
+
+
+def history_desk(config: Config, folder: DataFolder) -> ThreadDesk:
+    """Virtual time begins anew with every start, and so does what was recorded on it."""
+    bounds = Bounds(raw_days=config.history_days, most_bytes=config.history_max_mb * 1024 * 1024)
+    path = None if config.virtual_time else folder.history_path
+    return ThreadDesk(path, bounds, may_wait=config.virtual_time)
 
 
 def keep_snapshots(controller: Controller, store_path: Path) -> Service:

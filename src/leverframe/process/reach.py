@@ -32,7 +32,8 @@ def reach_of(config: Config) -> Reach:
     if not is_local:
         machine = socket.gethostname()
         names |= {machine, f"{machine}.local"}
-    return Reach(OwnNames(config.host, names), must_sign_in=not is_local, secure=uses_tls(config))
+    own = OwnNames(config.host, names, config.cors_origins)
+    return Reach(own, must_sign_in=not is_local, secure=uses_tls(config))
 
 
 def uses_tls(config: Config) -> bool:

@@ -2,8 +2,10 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import signal
+import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +13,16 @@ from leverframe.clock import SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.errors import ErrorForPeople
 from leverframe.notify.standard import Sending
 from leverframe.process.beside import Service
-from leverframe.process.build import build, stored_profile
-from leverframe.process.ports import connect_modbus, connect_snmp, keep_snapshots
+from leverframe.process.build import build
+from leverframe.process.ports import (
+    connect_modbus,
+    connect_snmp,
+    history_desk,
+    keep_snapshots,
+)
 from leverframe.process.reach import (
     certificate_of,
     introduce_administrator,
@@ -23,6 +31,7 @@ from leverframe.process.reach import (
     take_up_certificate,
 )
 from leverframe.process.supervisor import Supervisor
+from leverframe.process.version import settle_version
 from leverframe.servers import journal_log
 from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.http.certificate import Certificate
@@ -30,12 +39,12 @@ from leverframe.servers.http.port import HttpServer, Limits
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.presence.announcing import Announcing, announce
 from leverframe.servers.routes.metrics import server_families
+from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.sealed import SealedStore
 from leverframe.storage.snapshots import recover
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +57,7 @@ _POST_PATH = "/post.cgi"
 LOOK_AT_CLOCK_S = 20.0
 
 
-class CannotListen(Exception):
+class CannotListen(ErrorForPeople):
     """The address cannot be used: one sentence."""
 
 
@@ -70,9 +79,7 @@ async def serve(config: Config) -> None:
     with DataFolder(Path(config.data)) as folder:
         recovered = recover(folder.store_path)
         store = SealedStore(SqliteStore(folder.store_path), folder.key_path)
-        profile = config.profile(*stored_profile(store))
-        used = {"hw": profile.hw, "sw": profile.sw, "configured_sw": config.sw}
-        await store.commit(Changes(kept={f"profile.{name}": text for name, text in used.items()}))
+        profile = await settle_version(store, config)
         reach = reach_of(config)
         if reach.must_sign_in:
             await introduce_administrator(store)
@@ -85,13 +92,19 @@ async def serve(config: Config) -> None:
             lenient=config.lenient,
             wiring=config.board,
             serial_port=config.serial_port,
-            sending=Sending(config.capture, config.allow_local_targets, config.ca_file),
+            sending=Sending(
+                config.capture,
+                config.allow_local_targets,
+                config.ca_file,
+                config.firmware_check_url,
+            ),
             reach=reach,
+            history=history_desk(config, folder),
         )
         if recovered:
             log.error("%s", recovered)
             built.controller.troubles["recovery"] = recovered
-        server = HttpServer(built.web.handle, http_limits())
+        server = HttpServer(opened_to(reach.names.origins, built.web.handle), http_limits())
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [keep_snapshots(built.controller, folder.store_path)]
         try:
@@ -124,6 +137,9 @@ async def serve(config: Config) -> None:
             )
             if certificate:
                 print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+            # What is there by now stays: no collection needs to walk through it, which would hold
+            # up the loop for some 25 ms each time.
+            gc.freeze()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)
@@ -150,6 +166,8 @@ def _why_not(error: OSError, config: Config) -> str:
         return f"Port {config.port} is taken by another program; choose another with --port."
     if error.errno == errno.EACCES:
         return f"{address} may not be used by this account; choose a port above 1023 with --port."
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return f"{config.host} is no address of this machine; choose one with --host."
     return f"{address} cannot be used: {error.strerror or error}."
 
 

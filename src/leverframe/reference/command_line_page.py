@@ -1,17 +1,21 @@
-"""The page of the command line. Written by hand; a test compares it with the real options."""
+"""The page of the command line. Written by hand but for the options of `leverframe run`; a test
+compares it with the real options.
+"""
 
-from leverframe.config import Config
-from leverframe.profile import Profile
+from leverframe.config.described import Key, keys
 from leverframe.reference.markdown import code, prose, table
 
 _OPENING = """\
 # Command line
 
+Mistakes end in a line that says what to do, and in exit code 1; a command line that cannot be
+understood ends in 2.
+
 ## `leverframe run`
 
-Runs one controller until it is stopped. Options win over the file that `--config` names, which has
-the same names with `_` for `-`, for example `virtual_time = true`. The file alone has `hosts`:
-names, besides its address and the machine's own name, under which browsers may ask for it.
+Runs one controller until it is stopped. `--config FILE` names a TOML file; every other option is
+also a key of that file and an environment variable, see [configuration](configuration.md). Options
+win over variables, and variables over the file.
 """
 _COMMANDS = """\
 
@@ -33,6 +37,12 @@ Sets the password of an account, of the administrator if none is named, while th
 stopped; sign-in is required from then on. The password is asked for, or read from standard input;
 `--generate` makes a random one and shows it. `--data` or `--config` name the controller.
 
+## `leverframe config check|example`
+
+`example` prints a complete [configuration](configuration.md) with every key, its default and its
+meaning. `check` takes the options of `run` and prints every value that is in force and where it
+comes from; the exit code is 1, with a line for each mistake, if something is wrong.
+
 ## `leverframe board check --config FILE`
 
 Looks at every device that the `[board]` table of the file wires and says what is there, what is
@@ -46,11 +56,12 @@ into the data folder of a stopped controller (`--data`, `--config`). The ending 
 says its form: `.bin`, `.toml` or `.json`. `--passphrase` takes sealed passwords along. See
 [backup](../how-to/backup.md).
 
-## `leverframe data check|repair|export|reset`
+## `leverframe data check|repair|show|export|reset`
 
 Works on the data folder of a stopped controller (`--data`, `--config`): says whether its store and
 snapshots are sound (exit code 1 if the store is not), puts a damaged store right, prints everything
-but secrets as JSON, or goes back to the factory settings (`--accounts`: accounts too).
+but secrets as JSON, writes the history as CSV (`--labels`, `--from`, `--to`, `--output`), or goes
+back to the factory settings (`--accounts`: accounts too).
 
 ## `leverframe site build FOLDER`, `leverframe site reset`
 
@@ -66,58 +77,21 @@ image holds and whether the owner of a public key (`--key`) has signed it.
 
 ## `python -m leverframe.reference`
 
-Writes this reference; `--check` only tells whether it is up to date. `make docs` does the same.
+Writes this reference; `--check` only tells whether it is up to date. `make docs` does the same and
+builds the site.
 """
 
 
 def command_line_page() -> str:
-    default, newest = Config(), Profile()
-    options = [
-        ("--host ADDRESS", default.host, "address to listen on"),
-        ("--port PORT", str(default.port), "port to listen on; 0 takes any that is free"),
-        ("--data DIR", default.data, "folder in which settings, counters and history are kept"),
-        ("--config FILE", "", "TOML file with these options"),
-        (
-            "--hw VERSION",
-            newest.hw,
-            "hardware version of a new data folder; later it keeps its own",
-        ),
-        (
-            "--sw VERSION",
-            newest.sw,
-            "software version of a new data folder; later it keeps its own",
-        ),
-        ("--timezone ZONE", default.timezone, "time zone of the schedule, like Europe/Warsaw"),
-        ("--virtual-time", "", "time stands still until `/sim.cgi?advance=SECONDS` moves it"),
-        ("--lenient", "", "skip bad commands and answer 200, as real units do"),
-        (
-            "--capture",
-            "with --virtual-time",
-            "keep messages in `/api/outbox` instead of sending them; `--no-capture` sends them",
-        ),
-        (
-            "--allow-local-targets",
-            "",
-            "let HTTP1-HTTP4 request this machine, link-local addresses and metadata services",
-        ),
-        ("--ca-file FILE", "", "PEM file with further certificate authorities to trust"),
-        ("--serial-port PATH", "", "where the serial module is, like /dev/ttyUSB0"),
-        ("--no-discovery", "", "do not answer UDP discovery in the network"),
-        ("--no-mdns", "", "do not announce the controller by mDNS"),
-        ("--tls", "", "answer by HTTPS only, with a certificate made at the first start"),
-        ("--tls-certificate FILE", "", "certificate to use instead (PEM); SIGHUP reads it again"),
-        ("--tls-key FILE", "", "its private key (PEM)"),
-        (
-            "--log-level LEVEL",
-            default.log_level,
-            "log from this level on: debug, info, warning or error; info tells what happens",
-        ),
-        ("--log-format FORMAT", default.log_format, "log lines as text or as json"),
-        ("--syslog WHERE", "", "log to a socket, a host or host:port of syslog, too"),
-        ("--verbose", "", "the same as `--log-level debug`"),
-    ]
     lines = [
-        (code(option), code(usual) if usual else "", prose(words))
-        for option, usual, words in options
+        (code(_option(key)), code(key.usual) if key.usual else "", prose(key.description))
+        for key in keys()
     ]
+    lines.append((code("--verbose"), "", prose("The same as `--log-level debug`.")))
     return f"{_OPENING}\n{table(('option', 'default', ''), lines)}\n{_COMMANDS}"
+
+
+def _option(key: Key) -> str:
+    if key.is_switch:
+        return f"{key.flag}, --no-{key.flag[2:]}"
+    return f"{key.flag} {key.metavar}"

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from leverframe.commands.endpoints import API, REFUSALS, SENSED, SIM_PATH, STATUS_FILES
+from leverframe.commands.endpoints import (
+    API,
+    REFUSALS,
+    SENSED,
+    SIM_PATH,
+    STATUS_FILES,
+    STREAM_PATH,
+    TRY_DOC,
+    TRY_PATH,
+)
 from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
 from leverframe.reference.markdown import code, prose, table
 
@@ -76,13 +85,36 @@ any other address it is required always.
   taken.
 """
 
+_STREAM = f"""
+## The live state
+
+`{STREAM_PATH}`, for every account, is an answer without an end (`text/event-stream`, as `EventSource`
+in browsers and `curl -N` read it):
+
+- `state` comes first, with all that `/api/state` has.
+- `change` has those of its members that are different now, as whole values. Changes within a tenth
+  of a second come together. `time` and `uptime` come along with others, never alone.
+- `settings` is empty and says that a setting was changed.
+- A comment every 15 seconds shows that the other end is there.
+
+Whoever loses the connection connects again and gets the whole state first.
+"""
+
 _PICTURES = """
 ## Pictures and pages
 
-For every account. `/api/oled.png` is what the display shows at this moment, black while it is dark.
-`/picture` is the uploaded picture. An uploaded web site answers at `/` and at every path that is
-none of the controller's own; `/?safe` is always the built-in page. While the bootloader waits,
-everything is 503, for browsers with a page that counts down.
+For every account. `/` is the built-in page and `/signin` a plain one to sign in. `/api/oled.png` is
+what the display shows at this moment, black while it is dark. `/picture` is the uploaded picture.
+An uploaded web site answers at `/` and at every path that is none of the controller's own;
+`/?safe` is always the built-in page. While the bootloader waits, everything is 503, for browsers
+with a page that counts down.
+"""
+
+_BACKUPS = """
+## Backups
+
+For the administrator. `/dev_settings.bin`, and `/lk3_settings.bin` with the same content, is a
+[backup](../how-to/backup.md) of all settings; `POST /post.cgi?settingsupload` restores one.
 """
 
 
@@ -101,6 +133,8 @@ def http_page() -> str:
                 ("path", "for", ""),
                 [(code(x.path), _READERS[x.role], prose(x.doc)) for x in API],
             ),
+            f"\n`POST {TRY_PATH}`, for the administrator: {prose(TRY_DOC)}\n",
+            _STREAM,
             "\n## Status files\n",
             "What clients of such controllers read. [Files](files.md) tells every key.\n",
             table(
@@ -108,6 +142,7 @@ def http_page() -> str:
                 [(code(path), prose(doc)) for path, (_, doc) in STATUS_FILES.items()],
             ),
             _PICTURES,
+            _BACKUPS,
             "\n## The simulated board\n",
             _bench(),
         ]
@@ -123,14 +158,17 @@ def _bench() -> str:
 - `DS1=21.5` makes the board sense something in real units (volts at the pin for INPA1 to INPA6,
   0 or 1 for INPD1 to INPD4), `DS1=none` unplugs it. It senses {", ".join(_sensed())}.
 - `onewire=28:FF:64:1E:8C:16:03:5A` attaches a sensor to the 1-Wire bus, `onewire=none` clears the
-  bus.
+  bus. `28:FF:64:1E:8C:16:03:5A=21.5` lets one sensor of it measure something, `=none` unplugs it.
 - `i2c=BME280` says which sensor answers on the I2C bus, `barcode=...` what was scanned.
+- `sms=+48601000000:1234:out=0` lets an SMS arrive from that number. `/api/sim` tells its answer.
 - `plant=room*heater:PWM0*reading:DS1*...` wires a [plant](simulation.md) between outputs and
   inputs, `plant=none` removes all, `DS1=plant` shows again what a plant gives.
 - `ping=router:5` lets a host answer the watchdog after milliseconds, `ping=router:none` no longer;
   only with `--virtual-time`. On real time pings are real.
 - `advance=3600` moves virtual time by seconds, `advance=next` to the next moment at which something
-  is due; only with `--virtual-time`. All that is due in between happens before the answer."""
+  is due; only with `--virtual-time`. All that is due in between happens before the answer.
+
+`/api/sim` tells all of this as data, with limits and units."""
 
 
 def _sensed() -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from leverframe.reference.command_line_page import command_line_page
 from leverframe.reference.commands_page import commands_page
+from leverframe.reference.configuration_page import configuration_page
 from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
+from leverframe.reference.metrics_page import metrics_page
 from leverframe.reference.modbus_page import modbus_page
 from leverframe.reference.settings_page import settings_page
 from leverframe.reference.simulation_page import simulation_page
@@ -21,8 +23,11 @@ _OVERVIEW = """\
 - [HTTP](reference/http.md): requests, answers, statuses, the paths that are not commands
 - [Status files](reference/files.md): every key of the JSON and XML files
 - [Modbus](reference/modbus.md): the addresses of the TCP server, and the readings of the modules
+- [Metrics](reference/metrics.md): every figure that Prometheus can collect
+- [SNMP](LEVERFRAME-MIB.txt): the MIB, with every object that can be read or set
 - [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
-- [Command line](reference/command-line.md): the program's options
+- [Command line](reference/command-line.md): the program's commands and options
+- [Configuration](reference/configuration.md): every key of the file, its variable and its option
 
 A running controller tells the same about its own version: `/api/commands` is the command table,
 `/api/openapi.json` the whole interface, and `leverframe commands` lists it in the terminal.
@@ -40,6 +45,8 @@ def pages() -> dict[str, str]:
         "reference/modbus.md": modbus_page(),
         "reference/simulation.md": simulation_page(),
         "reference/command-line.md": command_line_page(),
+        "reference/configuration.md": configuration_page(),
+        "reference/metrics.md": metrics_page(),
     }
     noticed = {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}

@@ -112,7 +112,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._do(self._judge(answer.file, sender))
 
     async def _judge(self, image: bytes, sender: Sender) -> None:
-        cause = Cause("firmware", sender[0])
+        cause = Cause("firmware", sender[0], source=sender[0])
         try:
             firmware = await asyncio.to_thread(self._checked, image)
             await self._controller.install(firmware.sw, firmware.site, cause)

@@ -58,7 +58,7 @@ class SmsCommands:
                 raise NotAllowed("Accounts and passwords cannot be set by SMS.")
             done = controller.perform(
                 [(call, None) for call in calls],
-                Cause("command", f"SMS from {sender}"),
+                Cause("command", f"SMS from {sender}", source=sender),
                 account=BY_CODE,
             )
             if done is not None:

@@ -33,6 +33,7 @@ from leverframe.simulation.scenario import (
     request_parts,
     sentence_of,
 )
+from leverframe.storage.history.desk import ForgetfulDesk
 from leverframe.storage.store import MemoryStore
 
 #: Who is the cause of what a scenario commands.
@@ -72,7 +73,13 @@ class Simulation:
     async def start(cls, scenario: Scenario) -> "Simulation":
         """Power on; nothing of the scenario has happened yet, but all of it has been checked."""
         clock = VirtualClock(scenario.start)
-        built = await build(scenario.profile, MemoryStore(), clock, scenario.timezone)
+        built = await build(
+            scenario.profile,
+            MemoryStore(),
+            clock,
+            scenario.timezone,
+            history=ForgetfulDesk(),
+        )
         board = built.controller.board
         assert isinstance(board, SimulatedBoard)
         return cls(scenario, built, board)

@@ -33,21 +33,22 @@ from leverframe.clock import VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.table import COMMAND_PATHS, Call, find
 from leverframe.config import BadConfiguration, Config
+from leverframe.config.toml_lines import TomlPath, line_of
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.engine.labels import LABELS
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.schedule_times import instant
+from leverframe.errors import ErrorForPeople
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_fields
 from leverframe.hardware.plants import Plant
 from leverframe.profile import Profile, UnknownProfile
-from leverframe.simulation.toml_lines import TomlPath, line_of
 
 RECORDABLE = (*LABELS, *DUTIES)
 _TOP_KEYS = ("start", "timezone", "profile", "record", "sim", "commands", "plants", "at")
 _TIME_OF_DAY = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
-class BadScenario(Exception):
+class BadScenario(ErrorForPeople):
     """One sentence: which line is wrong, why, and what is allowed."""
 
 

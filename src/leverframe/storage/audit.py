@@ -2,10 +2,12 @@
 
 An entry is written in the same step as the change itself, so there is no change without its entry
 and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
-remembered state, as text, because most controllers never read them.
+remembered state, as text, because most controllers never read them. What is switched without a
+setting changing is in `deeds.py`.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -20,6 +22,7 @@ MOST_CHANGES = 200
 MOST_LETTERS = 300
 MASK = "***"
 _PREFIX = "audit."
+DEED_PREFIX = "deed."
 
 Leaf = tuple[str, Any, Any]
 
@@ -27,9 +30,13 @@ Leaf = tuple[str, Any, Any]
 class AuditTrail:
     def __init__(self, kept: Mapping[str, Any]) -> None:
         """Go on with what the store remembers."""
-        names = sorted(name for name in kept if is_audit(name))
+        names = sorted(name for name in kept if name.startswith(_PREFIX))
         self._texts: dict[str, str] = {name: kept[name] for name in names}
-        self._number = int(names[-1].removeprefix(_PREFIX)) if names else 0
+        self._number = max((_number(name) for name in kept if is_audit(name)), default=0)
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
 
     def rows(
         self,
@@ -39,11 +46,11 @@ class AuditTrail:
         blobs: Mapping[str, bytes | None],
     ) -> dict[str, Any]:
         """What to write together with a change."""
-        self._number += 1
+        number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MOST_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
         entry = {
-            "number": self._number,
+            "number": number,
             "time": wall,
             "cause": cause.kind,
             "detail": cause.detail,
@@ -52,31 +59,35 @@ class AuditTrail:
             "changes": changes,
             "not_listed": max(0, len(leaves) - MOST_CHANGES),
         }
-        rows: dict[str, Any] = {_name(self._number): msgspec.json.encode(entry).decode()}
-        oldest = _name(self._number - MOST_ENTRIES)
-        if oldest in self._texts:
-            rows[oldest] = DELETED
-        return rows
+        rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
+        too_many = max(0, len(self._texts) + 1 - MOST_ENTRIES)
+        return rows | dict.fromkeys(islice(self._texts, too_many), DELETED)
 
     def written(self, rows: Mapping[str, Any]) -> None:
         """The rows are on disk."""
         for name, text in rows.items():
             if text is DELETED:
-                del self._texts[name]
+                # Changes that were on their way at the same time may have named the same one.
+                self._texts.pop(name, None)
             else:
                 self._texts[name] = text
 
-    def entries(self) -> list[msgspec.Raw]:
-        """All entries, oldest first, ready to be put into a JSON document."""
-        return [msgspec.Raw(text.encode()) for text in self._texts.values()]
+    def entries(self) -> dict[int, msgspec.Raw]:
+        """All entries by number, ready to be put into a JSON document."""
+        return {_number(name): msgspec.Raw(text.encode()) for name, text in self._texts.items()}
 
 
 def is_audit(name: str) -> bool:
-    return name.startswith(_PREFIX)
+    return name.startswith((_PREFIX, DEED_PREFIX))
 
 
-def _name(number: int) -> str:
-    return f"{_PREFIX}{number:012d}"
+def row_name(prefix: str, number: int) -> str:
+    """Names sort as their numbers do."""
+    return f"{prefix}{number:012d}"
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition(".")[2])
 
 
 def _change(path: str, old: Any, new: Any) -> dict[str, Any]:

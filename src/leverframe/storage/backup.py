@@ -17,6 +17,7 @@ from leverframe.commands.carry_over import Content
 from leverframe.commands.system import MOST_BACKUP_BYTES
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import is_secret, leaves
+from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile, UnknownProfile
 
 MAGIC = b"LEVERFRAME\x00"
@@ -30,7 +31,7 @@ _ROUNDS, _MEMORY_KIB = 3, 64 * 1024
 _PURPOSE = b"leverframe backup secrets 1"
 
 
-class BackupRefused(Exception):
+class BackupRefused(ErrorForPeople):
     """The file or the passphrase will not do: one sentence."""
 
 

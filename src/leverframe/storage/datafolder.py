@@ -9,19 +9,29 @@ A new folder is for its owner alone (0700). A folder that was there before keeps
 may be shared with something else; what is written into it is for the owner alone anyway.
 """
 
+import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from leverframe.errors import ErrorForPeople
 
-class FolderInUse(Exception):
+STORE_NAME = "store.db"
+
+
+class FolderInUse(ErrorForPeople):
     """Another process runs on this folder."""
 
 
-class FolderUnusable(Exception):
+class FolderUnusable(ErrorForPeople):
     """The folder cannot be made or written."""
+
+
+class NoStore(ErrorForPeople):
+    """There is no store in the folder: one sentence."""
 
 
 class DataFolder:
@@ -41,17 +51,24 @@ class DataFolder:
     @property
     def store_path(self) -> Path:
         """Where the controller's store lies."""
-        return self.path / "store.db"
+        return self.path / STORE_NAME
 
     @property
     def key_path(self) -> Path:
         """Where the key lies that the secrets in the store are sealed with."""
         return self.path / "secrets.key"
 
+    @property
+    def history_path(self) -> Path:
+        """Where the history lies."""
+        return self.path / "history.db"
+
     def close(self) -> None:
         """Give the folder back. Doing it again changes nothing."""
         if self._lock_fd >= 0:
-            os.ftruncate(self._lock_fd, 0)
+            # The number in it is a courtesy; a disk that has become read-only keeps it.
+            with suppress(OSError):
+                os.ftruncate(self._lock_fd, 0)
             os.close(self._lock_fd)
             self._lock_fd = -1
 
@@ -67,9 +84,18 @@ class DataFolder:
         self.close()
 
 
+def existing_folder(path: Path) -> DataFolder:
+    """The folder of a controller that has run there; a mistyped name makes no new one."""
+    if not (path / STORE_NAME).exists():
+        raise NoStore(f"There is no store in {path}; name the folder with --data.")
+    return DataFolder(path)
+
+
 def _create(path: Path) -> None:
     if path.is_dir():
         return
+    if path.exists():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700)
     # Without this a power cut could take the new folder away with everything acknowledged in it.

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from leverframe.engine.tree import is_secret
-from leverframe.storage.store import DELETED, Changes, Store, Stored, Then
+from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable, Then
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Cipher(Protocol):
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
 
 
-class KeyUnusable(Exception):
+class KeyUnusable(StoreUnavailable):
     """The key file cannot be read or made: one sentence."""
 
 

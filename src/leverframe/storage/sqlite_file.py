@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from leverframe.errors import ErrorForPeople
 from leverframe.storage.store import StoreUnavailable
 
 #: How long to wait for a foreign program that has the file locked.
@@ -38,11 +39,11 @@ _REASONS = {
 }
 
 
-class StoreTooNew(Exception):
+class StoreTooNew(ErrorForPeople):
     """The file was written by a newer program."""
 
 
-class StoreDamaged(Exception):
+class StoreDamaged(ErrorForPeople):
     """The file is not a sound store."""
 
 
@@ -130,7 +131,7 @@ def sentences(path: Path) -> Iterator[None]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreDamaged(_damage(path, str(error))) from error
     except sqlite3.DatabaseError as error:
-        if _code(error) in _DAMAGE:
+        if is_damage(error):
             raise StoreDamaged(_damage(path, str(error))) from error
         raise StoreUnavailable(f"The store {path} cannot be used: {reason(error)}.") from error
     except OSError as error:
@@ -140,6 +141,11 @@ def sentences(path: Path) -> Iterator[None]:
 def _damage(path: Path, finding: str) -> str:
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether SQLite means by this that the file is not sound."""
+    return _code(error) in _DAMAGE
 
 
 def reason(error: Exception) -> str:

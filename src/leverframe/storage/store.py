@@ -19,6 +19,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from leverframe.errors import ErrorForPeople
+
 
 class _Mark(Enum):
     DELETED = "deleted"
@@ -50,7 +52,7 @@ class Stored:
     kept: dict[str, Any]
 
 
-class StoreUnavailable(Exception):
+class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now. Carries a sentence for people."""
 
 
@@ -74,7 +76,8 @@ class Store(Protocol):
         """Queue changes; the future is done when they are durable, or holds StoreUnavailable.
 
         `then` is called first, in the order of the commits and without anything in between, so
-        that whoever builds one change on the other is never ahead of a failure.
+        that whoever builds one change on the other is never ahead of a failure. Where it is clear
+        at once that nothing can be written, StoreUnavailable is raised and nothing is queued.
         """
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""What is done to backups and data folders while no controller runs on them."""
+"""What is done while no controller runs: backups, data folders, passwords, a look at the board."""

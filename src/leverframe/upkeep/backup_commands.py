@@ -8,6 +8,8 @@ import msgspec
 from leverframe.commands.carry_over import carry_over
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.restored import NotCarriedOver, Restored
+from leverframe.commands.system import RESTORE_REPORT
+from leverframe.commands.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.settings import defaults
 from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
@@ -82,7 +84,9 @@ async def restore(path: Path, config: Config, *, sealed: bool) -> None:
                 for path, _, value in difference(present, restored.settings)
             }
             kept = {"profile.hw": profile.hw, "profile.sw": profile.sw}
-            await store.commit(Changes(settings=changes, kept=kept))
+            report = msgspec.json.encode(restored.not_carried_over)
+            blobs = {RESTORE_REPORT: report, EARLIER: None}
+            await store.commit(Changes(settings=changes, kept=kept, blobs=blobs))
         finally:
             await store.close()
         if any(is_secret(path) for path in changes):

@@ -1,4 +1,4 @@
-"""`leverframe data check|repair|export|reset`: the data folder of a controller that is stopped."""
+"""`leverframe data check|repair|show|reset`: the data folder of a controller that is stopped."""
 
 import sqlite3
 from contextlib import closing
@@ -7,41 +7,55 @@ from typing import Any
 
 import msgspec
 
+from leverframe.commands.version_change import EARLIER
 from leverframe.engine.tree import is_secret
 from leverframe.storage.audit import is_audit
-from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.datafolder import DataFolder, existing_folder
+from leverframe.storage.deeds import stored_entries
+from leverframe.storage.history.sqlite_shelf import check_file
 from leverframe.storage.snapshots import Snapshots, check, findings, recover, set_aside
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import StoreDamaged, connect
-from leverframe.storage.store import Changes, Stored
+from leverframe.storage.store import Changes, Stored, StoreUnavailable
 
 MASK = "***"
 
 
-class NoStore(Exception):
-    """There is no store in the folder: one sentence."""
-
-
 def check_data(path: Path) -> bool:
-    """Say whether the store and its snapshots are sound; whether the store is."""
-    with DataFolder(path) as folder:
-        _must_exist(folder)
+    """Say whether store, snapshots and history are sound; whether store and history are."""
+    with existing_folder(path) as folder:
         damage = findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is sound.")
         for number, snapshot in Snapshots(folder.store_path).all():
             print(findings(snapshot) or f"Snapshot {number} is sound.")
-        return not damage
+        return _history_is_sound(folder) and not damage
+
+
+def _history_is_sound(folder: DataFolder) -> bool:
+    if not folder.history_path.exists():
+        return True
+    try:
+        check_file(folder.history_path)
+    except (StoreDamaged, StoreUnavailable) as error:
+        print(error)
+        return False
+    print(f"The history {folder.history_path} is sound.")
+    return True
 
 
 async def repair_data(path: Path) -> None:
-    """Put a damaged store right: by a snapshot, else by what can still be read of it."""
-    with DataFolder(path) as folder:
-        _must_exist(folder)
+    """Put a damaged store right: by a snapshot, else by what can still be read of it.
+
+    A damaged history is set aside; the next start begins a new one.
+    """
+    with existing_folder(path) as folder:
         try:
             told = recover(folder.store_path)
         except StoreDamaged:
             told = await _save_readable(folder.store_path)
-    print(told or "The store is sound; there is nothing to repair.")
+        print(told or "The store is sound; there is nothing to repair.")
+        if not _history_is_sound(folder):
+            print(f"It is set aside in {set_aside(folder.history_path)}.")
 
 
 async def _save_readable(store_path: Path) -> str:
@@ -94,17 +108,14 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
     return blobs
 
 
-async def export_data(path: Path) -> None:
+async def show_data(path: Path) -> None:
     """Print everything in the store as JSON; secrets are masked."""
-    with DataFolder(path) as folder:
-        _must_exist(folder)
+    with existing_folder(path) as folder:
         stored = await _loaded(folder)
     document = {
         "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
         "kept": {name: value for name, value in stored.kept.items() if not is_audit(name)},
-        "audit": [
-            msgspec.Raw(text.encode()) for name, text in stored.kept.items() if is_audit(name)
-        ],
+        "audit": stored_entries(stored.kept),
     }
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
@@ -123,13 +134,14 @@ async def _loaded(folder: DataFolder) -> Stored:
 
 async def reset_data(path: Path, *, accounts: bool) -> None:
     """Back to the factory settings. The key goes too: what it sealed is unreadable from then on."""
-    with DataFolder(path) as folder:
-        _must_exist(folder)
+    with existing_folder(path) as folder:
         store = SqliteStore(folder.store_path)
         try:
             stored = store.load().settings
             stays = {} if accounts else _accounts(stored)
-            await store.commit(Changes(settings=stays, replace_settings=True))
+            await store.commit(
+                Changes(settings=stays, blobs={EARLIER: None}, replace_settings=True)
+            )
         finally:
             await store.close()
         Snapshots(folder.store_path).renew()
@@ -142,8 +154,3 @@ async def reset_data(path: Path, *, accounts: bool) -> None:
 
 def _accounts(settings: dict[str, Any]) -> dict[str, Any]:
     return {path: value for path, value in settings.items() if path.startswith("access.")}
-
-
-def _must_exist(folder: DataFolder) -> None:
-    if not folder.store_path.exists():
-        raise NoStore(f"There is no store in {folder.path}; name the folder with --data.")

@@ -29,6 +29,8 @@ def read(path: Path) -> BackupFile:
     try:
         document = tomllib.loads(data.decode()) if path.suffix == ".toml" else _json(data)
         return msgspec.convert(document, BackupFile)
+    except UnicodeDecodeError:
+        raise BackupRefused(f"{path} cannot be read: it is not text in UTF-8.") from None
     except (ValueError, RecursionError) as error:
         raise BackupRefused(f"{path} cannot be read: {error}") from None
 

@@ -7,6 +7,7 @@ file can say that it is a picture of many gigabytes. Of moving pictures the firs
 
 from io import BytesIO
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
 
 from leverframe.uploads.bad_upload import BadUpload
 
@@ -48,7 +49,10 @@ def _drawn_anew(file: bytes) -> bytes:
     from PIL import Image, ImageOps
 
     try:
-        opened = Image.open(BytesIO(file), formats=list(BECOMES))
+        with catch_warnings():
+            # The decoders only warn of a picture that is large and not yet huge.
+            simplefilter("error", Image.DecompressionBombWarning)
+            opened = Image.open(BytesIO(file), formats=list(BECOMES))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large() from None
     with opened as picture:

@@ -1,47 +1,206 @@
-// The page: header, the Status page under it, drawn again whenever something changed.
+// The frame around every page, and the start of it all.
 
-import { html, render } from "./vendor/lit-html.js";
+import { html, nothing, render } from "./vendor/lit-html.js";
 import * as api from "./lib/api.js";
+import { Context } from "./lib/context.js";
+import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
 import { Live } from "./lib/live.js";
-import { clock } from "./lib/quantities.js";
-import { Status } from "./pages/status.js";
+import { findPage, mayOpen, navigation, phoneBar } from "./lib/navigation.js";
+import { Router, address, here } from "./lib/router.js";
+import { applyTheme } from "./lib/theme.js";
+import { fetchWords, followSetting, startWords, t, usePageWords } from "./lib/words.js";
+import { HOMEPAGES, load } from "./pages/index.js";
 
-const live = new Live();
-const status = new Status(draw);
-let board = "";
-let name = "";
+class App {
+  #live = new Live();
+  #context = new Context(this.#live, () => this.#redraw());
+  #router = new Router((route) => this.#open(route), {
+    mayLeave: () => !this.#context.hasUnsaved,
+    held: (proceed) => this.#ask(proceed),
+  });
+  #page = null;
+  #entry = null;
+  // Instead of a page: "unknown", "forbidden" or "broken".
+  #trouble = null;
+  #proceed = null;
+  #opening = true;
+  // Nothing is drawn before there are words.
+  #drawing = true;
 
-const WORDS = { live: "live", polling: "polling", connecting: "connecting" };
+  // All that the first page needs is asked for at once, not one after the other.
+  async start() {
+    applyTheme();
+    this.#live.listen(() => this.#changed());
+    this.#live.listenToSettings(() => this.#settingsChanged());
+    this.#live.start();
+    const loaded = this.#load();
+    fetchAhead(here().name || "status");
+    await startWords();
+    this.#drawing = false;
+    this.#redraw();
+    await loaded;
+    addEventListener("beforeunload", (event) => {
+      if (this.#context.hasUnsaved) event.preventDefault();
+    });
+    this.#router.start();
+  }
 
-function connection() {
-  if (live.connection !== "lost") return WORDS[live.connection];
-  return `lost since ${live.lostSince.toLocaleTimeString()}`;
+  // Until the controller answers, the banner says what is missing.
+  async #load() {
+    try {
+      await this.#context.load();
+    } catch {
+      await new Promise((resolve) => {
+        const stop = this.#live.listen(() => {
+          if (this.#live.connection === "lost") return;
+          stop();
+          resolve();
+        });
+      });
+      return this.#load();
+    }
+    if (this.#context.settings) followSetting(this.#context.settings.ui.language);
+    this.#redraw();
+  }
+
+  #changed() {
+    if (this.#trouble === "broken" && this.#live.connection === "live") location.reload();
+    this.#redraw();
+  }
+
+  #settingsChanged() {
+    this.#context.readSettings().catch(() => {});
+  }
+
+  async #open({ name, params }) {
+    this.#close();
+    this.#opening = true;
+    const route = name || this.#homepage();
+    const entry = findPage(route);
+    this.#entry = entry;
+    this.#trouble = entry ? (mayOpen(this.#context, entry) ? null : "forbidden") : "unknown";
+    if (this.#trouble === null) await this.#show(entry, params);
+    if (this.#entry !== entry) return;
+    this.#opening = false;
+    this.#redraw();
+    document.querySelector("main")?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+
+  async #show(entry, params) {
+    const module = await this.#fetch(entry);
+    // Somebody may have gone on while the page was on its way.
+    if (!module || this.#entry !== entry) return;
+    const page = new module.Page(this.#context);
+    this.#page = page;
+    this.#redraw();
+    try {
+      await page.open(params);
+    } catch (error) {
+      // What cannot be read without a connection, the page reads when it is opened again.
+      if (!api.isLoss(error)) throw error;
+    }
+  }
+
+  async #fetch(entry) {
+    try {
+      const words = usePageWords(entry.wordless ? null : entry.name);
+      const [module] = await Promise.all([load(entry.name), words]);
+      return module;
+    } catch (error) {
+      if (!api.isLoss(error)) throw error;
+      this.#trouble = "broken";
+      return null;
+    }
+  }
+
+  #close() {
+    this.#page?.close();
+    this.#page = null;
+    this.#proceed = null;
+    this.#context.forms.clear();
+  }
+
+  #homepage() {
+    const wanted = HOMEPAGES[this.#context.settings?.ui.homepage];
+    return wanted && findPage(wanted) ? wanted : "status";
+  }
+
+  #ask(proceed) {
+    this.#proceed = proceed;
+    this.#redraw();
+  }
+
+  async #answer(choice) {
+    const proceed = this.#proceed;
+    if (choice === "save") {
+      for (const form of this.#context.forms) {
+        if (form.isChanged && !(await form.save())) choice = "stay";
+      }
+    }
+    this.#proceed = null;
+    this.#redraw();
+    if (choice !== "stay") proceed();
+  }
+
+  // Several changes in one go are drawn once.
+  #redraw() {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    queueMicrotask(() => {
+      this.#drawing = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const title = this.#entry ? t(`page_${this.#entry.name}`) : "";
+    const device = this.#context.overview.deviceName;
+    document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
+    render(
+      html`
+        <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
+        ${header(this.#context, () => this.#redraw())}
+        ${navigation(this.#context, this.#entry)} ${lostBanner(this.#live)}
+        <main
+          tabindex="-1"
+          aria-busy=${this.#opening ? "true" : "false"}
+          data-page=${this.#entry?.name ?? ""}
+        >
+          ${title ? html`<h1 class=${this.#entry.bare ? "unseen" : ""}>${title}</h1>` : nothing}
+          ${this.#content()}
+        </main>
+        ${phoneBar(this.#context, this.#entry)}
+        ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}
+      `,
+      document.body,
+    );
+    const question = document.querySelector("dialog.leave");
+    if (question && !question.open) question.showModal();
+  }
+
+  #content() {
+    if (this.#trouble) {
+      return html`<section class="card trouble">
+        <h2>${t(`trouble_${this.#trouble}`, { name: here().name })}</h2>
+        <p><a href=${address("status")}>${t("to_status")}</a></p>
+      </section>`;
+    }
+    return this.#page ? this.#page.view() : html`<p class="note">${t("opening")}</p>`;
+  }
 }
 
-function draw() {
-  const { state } = live;
-  const profile = state.profile ? `HW ${state.profile.hw} SW ${state.profile.sw}` : "";
-  render(
-    html`
-      <header>
-        <h1>Leverframe<span> · ${name}</span></h1>
-        <p>
-          ${profile} · ${board} · ${state.time ? clock(state.time) : ""}
-          <span class="connection" data-kind=${live.connection} role="status">${connection()}</span>
-        </p>
-      </header>
-      <main>${status.view(state)}</main>
-    `,
-    document.body,
-  );
+// A page that cannot be fetched now is asked for again when it is opened.
+function fetchAhead(name) {
+  const entry = findPage(name);
+  if (!entry) return;
+  load(entry.name).catch(() => {});
+  if (!entry.wordless) fetchWords(entry.name).catch(() => {});
 }
 
-live.listen(() => {
-  draw();
-  status.follow(live.state);
-});
-draw();
-live.start();
-status.open();
-api.health().then((health) => ((board = health.board), draw()), () => {});
-api.names().then((names) => ((name = names.sname), draw()), () => {});
+function toContent(event) {
+  event.preventDefault();
+  document.querySelector("main").focus();
+}
+
+new App().start();

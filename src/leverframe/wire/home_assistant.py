@@ -8,12 +8,10 @@ else; a reading that is absent is unavailable, as is everything while the contro
 from typing import Any, NamedTuple
 
 from leverframe.engine.labels import (
-    ANALOG_INPUTS,
     DIFFERENTIALS,
     DIGITAL_INPUTS,
     ENERGIES,
     EVENT_VARIABLES,
-    ONEWIRE,
     OUTPUTS,
     POWERS,
     PWMS,
@@ -22,6 +20,7 @@ from leverframe.engine.labels import (
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Settings
 from leverframe.profile import Profile
+from leverframe.wire.names import given_name
 from leverframe.wire.units import unit_of
 
 #: What stands for an absent value on the broker.
@@ -174,27 +173,5 @@ def _device(of: Controlled) -> dict[str, Any]:
 
 def _shown_name(label: str, settings: Settings) -> str:
     """The name that people gave it, with the label; else the label."""
-    given = _given_name(label, settings)
+    given = given_name(label, settings)
     return f"{given} ({label})" if given else label
-
-
-def _given_name(label: str, settings: Settings) -> str:
-    weather = settings.weather
-    named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
-    if label in named:
-        return named[label]
-    for labels, branch in (
-        (OUTPUTS, settings.outputs),
-        (PWMS, settings.pwm),
-        (DUTIES, settings.pwm),
-        (EVENT_VARIABLES, settings.event_variables),
-        (DIGITAL_INPUTS, settings.digital_inputs),
-        (ANALOG_INPUTS, settings.analog_inputs),
-        (ONEWIRE, settings.onewire),
-        (DIFFERENTIALS, settings.differentials),
-        (POWERS, settings.power),
-        (ENERGIES, settings.power),
-    ):
-        if label in labels:
-            return branch[labels.index(label)].name
-    return ""

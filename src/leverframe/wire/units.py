@@ -59,16 +59,23 @@ def unit_of(label: str, settings: Settings) -> str:
         sensor = settings.analog_inputs[ANALOG_INPUTS.index(label)].sensor
         return _SENSOR_UNITS.get(sensor, "A")
     if label in POWERS:
-        return _METER_UNITS[settings.power[POWERS.index(label)].unit][0]
+        return _of_meter(POWERS.index(label), settings)[0]
     if label in ENERGIES:
-        return _METER_UNITS[settings.power[ENERGIES.index(label)].unit][1]
+        return _of_meter(ENERGIES.index(label), settings)[1]
     if label in DIFFERENTIALS:
         return _of_differential(DIFFERENTIALS.index(label), settings)
     return _of_module(MAPPED.index(label), settings) if label in MAPPED else ""
 
 
+def _of_meter(index: int, settings: Settings) -> tuple[str, str]:
+    """Of power and of energy; older versions have fewer meters."""
+    return _METER_UNITS[settings.power[index].unit] if index < len(settings.power) else ("", "")
+
+
 def _of_differential(index: int, settings: Settings) -> str:
-    """Sums and differences of one unit have that unit."""
+    """Sums and differences of one unit have that unit; older versions have fewer of them."""
+    if index >= len(settings.differentials):
+        return ""
     setting = settings.differentials[index]
     if setting.operator not in "+-" or {setting.first, setting.second} & set(DIFFERENTIALS):
         return ""

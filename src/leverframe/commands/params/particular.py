@@ -9,6 +9,9 @@ from leverframe.commands.params.param import Seen, decoded
 from leverframe.commands.refusals import BadValue
 from leverframe.profile import Profile
 
+#: Behind the primary I2C sensor where the particulate sensor is connected, too.
+WITH_SPS30 = " + SPS30"
+
 
 @dataclass(frozen=True, slots=True)
 class MappingItem:
@@ -59,7 +62,12 @@ class I2cSelection:
         return "1 NONE, 2 BME280, 4 AM2320 or 8 HTS221, plus 16 for SPS30"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
-        return {"type": "integer", "enum": [1, 2, 4, 8, 17, 18, 20, 24]}
+        words = {
+            str((1 << index) + extra): f"{sensor}{with_sps30}"
+            for extra, with_sps30 in ((0, ""), (16, WITH_SPS30))
+            for index, sensor in enumerate(I2C_SENSORS)
+        }
+        return {"type": "integer", "enum": [int(key) for key in words], "x-words": words}
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["1", "2", "4", "8", "17", "18", "20", "24"]

@@ -87,7 +87,11 @@ class Phone:
         return "3 to 20 digits, perhaps after a plus"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^\\+?[0-9]{3,20}$"}
+        return {
+            "type": "string",
+            "pattern": "^\\+?[0-9]{3,20}$",
+            "description": self.allowed(profile),
+        }
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["+48123456789", "112", "%2B48123456789"]
@@ -115,7 +119,11 @@ class OneWireId:
         return "eight bytes of 0-9 and A-F separated by colons, like 28:FF:64:1E:8C:16:03:5A"
 
     def schema(self, profile: Profile) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^[0-9A-F]{2}(:[0-9A-F]{2}){7}$"}
+        return {
+            "type": "string",
+            "pattern": "^[0-9A-F]{2}(:[0-9A-F]{2}){7}$",
+            "description": self.allowed(profile),
+        }
 
     def examples(self, profile: Profile, seen: Seen) -> list[str]:
         return ["28:FF:64:1E:8C:16:03:5A", "00:00:00:00:00:00:00:00", "FF%3AFF" + ":FF" * 6]

@@ -4,6 +4,8 @@ Commands change things by GET, so any page in the world could switch an output t
 of somebody who can reach the controller. Browsers say where a request comes from: by `Origin`,
 `Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
 
+Origins that are named in the configuration count as our own pages, exactly as they are written.
+
 A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
 a name that is none of ours. An address in `Host` cannot be made up that way.
 """
@@ -31,10 +33,17 @@ def is_loopback(host: str) -> bool:
 class OwnNames:
     """The names under which a controller may be asked for."""
 
-    def __init__(self, listening_on: str = "127.0.0.1", names: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        listening_on: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        origins: Iterable[str] = (),
+    ) -> None:
         self._names = {"localhost", listening_on.lower(), *(name.lower() for name in names)}
         #: Reachable by any address the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)
+        #: Other sites whose pages may use the controller.
+        self.origins = frozenset(origins)
         #: Host headers found to be ours, as they were sent.
         self._known: set[str] = set()
 
@@ -53,6 +62,8 @@ class OwnNames:
     def check_page(self, request: Request) -> None:
         """Refuse what a foreign page has made a browser send."""
         headers = request.headers
+        if self.origins and headers.get("origin") in self.origins:
+            return
         source = headers.get("origin") or headers.get("referer")
         if source is not None and not self._is_own_page(source, headers.get("host")):
             raise _foreign()
@@ -88,7 +99,8 @@ def _is_any_address(host: str) -> bool:
 
 def _without_port(authority: str) -> str:
     if authority.startswith("["):
-        return authority[1:].partition("]")[0]
+        address, _, rest = authority[1:].partition("]")
+        return authority if rest and not rest.startswith(":") else address
     return authority.partition(":")[0]
 
 

@@ -18,15 +18,40 @@ from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import Headers, Reply, Request, problem_reply
 from leverframe.servers.http.problems import reply_to_refusal
 from leverframe.servers.routes.cgi import CommandEndpoint
-from leverframe.servers.routes.front_page import SIGN_IN_PAGE
+from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
+from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
 NOT_KEPT = ("Cache-Control", "no-store")
 PAGE_PATH = "/signin"
+#: What proxies add for whom they speak.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 def wants_page(request: Request) -> bool:
     """Whether a browser asks on behalf of a person who will look at the answer."""
     return "text/html" in request.headers.get("accept", "")
+
+
+def is_browser(request: Request) -> bool:
+    """Whether a browser opens an address; programs that take pages do not ask for XHTML.
+
+    A browser is led to the sign-in page instead of being asked for HTTP Basic: it would send that
+    along with whatever a foreign page makes it request, and on a plain HTTP address in the network
+    nothing else about such a request may tell where it comes from.
+    """
+    return "application/xhtml+xml" in request.headers.get("accept", "")
+
+
+def is_script(request: Request) -> bool:
+    """Whether a page asks behind the scenes: the browser would show its dialog on top of it.
+
+    Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
+    are from.
+    """
+    mode = request.headers.get("sec-fetch-mode")
+    if mode is not None:
+        return mode != "navigate"
+    return "referer" in request.headers and not is_browser(request)
 
 
 def redirect(target: str, headers: Headers = ()) -> Reply:
@@ -46,6 +71,15 @@ def redirect_to_https(names: OwnNames, request: Request) -> Reply:
     return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
 
 
+def _languages(request: Request) -> str:
+    return request.headers.get("accept-language", "")
+
+
+def _is_at_this_machine(request: Request) -> bool:
+    """Whether the person is, not only a proxy that speaks for somebody elsewhere."""
+    return is_loopback(request.peer) and not any(name in request.headers for name in FORWARDED)
+
+
 class SignInEndpoint:
     def __init__(
         self, controller: Controller, access: Access, commands: CommandEndpoint, *, secure: bool
@@ -55,13 +89,13 @@ class SignInEndpoint:
         self._commands = commands
         self._secure = secure
 
-    def page(self, request: Request) -> Reply:
+    def page(self, request: Request, *, signed_in: bool) -> Reply:
         """The sign-in page; the administrator's own machine may be let through without it."""
         settings, profile = self._controller.pending, self._controller.profile
         auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
-        if not (auto and admin.password and is_loopback(request.peer)):
-            return SIGN_IN_PAGE
+        if not (auto and admin.password and _is_at_this_machine(request)):
+            return sign_in_page(_languages(request), signed_in=signed_in)
         token = self._open(account_at("access.admin.password", admin.name))
         return redirect("/", self._cookie(token))
 
@@ -76,13 +110,23 @@ class SignInEndpoint:
                 reply, cookie = Reply(204, "", b""), ""
                 self._access.sessions.close(request.headers.get("cookie", ""))
         except Refusal as refusal:
-            return reply_to_refusal(refusal)
+            reply, cookie = reply_to_refusal(refusal), ""
         if reply.status >= 300:
-            return reply
+            return self._refused(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
         headers = self._cookie(cookie)
         if wants_page(request):
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
+
+    def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
+        """People read on the page why; programs get the problem document as it is."""
+        if not wants_page(request):
+            return reply
+        try:
+            username = self._commands.form(request).get("username", "")
+        except Refusal:
+            username = ""
+        return refused_page(_languages(request), reply, form, username)
 
     async def _sign_in(self, request: Request) -> tuple[Reply, str]:
         fields = self._commands.form(request)
@@ -92,6 +136,8 @@ class SignInEndpoint:
             request.peer,
             self._controller.pending,
         )
+        # Nobody goes on with a session that somebody else may have put there.
+        self._access.sessions.close(request.headers.get("cookie", ""))
         return self._commands.status_reply(), self._open(account)
 
     async def _change_password(

@@ -7,7 +7,8 @@ tries an hour at one account; beyond those, only a source that has not failed th
 once: that is the owner, who knows the password.
 
 A try counts as failed from its beginning until it is known to be right, so that a hundred at the
-same moment are not a hundred tries. Names that do not exist are treated as those that do.
+same moment are not a hundred tries. Names that do not exist are treated as those that do. A try
+that is refused leaves no counter behind: else made-up names would push out those that count.
 """
 
 from collections import OrderedDict, deque
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 
+from leverframe.commands.access import MOST_LETTERS
 from leverframe.servers.http.problems import TooManyTries
 
 PAIR_FAILURES = 10
@@ -36,6 +38,7 @@ class Throttle:
         self._pairs: Counters = OrderedDict()
         self._sources: Counters = OrderedDict()
         self._accounts: Counters = OrderedDict()
+        self._all = (self._pairs, self._sources, self._accounts)
 
     def has_failures_of(self, peer: str) -> bool:
         return bool(self._sources) and source_of(peer) in self._sources
@@ -43,9 +46,10 @@ class Throttle:
     def begin(self, account: str, peer: str) -> None:
         """Count a try as failed for the time being; refuse it where there were too many."""
         now, source = self._now(), source_of(peer)
-        pair = _recent(self._pairs, f"{source} {account}", now)
-        of_source = _recent(self._sources, source, now)
-        of_account = _recent(self._accounts, account, now)
+        names = _names(account, source)
+        pair, of_source, of_account = (
+            _recent(counters, name, now) for counters, name in zip(self._all, names, strict=True)
+        )
         ready_at = max(
             _end_of_delay(pair, now),
             _end_of_window(pair, PAIR_FAILURES, WINDOW_S),
@@ -54,14 +58,14 @@ class Throttle:
         )
         if ready_at > now:
             raise TooManyTries(ceil(ready_at - now))
-        for counter in (pair, of_source, of_account):
-            counter.append(now)
+        for counters, name in zip(self._all, names, strict=True):
+            _count(counters, name, now)
 
     def was_right(self, account: str, peer: str) -> None:
         """The password was right: the source knows it, and starts afresh with this account."""
-        source = source_of(peer)
-        pair = self._pairs.pop(f"{source} {account}", deque())
-        for counters, name in ((self._sources, source), (self._accounts, account)):
+        of_pair, *others = _names(account, source_of(peer))
+        pair = self._pairs.pop(of_pair, deque())
+        for counters, name in zip(self._all[1:], others, strict=True):
             counter = counters.get(name, deque())
             for moment in pair:
                 if moment in counter:
@@ -81,15 +85,26 @@ def source_of(peer: str) -> str:
     return peer
 
 
+def _names(account: str, source: str) -> tuple[str, str, str]:
+    """What the tries of a pair, a source and an account are counted under."""
+    # Longer names do not exist, and need no counters of their own.
+    account = account[: MOST_LETTERS + 1]
+    return f"{source} {account}", source, account
+
+
 def _recent(counters: Counters, name: str, now: float) -> deque[float]:
     """The counter of a name without what is forgotten by now."""
-    counter = counters.setdefault(name, deque(maxlen=ACCOUNT_FAILURES))
-    counters.move_to_end(name)
+    counter = counters.get(name, deque())
     while counter and counter[0] <= now - HOUR_S:
         counter.popleft()
+    return counter
+
+
+def _count(counters: Counters, name: str, now: float) -> None:
+    counters.setdefault(name, deque(maxlen=ACCOUNT_FAILURES)).append(now)
+    counters.move_to_end(name)
     if len(counters) > MOST_COUNTERS:
         counters.popitem(last=False)
-    return counter
 
 
 def _end_of_delay(pair: deque[float], now: float) -> float:

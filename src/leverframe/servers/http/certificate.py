@@ -14,6 +14,7 @@ from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 
+from leverframe.errors import ErrorForPeople
 from leverframe.storage.sealed import write_private
 
 #: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
@@ -21,7 +22,7 @@ VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
 
 
-class CertificateUnusable(Exception):
+class CertificateUnusable(ErrorForPeople):
     """The key or certificate cannot be used: one sentence."""
 
 

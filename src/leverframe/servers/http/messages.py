@@ -23,6 +23,9 @@ PROBLEM_TYPE = "application/problem+json"
 _NEWER_PHRASES = {413: "Content Too Large", 414: "URI Too Long", 422: "Unprocessable Content"}
 _PHRASES = {int(status): status.phrase for status in HTTPStatus} | _NEWER_PHRASES
 
+#: Browsers take the content type as it is said: a name with markup in it makes no page.
+NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
+
 #: Replies that end with their head: they have neither a body nor a length.
 _WITHOUT_BODY = {204, 304}
 
@@ -118,6 +121,8 @@ def _head_lines(status: int, content_type: str, headers: Headers) -> bytes:
     lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, '')}"]
     if content_type:
         lines.append(f"Content-Type: {content_type}")
+        if NOT_GUESSED not in headers:
+            lines.append(": ".join(NOT_GUESSED))
     lines.extend(f"{name}: {value}" for name, value in headers)
     for line in lines:
         if _CONTROL_CHARACTER.search(line):

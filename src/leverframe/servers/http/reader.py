@@ -31,7 +31,8 @@ logger = logging.getLogger(__name__)
 
 #: What stands in the request line -> what the handler sees.
 METHODS = {b"GET": "GET", b"HEAD": "HEAD", b"POST": "POST", b"OPTIONS": "OPTIONS"}
-ALLOW: Headers = (("Allow", "GET, HEAD, POST, OPTIONS"),)
+#: OPTIONS is understood for the sake of browsers that ask on behalf of a page of another site.
+ALLOW: Headers = (("Allow", "GET, HEAD, POST"),)
 RETRY: Headers = (("Retry-After", "5"),)
 
 _UNKNOWN_METHOD = re.compile(rb"[A-Z]{1,32} ")

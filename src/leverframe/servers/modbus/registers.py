@@ -72,7 +72,7 @@ class ModbusRegisters:
                 return data_answer(function, self._read(request))
             if not may_write:
                 raise ModbusException(ILLEGAL_FUNCTION)
-            return self._write(request, Cause("command", f"Modbus TCP {peer}"))
+            return self._write(request, Cause("command", f"Modbus TCP {peer}", source=peer))
         except ModbusException as refused:
             return exception_answer(function, refused.code)
         except Refusal as refusal:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leverframe.controller import Controller
 from leverframe.servers.accounts.cross_site import is_loopback
-from leverframe.servers.presence.discovery import DiscoveryServer, answers_discovery
+from leverframe.servers.presence.discovery import DiscoveryServer
 from leverframe.servers.presence.mdns import MdnsAnnouncer
 
 #: Broadcasts only arrive at a socket that is bound to no single address.
@@ -31,12 +31,13 @@ async def announce(
     started: list[DiscoveryServer | MdnsAnnouncer] = []
     if is_loopback(host):
         return started
-    if wanted.discovery and answers_discovery(controller.profile):
+    if wanted.discovery:
         server = DiscoveryServer(controller, name=name, mac=mac, bootloader=wanted.bootloader)
         await server.start(ANY_ADDRESS, controller.troubles)
         started.append(server)
     if wanted.mdns:
         announcer = MdnsAnnouncer(controller.profile, name=name, mac=mac, port=port)
         announcer.start([] if host == ANY_ADDRESS else [host], controller.troubles)
+        controller.profile_watchers.append(lambda: announcer.become(controller.profile))
         started.append(announcer)
     return started

@@ -56,12 +56,17 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         self._transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, address: tuple[str | Any, int]) -> None:
-        if data.strip() == QUESTION and self._transport is not None:
+        if data.strip() == QUESTION:
+            self._answer_to(address)
+        elif data == START_BOOTLOADER and self._bootloader:
+            self._start_bootloader(address[0])
+
+    def _answer_to(self, address: tuple[str | Any, int]) -> None:
+        """Firmware may have made the controller a version that answers, or one that does not."""
+        if self._transport is not None and answers_discovery(self._controller.profile):
             # A client that has left is none of our business.
             with suppress(OSError):
                 self._transport.sendto(self._answer(), address)
-        elif data == START_BOOTLOADER and self._bootloader:
-            self._start_bootloader(address[0])
 
     def _answer(self) -> bytes:
         profile = self._controller.profile
@@ -74,7 +79,8 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         found = find("GET", "/stm.cgi", ["upgrade=devstart3"], self._controller.profile)
         try:
             commands = [(call, None) for call in found if isinstance(call, Call)]
-            self._controller.perform(commands, Cause("command", f"UDP {peer}"), account=OPEN)
+            cause = Cause("command", f"UDP {peer}", source=peer)
+            self._controller.perform(commands, cause, account=OPEN)
         except Refusal as refusal:
             log.warning("the bootloader is not started: %s", refusal.detail)
 

@@ -26,12 +26,28 @@ class MdnsAnnouncer:
         self._name = name
         self._port = port
         self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
+        self._services: list[ServiceInfo] = []
         self._announcing: asyncio.Task[None] | None = None
         self._zeroconf: AsyncZeroconf | None = None
 
     def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
         """Announce on these addresses of the machine; an empty list means all."""
         self._announcing = asyncio.create_task(self._announce(addresses, troubles))
+
+    def become(self, profile: Profile) -> None:
+        """The controller has become another version; the network is told."""
+        self._properties |= {"hw": profile.hw, "sw": profile.sw}
+        if self._announcing is not None:
+            self._announcing = asyncio.create_task(self._announce_anew(self._announcing))
+
+    async def _announce_anew(self, before: asyncio.Task[None]) -> None:
+        await before
+        for number, old in enumerate(self._services):
+            # By the name that it got in the end, which the library may have counted up.
+            new = self._service(old.type, old.name, old.parsed_addresses())
+            assert self._zeroconf is not None
+            await self._zeroconf.async_update_service(new)
+            self._services[number] = new
 
     async def _announce(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
         # Imported when it is used: it takes time and memory.
@@ -42,18 +58,18 @@ class MdnsAnnouncer:
             shown = list(addresses) or await asyncio.to_thread(_own_addresses)
             self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
             for kind in TYPES:
-                await self._zeroconf.async_register_service(
-                    self._service(kind, shown), allow_name_change=True
-                )
+                service = self._service(kind, f"{self._name}.{kind}", shown)
+                await self._zeroconf.async_register_service(service, allow_name_change=True)
+                self._services.append(service)
         except (OSError, NonUniqueNameException) as error:
             Troubles(troubles).note(PART, f"the controller is not announced: {error}.")
 
-    def _service(self, kind: str, addresses: Sequence[str]) -> "ServiceInfo":
+    def _service(self, kind: str, name: str, addresses: Sequence[str]) -> "ServiceInfo":
         from zeroconf import ServiceInfo
 
         return ServiceInfo(
             kind,
-            f"{self._name}.{kind}",
+            name,
             port=self._port,
             properties=self._properties,
             server=f"{self._name}.local.",

@@ -10,10 +10,15 @@ import msgspec
 
 from leverframe import __version__
 from leverframe.commands.describe import command_table, openapi
+from leverframe.commands.rights import Account, is_read_only
 from leverframe.controller import Controller
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
+from leverframe.engine.texts import numbered_labels
 from leverframe.engine.tree import secret_paths, value_at, with_value
+from leverframe.wire.modbus_modules import MODULES
+from leverframe.wire.names import name_of
+from leverframe.wire.units import unit_of
 
 MASK = "***"
 
@@ -43,13 +48,28 @@ def state(controller: Controller) -> dict[str, Any]:
         "restart": int(machine.restart_flag),
         "absent_since": dict(machine.absent_since),
         "returns_in": returns,
-        "rules": engine.rules.explain(),
+        "rules": engine.rules.explain(at.now),
         "schedule": engine.schedule.explain(),
         "watchdog": engine.watchdog.explain(),
         "pid": engine.pid.explain(),
         "barcode": engine.inputs.barcode,
+        "lighting": dict(engine.inputs.lighting),
         "troubles": dict(controller.troubles),
         **{key: report() for key, report in controller.reports.items()},
+    }
+
+
+def reading_codes(controller: Controller) -> dict[str, str]:
+    """What the codes in texts stand for: label by number."""
+    return numbered_labels(controller.profile)
+
+
+def account(controller: Controller, asking: Account) -> dict[str, Any]:
+    """Who asks, and what that account may do."""
+    return {
+        "name": asking.name,
+        "role": asking.role,
+        "read_only": is_read_only(asking, controller.pending),
     }
 
 
@@ -65,6 +85,29 @@ def log_entries(controller: Controller) -> list[dict[str, Any]]:
         }
         for entry in controller.engine.machine.journal.entries()
     ]
+
+
+def labels(controller: Controller) -> dict[str, dict[str, str]]:
+    """What people call every value, and its unit."""
+    settings = controller.engine.settings
+    return {
+        label: {"name": name_of(label, settings), "unit": unit_of(label, settings)}
+        for label in controller.engine.values
+    }
+
+
+def module_readings(_controller: Controller) -> dict[str, list[dict[str, str]]]:
+    """What the Modbus modules measure: name and unit of each reading in order, by module."""
+    return {
+        label: [{"name": reading.name, "unit": reading.unit} for reading in module.readings]
+        for label, module in MODULES.items()
+    }
+
+
+def audit_entries(controller: Controller) -> list[msgspec.Raw]:
+    """Who changed or switched what, oldest first."""
+    entries = controller.audit.entries() | controller.deeds.entries()
+    return [entries[number] for number in sorted(entries)]
 
 
 def commands(controller: Controller) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from leverframe.commands.bodies import Upload
-from leverframe.commands.refusals import Malformed, Refusal
+from leverframe.commands.refusals import Malformed, Refusal, UnknownCommand
 from leverframe.commands.rights import OPEN, Account
 from leverframe.commands.row import CONTROL
 from leverframe.commands.stage import NO_HASHES
@@ -72,7 +72,11 @@ class CommandEndpoint:
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
         """A lenient controller tells in its log what it answers 200 to without doing it."""
-        text = f"skipped {refusal.command}: {refusal.as_problem()['detail']}"
+        command = refusal.command or ""
+        if isinstance(refusal, UnknownCommand):
+            # What was meant as another command may hold a password.
+            command = command.partition("=")[0]
+        text = f"skipped {command}: {refusal.as_problem()['detail']}"
         self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, text)
 
     def _items(self, request: Request) -> list[str]:
@@ -184,9 +188,13 @@ class CommandEndpoint:
         account: Account,
         hashes: Mapping[str, str],
     ) -> asyncio.Future[None] | None:
-        if not self._lenient:
-            return self._controller.perform(commands, cause, hashes, account=account)
-        done, skipped = self._controller.perform_leniently(commands, cause, hashes, account=account)
+        controller = self._controller
+        try:
+            if not self._lenient:
+                return controller.perform(commands, cause, hashes, account=account)
+            done, skipped = controller.perform_leniently(commands, cause, hashes, account=account)
+        except StoreUnavailable as error:
+            raise StoreFailed(str(error)) from error
         for refusal in skipped:
             self._skip(refusal, cause)
         return done

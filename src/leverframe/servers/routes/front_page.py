@@ -18,46 +18,16 @@ PAGE_HEADERS: Headers = (
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
 )
-_HEAD = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Leverframe</title></head>
-<body>
-"""
-_SIGN_IN = (
-    _HEAD
-    + """<h1>Leverframe</h1>
-<h2>Sign in</h2>
-<form method="post" action="/post.cgi?signin">
-<p><label>User name<br>
-<input name="username" autocomplete="username" required autofocus></label></p>
-<p><label>Password<br>
-<input name="password" type="password" autocomplete="current-password" required></label></p>
-<p><button>Sign in</button></p>
-</form>
-<h2>Sign out</h2>
-<form method="post" action="/post.cgi?signout"><p><button>Sign out</button></p></form>
-<h2>Change a password</h2>
-<form method="post" action="/post.cgi?passwd">
-<p><label>User name<br>
-<input name="username" autocomplete="username" required></label></p>
-<p><label>Present password<br>
-<input name="password" type="password" autocomplete="current-password" required></label></p>
-<p><label>New password, at least 12 characters<br>
-<input name="new" type="password" autocomplete="new-password" minlength="12" required></label></p>
-<p><button>Change the password</button></p>
-</form>
-</body>
-</html>
-"""
-)
-
-SIGN_IN_PAGE = Reply(200, "text/html", _SIGN_IN.encode(), PAGE_HEADERS)
 
 
 def bootloader_page(seconds: int) -> Reply:
     """The count-down while the bootloader waits; it looks again by itself, without a script."""
-    page = f"""{_HEAD}<h1>Leverframe</h1>
+    page = f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Leverframe</title></head>
+<body>
+<h1>Leverframe</h1>
 <h2>Bootloader</h2>
 <p>The controller waits for new firmware by TFTP. All outputs are off.</p>
 <p><progress max="60" value="{min(seconds, 60)}"></progress> {seconds} s left, unless an image is

@@ -13,15 +13,16 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.notify.outbox import LaneFigures
 from leverframe.servers.http.port import HttpServer
+from leverframe.storage.history.desk import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
 from leverframe.wire.units import unit_of
 
 
 def metrics_text(controller: Controller) -> bytes:
-    return prometheus_text(_families(controller))
+    return prometheus_text(families(controller))
 
 
-def _families(controller: Controller) -> Iterable[Family]:
+def families(controller: Controller) -> Iterable[Family]:
     yield from _of_machine(controller)
     yield from _of_rules(controller)
     for tell in controller.figures:
@@ -133,6 +134,15 @@ def outbox_families(channels: Mapping[str, LaneFigures]) -> Iterable[Family]:
                 for channel, figures in channels.items()
             ],
         )
+
+
+def history_families(figures: Figures) -> Iterable[Family]:
+    for name, kind, words, number in (
+        ("points", GAUGE, "Values and intervals that are kept.", figures.points),
+        ("bytes", GAUGE, "What they take.", figures.bytes),
+        ("dropped_total", COUNTER, "Values that could not be kept.", figures.dropped),
+    ):
+        yield Family(f"leverframe_history_{name}", kind, words, [(NO_LABELS, number)])
 
 
 def server_families(server: HttpServer) -> Iterable[Family]:

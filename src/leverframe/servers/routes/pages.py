@@ -4,20 +4,22 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.front_page import PAGE_HEADERS
+from leverframe.servers.routes.packed import Packed
 
 _KINDS = {
     ".html": "text/html",
     ".js": "text/javascript",
     ".css": "text/css",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
 }
 #: Everything but the front page stands under this path.
 PREFIX = "/web/"
 
 
 @lru_cache(maxsize=1)
-def pages() -> dict[str, Reply]:
+def pages() -> dict[str, Packed]:
     """Path -> reply, of every file of the page."""
     root = resources.files("leverframe.web")
     found = dict(_files(root, PREFIX))
@@ -25,13 +27,12 @@ def pages() -> dict[str, Reply]:
     return found
 
 
-def _files(folder: Traversable, path: str) -> list[tuple[str, Reply]]:
+def _files(folder: Traversable, path: str) -> list[tuple[str, Packed]]:
     found = []
     for item in folder.iterdir():
         kind = _KINDS.get(item.name[item.name.rfind(".") :])
         if item.is_dir() and not item.name.startswith("_"):
             found += _files(item, f"{path}{item.name}/")
         elif kind is not None:
-            headers = (*PAGE_HEADERS, ("Cache-Control", "no-cache"))
-            found.append((path + item.name, Reply(200, kind, item.read_bytes(), headers)))
+            found.append((path + item.name, Packed(kind, item.read_bytes(), PAGE_HEADERS)))
     return found

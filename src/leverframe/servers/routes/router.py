@@ -15,6 +15,7 @@ import msgspec
 
 from leverframe import files
 from leverframe.commands.endpoints import METRICS as METRICS_TYPE
+from leverframe.commands.endpoints import EVENT_STREAM, STREAM_PATH, TRY_PATH
 from leverframe.commands.refusals import Refusal, SignInRequired
 from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
@@ -29,38 +30,71 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.accounts.signing_in import PAGE_PATH, SignInEndpoint, redirect, wants_page
+from leverframe.servers.accounts.signing_in import (
+    PAGE_PATH,
+    SignInEndpoint,
+    is_browser,
+    is_script,
+    redirect,
+    wants_page,
+)
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes import api
 from leverframe.servers.routes.backups import BackupEndpoint, restore_report
 from leverframe.servers.routes.cgi import CommandEndpoint
 from leverframe.servers.routes.front_page import bootloader_page
+from leverframe.servers.routes.history import HISTORY_PATHS, history_reply
 from leverframe.servers.routes.metrics import metrics_text
+from leverframe.servers.routes.packed import Packed
 from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.rule_trials import rule_trial
+from leverframe.servers.routes.rules import rule_reports
+from leverframe.servers.routes.sign_in_page import STYLE_PATH
 from leverframe.servers.routes.sim import Bench
+from leverframe.servers.routes.sim_report import bench_report
 from leverframe.servers.routes.stream import state_stream
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Uploaded
 
 JSON = "application/json"
 OLED_PATH = "/api/oled.png"
+ACCOUNT_PATH = "/api/account"
+PANEL_PATH = "/api/panel"
 #: `/?safe` leads to the built-in pages, whatever site has been uploaded.
 SAFE = "safe"
 BACKUP_PATHS = ("/dev_settings.bin", "/lk3_settings.bin")
 #: What takes GET besides the status files and the API.
-OTHER_PATHS = frozenset({*BACKUP_PATHS, OLED_PATH, PICTURE_PATH, "/api/stream", "/", PAGE_PATH})
+OTHER_PATHS = frozenset(
+    {
+        *BACKUP_PATHS,
+        *HISTORY_PATHS,
+        ACCOUNT_PATH,
+        PANEL_PATH,
+        OLED_PATH,
+        PICTURE_PATH,
+        STREAM_PATH,
+        "/",
+        PAGE_PATH,
+    }
+)
 
 #: What of our own API may be read, by whom, and what makes it.
 API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
     "/api/settings": (ADMIN, lambda controller: api.masked_settings(controller.engine.settings)),
     "/api/state": (CONTROL, api.state),
+    "/api/labels": (CONTROL, api.labels),
+    "/api/modules": (ADMIN, api.module_readings),
+    "/api/rules": (ADMIN, rule_reports),
     "/api/commands": (ADMIN, api.commands),
     "/api/openapi.json": (ADMIN, api.openapi_document),
+    "/api/reading-codes": (ADMIN, api.reading_codes),
     "/api/log": (ADMIN, api.log_entries),
-    "/api/audit": (ADMIN, lambda controller: controller.audit.entries()),
+    "/api/audit": (ADMIN, api.audit_entries),
     "/api/outbox": (ADMIN, lambda controller: controller.outbox_report()),
     "/api/restore-report": (ADMIN, restore_report),
+    "/api/firmware": (ADMIN, lambda controller: controller.firmware_report()),
     "/api/modem": (ADMIN, lambda controller: controller.modem_report()),
+    "/api/sim": (ADMIN, bench_report),
     "/health": (ANYBODY, api.health),
     "/metrics": (ADMIN, metrics_text),
 }
@@ -126,7 +160,7 @@ class Web:
         self._uploaded = Uploaded(controller.store, self._view)
         controller.upload_watchers.append(self._uploaded.changed)
         self._kept_files: dict[str, KeptFile] = {}
-        self._fixed: dict[str, Reply] = {}
+        self._fixed: dict[str, Packed] = {}
         controller.profile_watchers.append(self._fixed.clear)
 
     def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
@@ -154,10 +188,10 @@ class Web:
 
     def _refused(self, request: Request, refusal: Refusal) -> Reply:
         reply = reply_to_refusal(refusal)
-        # To a script's request the browser would show its own dialog on top of the page.
-        is_script = request.headers.get("sec-fetch-mode", "navigate") != "navigate"
-        if not isinstance(refusal, SignInRequired) or is_script:
+        if not isinstance(refusal, SignInRequired) or is_script(request):
             return reply
+        if is_browser(request):
+            return redirect(PAGE_PATH) if "authorization" not in request.headers else reply
         challenge = ("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"')
         return Reply(reply.status, reply.content_type, reply.body, (challenge,))
 
@@ -180,6 +214,11 @@ class Web:
         if path == "/sim.cgi" and self._bench is not None:
             require(account, ADMIN)
             return self._on_bench(self._bench, request)
+        if path == TRY_PATH:
+            require(account, ADMIN)
+            if request.method != "POST":
+                raise WrongMethodForPath(f"{TRY_PATH} takes POST.", allowed="POST")
+            return rule_trial(self._controller, request)
         if request.method not in ("GET", "HEAD"):
             raise self._no_such(request)
         if path in files.PATHS:
@@ -188,10 +227,21 @@ class Web:
         if path in API:
             role, make = API[path]
             require(account, role)
-            return self._fixed.get(path) or self._made(path, make)
-        if path == "/api/stream":
+            if path in FIXED:
+                return self._fixed_document(path, make).answer(request)
+            return self._made(make)
+        if path == ACCOUNT_PATH:
             require(account, CONTROL)
-            return StreamReply(200, "text/event-stream", state_stream(self._controller), NOT_KEPT)
+            return self._made(lambda controller: api.account(controller, account))
+        if path == PANEL_PATH:
+            require(account, CONTROL)
+            return self._made(lambda _: {"picture": self._uploaded.picture_address()})
+        if path in HISTORY_PATHS:
+            require(account, CONTROL)
+            return history_reply(self._controller, request)
+        if path == STREAM_PATH:
+            require(account, CONTROL)
+            return StreamReply(200, EVENT_STREAM, state_stream(self._controller), NOT_KEPT)
         if path == OLED_PATH:
             require(account, CONTROL)
             png = png_of(self._controller.engine.display.lines())
@@ -200,20 +250,20 @@ class Web:
             require(account, ADMIN)
             return self._backups.download(request)
         if path.startswith(PREFIX) and path in pages():
-            return pages()[path]
+            return pages()[path].answer(request)
         if path == PICTURE_PATH:
             require(account, CONTROL)
             if (picture := self._uploaded.picture()) is None:
                 raise NoSuchPath("No picture has been uploaded.")
             return picture
         if path == PAGE_PATH:
-            return self._signing_in.page(request)
+            return self._signing_in.page(request, signed_in=account is not NOBODY)
         if request.query != SAFE and account is not NOBODY:
             require(account, CONTROL)
             if (page := self._uploaded.page(path)) is not None:
                 return page
         if path == "/":
-            return redirect(PAGE_PATH) if account is NOBODY else pages()[path]
+            return redirect(PAGE_PATH) if account is NOBODY else pages()[path].answer(request)
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
@@ -259,14 +309,18 @@ class Web:
         engine, at = self._controller.engine, self._controller.clock.read()
         return files.View(engine, self._name, self._mac, at)
 
-    def _made(self, path: str, make: Callable[[Controller], Any]) -> Reply:
+    def _made(self, make: Callable[[Controller], Any]) -> Reply:
         made = make(self._controller)
         if isinstance(made, bytes):
             return Reply(200, METRICS_TYPE, made)
-        reply = Reply(200, JSON, msgspec.json.encode(made))
-        if path in FIXED:
-            self._fixed[path] = reply
-        return reply
+        return Reply(200, JSON, msgspec.json.encode(made))
+
+    def _fixed_document(self, path: str, make: Callable[[Controller], Any]) -> Packed:
+        document = self._fixed.get(path)
+        if document is None:
+            made = msgspec.json.encode(make(self._controller))
+            document = self._fixed[path] = Packed(JSON, made)
+        return document
 
     def _is_bench(self, request: Request) -> bool:
         """Whether it goes to the test bench: virtual time must go on in the bootloader, too."""
@@ -294,7 +348,7 @@ def _is_for_everybody(request: Request) -> bool:
         return wants_page(request)
     if request.path == "/post.cgi":
         return request.query in ("signin", "signout")
-    return request.path in (PAGE_PATH, "/health")
+    return request.path in (PAGE_PATH, STYLE_PATH, "/health")
 
 
 class InBootloader(Refusal):

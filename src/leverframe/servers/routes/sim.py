@@ -1,16 +1,18 @@
 """`/sim.cgi`: the test bench of the simulated board, in the same joined style as the commands.
 
 `DS1=21.5` makes the board feel something, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a
-sensor to the bus, `onewire=none` clears it; `i2c` and `barcode` say which sensor answers and what
-was scanned. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between outputs and inputs (see
-`hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows again what a plant
-gives there. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which hosts answer,
-and `advance=SECONDS` or `advance=next` moves the time. All items are checked first, then carried
-out in order.
+sensor to the bus, `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of
+it; `i2c` and `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets
+an SMS arrive; `/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires
+a plant between outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and
+`DS1=plant` shows again what a plant gives there. On virtual time `ping=HOST:MILLISECONDS` and
+`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
+items are checked first, then carried out in order.
 """
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from leverframe.clock import VirtualClock
@@ -21,20 +23,27 @@ from leverframe.controller import Controller
 from leverframe.durations import MOST_S
 from leverframe.engine.labels import DIGITAL_INPUTS
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
-from leverframe.hardware.simulated import FELT, SimulatedBoard
+from leverframe.hardware.simulated import FELT, ReceivedSms, SimulatedBoard
+from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
 PLANT = "plant"
 MOST_MILLISECONDS = 60_000.0
+BARCODE_LETTERS = 64
+#: Four parts of a long SMS.
+SMS_LETTERS = 612
+_SENDER = re.compile(r"\+?[0-9]{1,20}")
+_SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
 #: Seconds to advance (None: to the next deadline), or something to do at once.
-Step = Callable[[], None] | float | None
+Step = Callable[[], Awaitable[None] | None] | float | None
 
 
 class Bench:
     def __init__(self, controller: Controller, board: SimulatedBoard) -> None:
         self._controller = controller
         self._board = board
+        self._sms = SmsCommands(controller)
 
     def steps(self, query: str) -> list[Step]:
         """What the items of a query ask for, or the refusal of the first bad one."""
@@ -44,7 +53,9 @@ class Bench:
         """Carry out all items of a query, or refuse and carry out none."""
         for step in self.steps(query):
             if callable(step):
-                step()
+                under_way = step()
+                if under_way is not None:
+                    await under_way
             else:
                 await self._controller.advance(step)
 
@@ -65,6 +76,10 @@ class Bench:
             return self._plant(text)
         if name == "ping":
             return self._ping(text)
+        if name == "sms":
+            return self._receive(text)
+        if _SENSOR_ID.fullmatch(name):
+            return self._one_sensor(name, text)
         if name == "onewire":
             if text == NONE:
                 return self._board.clear_onewire
@@ -79,7 +94,7 @@ class Bench:
         if name == "i2c":
             return _one_of(text, (*I2C_SENSORS[1:], NONE))
         if name == "barcode":
-            return Text(64).parse(raw, self._controller.profile, NOTHING_SEEN)
+            return Text(BARCODE_LETTERS).parse(raw, self._controller.profile, NOTHING_SEEN)
         if name in DIGITAL_INPUTS:
             level = _one_of(text, ("0", "1", NONE))
             return None if level is None else int(level)
@@ -87,7 +102,8 @@ class Bench:
             return None if text == NONE else _number(text)
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
-            allowed="advance, plant, ping, onewire, i2c, barcode, " + ", ".join(sorted(FELT)),
+            allowed="advance, plant, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
+            + ", ".join(sorted(FELT)),
         )
 
     def _plant(self, text: str) -> Callable[[], None]:
@@ -97,7 +113,28 @@ class Bench:
             plant = plant_from_text(text)
         except BadPlant as error:
             raise BadValue(error.detail, value=error.value or None, allowed=error.allowed) from None
-        return lambda: self._board.wire(plant)
+        return lambda: self._board.wire(plant, text)
+
+    def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
+        if text == NONE:
+            return lambda: self._board.detach_onewire(sensor_id)
+        celsius = _number(text)
+        return lambda: self._board.attach_onewire(sensor_id, celsius)
+
+    def _receive(self, text: str) -> Callable[[], Awaitable[None]]:
+        sender, colon, message = text.partition(":")
+        if not colon or not _SENDER.fullmatch(sender):
+            raise BadValue("An SMS has a sender.", value=text[:40], allowed="NUMBER:TEXT")
+        if not 0 < len(message) <= SMS_LETTERS:
+            raise BadValue(
+                f"The SMS has {len(message)} characters.", allowed=f"1 to {SMS_LETTERS} characters"
+            )
+
+        async def receive() -> None:
+            answer = await self._sms.take(sender, message)
+            self._board.messages.append(ReceivedSms(sender, message, answer))
+
+        return receive
 
     def _ping(self, text: str) -> Callable[[], None]:
         self._require_virtual_time(

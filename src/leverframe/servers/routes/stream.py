@@ -1,5 +1,7 @@
 """`/api/stream`: the live state as server-sent events, a full state first, then what changed.
 
+A message without content, `settings`, tells that the settings are no longer what they were.
+
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
 quick succession are sent together. A comment now and then shows both ends that the other is there.
 """
@@ -24,7 +26,7 @@ async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
-        last = state(controller)
+        last, settings = state(controller), controller.engine.settings
         yield _message("state", last)
         while True:
             if not await _within(changed, STILL_HERE_S):
@@ -37,6 +39,9 @@ async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
             last = new
             if any(name not in ALWAYS_MOVING for name in difference):
                 yield _message("change", difference)
+            if controller.engine.settings is not settings:
+                settings = controller.engine.settings
+                yield _message("settings", {})
     finally:
         controller.watchers.discard(changed.set)
 

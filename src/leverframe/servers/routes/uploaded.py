@@ -8,6 +8,7 @@ no upload can hide a command or a status file; `/?safe` leads to the built-in pa
 
 import logging
 from collections.abc import Callable
+from zlib import crc32
 
 from leverframe.files.markers import with_values
 from leverframe.files.view import View
@@ -60,6 +61,11 @@ class Uploaded:
         if self._picture is None:
             self._picture = (self._read_picture(),)
         return self._picture[0]
+
+    def picture_address(self) -> str | None:
+        """Where the picture is to be had; another picture has another address."""
+        picture = self.picture()
+        return None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}"
 
     def _pages(self) -> dict[str, bytes]:
         if self._site is None:

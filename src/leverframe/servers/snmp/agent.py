@@ -58,16 +58,16 @@ class SnmpAgent:
     async def _switch(self) -> None:
         while self._wanted != self._living_by:
             wanted = self._wanted
-            self._stop()
+            await self._stop()
             if wanted.enabled:
                 await self._start(wanted)
             self._living_by = wanted
 
-    def _stop(self) -> None:
+    async def _stop(self) -> None:
         self._controller.troubles.pop(NAME, None)
         responder, self._responder = self._responder, None
         if responder is not None:
-            responder.close()
+            await responder.close()
 
     async def _start(self, wanted: Snmp) -> None:
         # Loaded here: a controller without SNMP does not need it.

@@ -3,6 +3,7 @@
 Loaded only when the agent is switched on, because the library is large.
 """
 
+import asyncio
 import logging
 import socket
 from bisect import bisect_right
@@ -43,6 +44,7 @@ _SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 _SERVICES = 72
 _V1, _V2C, _V3 = 1, 2, 3
 _NO_SECURITY, _AUTHENTICATED_AND_PRIVATE = 1, 3
+_TURNS_TO_CLOSE = 100
 #: Security model, name and level -> may write, too.
 Rights = dict[tuple[int, str, int], bool]
 
@@ -50,6 +52,7 @@ Rights = dict[tuple[int, str, int], bool]
 class Responder:
     def __init__(self, controller: Controller, snmp: Snmp, *, name: str, mac: str) -> None:
         self.port: int | None = None
+        self._listener: socket.socket | None = None
         self._engine = make_engine(engine_id(mac))
         served = context.SnmpContext(self._engine)
         served.unregister_context_name(b"")
@@ -88,10 +91,20 @@ class Responder:
         transports = {udp: "UdpAsyncioTransport", udp6: "Udp6AsyncioTransport"}
         transport = getattr(carrier, transports[carrier])().open_server_mode(sock=listener)
         config.add_transport(self._engine, carrier.DOMAIN_NAME, transport)
+        self._listener = listener
         self.port = listener.getsockname()[1]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self._engine.close_dispatcher()
+        if self._listener is None:
+            return
+        # The loop closes the socket a few turns later; until then the port is taken. It never does
+        # if it had not begun to listen yet.
+        for _ in range(_TURNS_TO_CLOSE):
+            if self._listener.fileno() < 0:
+                return
+            await asyncio.sleep(0)
+        self._listener.close()
 
 
 class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]

@@ -1,44 +1,102 @@
 // The live state: a stream of changes, reading it again and again where no stream can be had.
 //
-// `connection` is "live", "polling" or "lost"; listeners are called after every change of either.
+// `connection` is "connecting", "live", "polling" or "lost"; listeners are called after every
+// change of it or of the state.
 
 import * as api from "./api.js";
 
-const POLL_MS = 2000;
-const RETRY_MS = 3000;
+const RETRY_MS = 2000;
+// A stream that is silent for so long is asked after: a pulled cable makes no sound.
+const SILENCE_MS = 20_000;
+const PATIENCE_MS = 4000;
+const DEFAULT_REFRESH_S = 30;
 
 export class Live {
   state = {};
   connection = "connecting";
   lostSince = null;
+  #refresh = DEFAULT_REFRESH_S;
   #listeners = new Set();
+  #settingsListeners = new Set();
+  #stream = null;
   #timer = null;
+
+  // Seconds between two readings where there is no stream; a setting of the controller.
+  set refresh(seconds) {
+    this.#refresh = seconds;
+    if (this.connection === "polling") this.#after(seconds * 1000, () => this.#listen());
+  }
 
   listen(listener) {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  // Called when the settings have changed, by whomever.
+  listenToSettings(listener) {
+    this.#settingsListeners.add(listener);
+    return () => this.#settingsListeners.delete(listener);
   }
 
   start() {
-    const stream = api.stream();
-    stream.addEventListener("state", (message) => this.#take("live", JSON.parse(message.data)));
-    stream.addEventListener("change", (message) =>
-      this.#take("live", { ...this.state, ...JSON.parse(message.data) }),
-    );
-    stream.onerror = () => {
-      stream.close();
-      this.#poll();
-    };
+    addEventListener("offline", () => this.#fallBack());
+    this.#listen();
   }
 
-  async #poll() {
-    clearTimeout(this.#timer);
+  #listen() {
+    const stream = api.stream();
+    this.#stream = stream;
+    stream.addEventListener("state", (message) => this.#begin(JSON.parse(message.data)));
+    stream.addEventListener("change", (message) =>
+      this.#hear({ ...this.state, ...JSON.parse(message.data) }),
+    );
+    stream.addEventListener("settings", () => this.#tellSettings());
+    stream.onerror = () => this.#fallBack();
+  }
+
+  // Nobody knows what happened between two streams.
+  #begin(state) {
+    if (this.connection !== "connecting") this.#tellSettings();
+    this.#hear(state);
+  }
+
+  #hear(state) {
+    this.#take("live", state);
+    this.#after(SILENCE_MS, () => this.#askAfter());
+  }
+
+  async #askAfter() {
+    try {
+      await api.health({ signal: AbortSignal.timeout(PATIENCE_MS) });
+      this.#after(SILENCE_MS, () => this.#askAfter());
+    } catch {
+      this.#fallBack();
+    }
+  }
+
+  async #fallBack() {
+    this.#stream.close();
+    const wasLost = this.connection === "lost";
     try {
       this.#take("polling", await api.state());
-      this.#timer = setTimeout(() => this.start(), POLL_MS);
-    } catch {
+      this.#tellSettings();
+      // After a loss the stream is probably back, too; otherwise it is tried with every reading.
+      this.#after(wasLost ? 0 : this.#refresh * 1000, () => this.#listen());
+    } catch (error) {
+      if (error instanceof api.Refused && error.problem.status === 401) this.#signIn();
       this.#lose();
-      this.#timer = setTimeout(() => this.#poll(), RETRY_MS);
+      this.#after(RETRY_MS, () => this.#fallBack());
     }
+  }
+
+  // The session has ended: only signing in again helps.
+  #signIn() {
+    location.assign(api.signInPage);
+  }
+
+  #after(ms, act) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms);
   }
 
   #take(connection, state) {
@@ -52,6 +110,10 @@ export class Live {
     this.connection = "lost";
     this.lostSince ??= new Date();
     this.#tell();
+  }
+
+  #tellSettings() {
+    for (const listener of this.#settingsListeners) listener();
   }
 
   #tell() {

@@ -1,5 +1,7 @@
 // How values are shown: unit and decimals by label.
 
+import { decimal } from "./words.js";
+
 const UNITS = [
   [/^(DS\d|T1|TEMP|DEWPOINT)$/, "°C", 1],
   [/^H1$/, "%", 1],
@@ -15,9 +17,5 @@ const UNITS = [
 export function shown(label, value) {
   if (value === null || value === undefined) return { text: "–", unit: "", absent: true };
   const [, unit, decimals] = UNITS.find(([pattern]) => pattern.test(label)) ?? [null, "", 0];
-  return { text: Number(value).toFixed(decimals), unit, absent: false };
-}
-
-export function clock(seconds) {
-  return new Date(seconds * 1000).toLocaleTimeString();
+  return { text: decimal(value, decimals), unit, absent: false };
 }

@@ -1,0 +1,87 @@
+"""What the history costs: on the event loop, on its thread, on the disk, and to be read."""
+
+import random
+import tempfile
+import time
+from datetime import UTC
+from pathlib import Path
+
+import msgspec
+
+from bench.figure import Figure, progress
+from leverframe.engine.machine import Machine, Traced
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import defaults
+from leverframe.profile import Profile
+from leverframe.storage.history.columns import RAW
+from leverframe.storage.history.keeper import Bounds, Keeper
+from leverframe.storage.history.reading import Span, answer
+from leverframe.storage.history.sqlite_shelf import SqliteShelf
+
+START = 1767571200.0
+HOUR_S = 3600
+LABELS = tuple(f"DS{number}" for number in range(1, 9))
+
+
+def measure(quick: bool) -> list[Figure]:
+    span_s = 2 * HOUR_S if quick else 24 * HOUR_S
+    hours = span_s // HOUR_S
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "history.db"
+        shelf = SqliteShelf(path, Bounds().most_bytes)
+        keeper = Keeper(shelf, Bounds())
+        figures = [on_the_loop(), fill(keeper, span_s)]
+        each = f"{shelf.used() / shelf.points(RAW):.1f} bytes"
+        figures.append(Figure("room in the file for a raw value", each))
+        now = START + span_s
+        for what, span in (
+            (f"read {hours} h of one reading, raw", Span(("DS1",), START, now, 100_000, now)),
+            (f"read {hours} h of eight readings", Span(LABELS, START, now, 600, now)),
+            ("read the last hour of eight", Span(LABELS, now - HOUR_S, now, 60, now)),
+        ):
+            figures.append(read(keeper, what, span))
+        shelf.close()
+    return figures
+
+
+def on_the_loop() -> Figure:
+    """A changing value, without and with somebody who records it."""
+    machine = Machine(Profile(), defaults(Profile()), UTC, {})
+    machine.at = Moment(0.0, START)
+    costs = []
+    trail: list[Traced] = []
+    for machine.trail in (None, trail):
+        began = time.process_time()
+        for number in range(200_000):
+            machine.put("DS1", number)
+        costs.append((time.process_time() - began) / 200_000 * 1e6)
+    reference = f"{costs[0]:.2f} us if nobody records it"
+    return Figure("a changed value on the event loop", f"{costs[1]:.2f} us", reference)
+
+
+def fill(keeper: Keeper, span_s: int) -> Figure:
+    """Eight readings that change every second, handed over every five."""
+    values = dict.fromkeys(LABELS, 20.0)
+    spent = 0.0
+    for second in range(0, span_s, 5):
+        samples: list[Traced] = []
+        for at in range(second, second + 5):
+            for label in LABELS:
+                values[label] = round(values[label] + random.choice((-0.1, 0.1)), 1)
+                samples.append((START + at, label, values[label]))
+        began = time.process_time()
+        keeper.add(samples)
+        spent += time.process_time() - began
+        if second % HOUR_S == 0:
+            progress()
+    each = spent / span_s / len(LABELS) * 1e6
+    return Figure("the same on the thread of the history", f"{each:.1f} us")
+
+
+def read(keeper: Keeper, what: str, span: Span) -> Figure:
+    taken = []
+    for _ in range(5):
+        began = time.process_time()
+        body = msgspec.json.encode(answer(keeper, span))
+        taken.append(time.process_time() - began)
+    return Figure(what, f"{min(taken) * 1000:.1f} ms for {len(body):,} bytes")

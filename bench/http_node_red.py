@@ -1,0 +1,127 @@
+"""HTTP against Node-RED: the same command as a flow of http-in, function and http-response nodes.
+
+The flow keeps the output in its context and answers the same bytes. Node-RED comes from npm into a
+folder of the user's cache at the first run, without its editor, telemetry and checks for updates,
+and listens on loopback only.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.figure import Figure, Skipped, need, progress
+from bench.serving import HOST, controller, fetch, free_port, pinned, wait_for
+from bench.wrk import STATUS, SWITCH, Case, Goal, Rounds, compare, load
+
+#: The newest that runs on Node.js 18 and 20.
+PACKAGE = "node-red@4"
+INSTALL_PATIENCE_S = 300
+CASES = (
+    Case("switch an output, 16 connections", SWITCH, 16, Goal(1.0)),
+    Case("switch an output, 64 connections", SWITCH, 64, Goal(1.0)),
+    Case("read status.json, 16 connections", STATUS, 16, Goal(1.0)),
+)
+SWITCHING = """
+const asked = msg.req.query;
+for (const name of Object.keys(asked)) {
+  flow.set(name, Number(asked[name]));
+}
+msg.payload = REPLY;
+msg.headers = {"Content-Type": "text/xml"};
+return msg;
+"""
+READING = """
+msg.payload = REPLY;
+msg.headers = {"Content-Type": "application/json"};
+return msg;
+"""
+
+
+def cache_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "leverframe-bench", "node-red")
+
+
+def installed() -> Path:
+    """The program, which is fetched if it is not there."""
+    folder = cache_folder()
+    program = folder / "node_modules" / "node-red" / "red.js"
+    if not program.exists():
+        progress(" (fetching Node-RED)")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
+        try:
+            subprocess.run(
+                [*command, "--prefix", str(folder)],
+                capture_output=True,
+                check=True,
+                timeout=INSTALL_PATIENCE_S,
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            raise Skipped(f"npm could not install {PACKAGE}") from None
+    return program
+
+
+def flow_nodes(path: str, code: str, reply: str) -> list[dict[str, Any]]:
+    name = path.rpartition("/")[2]
+    ids = [f"{name}-{part}" for part in ("in", "function", "out")]
+    place = {"z": "bench"}
+    function = code.replace("REPLY", json.dumps(reply))
+    return [
+        {"id": ids[0], "type": "http in", "url": path, "method": "get", "wires": [[ids[1]]]}
+        | place,
+        {"id": ids[1], "type": "function", "func": function, "outputs": 1, "wires": [[ids[2]]]}
+        | place,
+        {"id": ids[2], "type": "http response", "wires": []} | place,
+    ]
+
+
+@contextmanager
+def node_red(folder: Path, switched: str, status: str) -> Iterator[str]:
+    """The address of a Node-RED that answers what the controller answers."""
+    program, port = installed(), free_port()
+    settings = {
+        "uiHost": HOST,
+        "uiPort": port,
+        "flowFile": "flows.json",
+        "httpAdminRoot": False,
+        "telemetry": {"enabled": False, "updateNotification": False},
+        "externalModules": {"autoInstall": False, "palette": {"allowInstall": False}},
+        "logging": {"console": {"level": "off", "metrics": False, "audit": False}},
+    }
+    nodes = [{"id": "bench", "type": "tab", "label": "bench"}]
+    nodes += flow_nodes(SWITCH.partition("?")[0], SWITCHING, switched)
+    nodes += flow_nodes(STATUS, READING, status)
+    (folder / "settings.js").write_text(f"module.exports = {json.dumps(settings)};\n")
+    (folder / "flows.json").write_text(json.dumps(nodes))
+    command = ["node", str(program), "--userDir", str(folder)]
+    environment = {**os.environ, "NODE_ENV": "production"}
+    with pinned([*command, "--settings", str(folder / "settings.js")], environment):
+        wait_for(port)
+        yield f"http://{HOST}:{port}"
+
+
+def measure(quick: bool) -> list[Figure]:
+    need("wrk", "taskset", "node", "npm")
+    rounds = Rounds.of(quick)
+    with tempfile.TemporaryDirectory() as name, controller(Path(name, "data")) as ours:
+        switched, status = (fetch(ours, target).decode() for target in (SWITCH, STATUS))
+        with node_red(Path(name), switched, status) as other:
+            for target, wanted in ((SWITCH, switched), (STATUS, status)):
+                assert fetch(other, target).decode() == wanted, "Node-RED answers something else"
+            return [
+                compare(
+                    case,
+                    rounds,
+                    partial(load, ours, case, rounds.seconds),
+                    partial(load, other, case, rounds.seconds),
+                    "Node-RED",
+                )
+                for case in CASES
+            ]

@@ -1,0 +1,82 @@
+"""Servers under measurement: one core for all of them, the other for whoever asks."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+SERVER_CORE, LOAD_CORE = 1, 0
+HOST = "127.0.0.1"
+PATIENCE_S = 60
+ADDRESS = re.compile(r"http://[\d.]+:\d+(?=/)")
+CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery")
+
+
+@contextmanager
+def pinned(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A program on the core of the servers, until the end of the block."""
+    program = subprocess.Popen(
+        ["taskset", "-c", str(SERVER_CORE), *command],
+        stdout=subprocess.PIPE,
+        # Libraries tell at length of every client that leaves.
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    )
+    assert program.stdout is not None
+    with program.stdout:
+        try:
+            yield program
+        finally:
+            program.terminate()
+            program.wait(PATIENCE_S)
+
+
+@contextmanager
+def printing_its_address(command: Sequence[str]) -> Iterator[str]:
+    """A server whose first line says where it is; gives that."""
+    with pinned(command) as program:
+        assert program.stdout is not None
+        line = program.stdout.readline()
+        found = ADDRESS.search(line)
+        if found is None:
+            raise SystemExit(f"the server did not start: {line!r}")
+        yield found[0]
+
+
+@contextmanager
+def controller(folder: Path, *options: str) -> Iterator[str]:
+    """The address of a controller with its data in a folder."""
+    with printing_its_address([*CONTROLLER, "--port", "0", "--data", str(folder), *options]) as own:
+        yield own
+
+
+def free_port() -> int:
+    with socket.create_server((HOST, 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def wait_for(port: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            socket.create_connection((HOST, port)).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"nothing listens on port {port}")
+
+
+def fetch(address: str, path: str, body: bytes | None = None) -> bytes:
+    with urllib.request.urlopen(address + path, body) as answer:
+        content: bytes = answer.read()
+    return content

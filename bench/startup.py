@@ -1,0 +1,128 @@
+"""How soon a controller answers after its start, and what it costs while nothing happens.
+
+The start is told beside that of a Python that does nothing, in turns, as installed (bytecode is
+written beforehand, as pip does). The idle controller is looked at from outside: the time that its
+threads ran, and how often they were woken.
+"""
+
+import http.client
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.figure import Figure, progress
+from bench.serving import CONTROLLER, free_port
+
+GOAL_START_S = 0.5
+GOAL_IDLE_PERCENT = 0.2
+#: Long enough for whatever the start still had to do.
+SETTLE_S = 2.0
+POLL_S = 0.002
+
+
+@contextmanager
+def controller(folder: Path, environment: dict[str, str]) -> Iterator[tuple[int, float, float]]:
+    """The process of a controller, the seconds to its first answer, and those that it ran."""
+    port = free_port()
+    command = [*CONTROLLER, "--port", str(port), "--data", str(folder)]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        while not _answers(port):
+            if process.poll() is not None:
+                raise SystemExit("the controller did not start")
+            time.sleep(POLL_S)
+        took_s = time.perf_counter() - began
+        yield process.pid, took_s, _ran(process.pid)[0] / 1e9
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def bare_start(environment: dict[str, str]) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], env=environment, check=True)
+    return time.perf_counter() - began
+
+
+def idle_figures(pid: int, span_s: float) -> tuple[float, float]:
+    """Percent of a core, and wake-ups in a second."""
+    time.sleep(SETTLE_S)
+    before, began = _ran(pid), time.perf_counter()
+    time.sleep(span_s)
+    after, took_s = _ran(pid), time.perf_counter() - began
+    return 100 * (after[0] - before[0]) / 1e9 / took_s, (after[1] - before[1]) / took_s
+
+
+def _ran(pid: int) -> tuple[int, int]:
+    """Nanoseconds that all threads ran, and how often they went to sleep."""
+    nanoseconds = naps = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        nanoseconds += int((thread / "schedstat").read_text().split()[0])
+        status = (thread / "status").read_text()
+        naps += int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return nanoseconds, naps
+
+
+def resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def measure(quick: bool) -> list[Figure]:
+    rounds, idle_s = (2, 3.0) if quick else (9, 30.0)
+    starts, ran, bare = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        data = Path(folder) / "data"
+        with controller(data, environment):
+            pass
+        for _ in range(rounds):
+            bare.append(bare_start(environment))
+            with controller(data, environment) as (_, took_s, ran_s):
+                starts.append(took_s)
+                ran.append(ran_s)
+            progress()
+        with controller(data, environment) as (pid, _, _):
+            percent, wakeups = idle_figures(pid, idle_s)
+            memory = resident_mb(pid)
+    start_s, bare_s = statistics.median(starts), statistics.median(bare)
+    ran_s = statistics.median(ran)
+    return [
+        Figure(
+            "start to the first answer",
+            f"{1000 * start_s:.0f} ms",
+            f"{start_s / bare_s:.0f} times a bare Python ({1000 * bare_s:.0f} ms)",
+            f"< {1000 * GOAL_START_S:.0f} ms",
+            start_s < GOAL_START_S,
+        ),
+        # Of a busy machine this says more than the clock on the wall.
+        Figure("processor time for it", f"{1000 * ran_s:.0f} ms"),
+        Figure(
+            f"idle, {idle_s:.0f} s",
+            f"{percent:.3f} % of a core, {wakeups:.2f} wake-ups a second",
+            "",
+            f"< {GOAL_IDLE_PERCENT} %",
+            percent < GOAL_IDLE_PERCENT,
+        ),
+        Figure("memory of the whole idle process", f"{memory:.0f} MB"),
+    ]

@@ -1,0 +1,22 @@
+"""How Sphinx builds the site from this folder: `make docs`.
+
+The pages are plain Markdown that also reads well in the repository. The built site asks no other
+host for anything, and every link that leads nowhere fails the build.
+"""
+
+project = "Leverframe"
+html_title = "Leverframe"
+author = copyright = "the contributors of Leverframe"
+
+extensions = ["myst_parser"]
+html_theme = "furo"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {"top_of_page_buttons": []}
+
+# Headings are link targets by the names that GitHub gives them.
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+# Every reference to a thing that is not there is a warning, and `make docs` fails on warnings.
+nitpicky = True

@@ -1,0 +1,53 @@
+"""The flags by which commands take their configuration, made from the keys themselves."""
+
+import argparse
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from leverframe.config import Config, read_config
+from leverframe.config.described import Key, keys
+from leverframe.config.sources import Sources
+
+
+def add_config(
+    parser: argparse.ArgumentParser, only: Collection[str] | None = None, *, required: bool = False
+) -> None:
+    """`--config`, and a flag for every key, or for those named."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        required=required,
+        help="TOML file with the configuration; leverframe config example prints one",
+    )
+    for key in keys():
+        if only is None or key.name in only:
+            _add_flag(parser, key)
+
+
+def _add_flag(parser: argparse.ArgumentParser, key: Key) -> None:
+    if key.is_switch:
+        parser.add_argument(
+            key.flag, dest=key.name, action=argparse.BooleanOptionalAction, help=_help(key)
+        )
+    else:
+        parser.add_argument(key.flag, dest=key.name, metavar=key.metavar, help=_help(key))
+
+
+def _help(key: Key) -> str:
+    default = f" (default {key.usual})" if key.usual else ""
+    return (key.description.removesuffix(".") + default).replace("%", "%%")
+
+
+def config_of(options: argparse.Namespace) -> Config:
+    """What the file, the environment and the flags say together."""
+    return read_config(options.config, vars(options), os.environ)
+
+
+def sources_of(options: argparse.Namespace) -> Sources:
+    return Sources(options.config, os.environ, vars(options))
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    return Path(config_of(options).data)

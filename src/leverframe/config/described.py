@@ -1,0 +1,175 @@
+"""What can be said about a key of the configuration, read from the type of its field."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo
+
+from leverframe.config.fields import Config
+
+#: Stands before the names of all environment variables.
+PREFIX = "LEVERFRAME_"
+#: The default of a key that its table cannot do without.
+REQUIRED = msgspec.NODEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One value that can be configured, by its place: ("board", "i2c", "bus")."""
+
+    place: tuple[str, ...]
+    #: As declared, to check values with.
+    hint: Any
+    #: Without what it may be annotated with, and without None.
+    plain: Any
+    default: Any
+    description: str
+    metavar: str
+    #: A value to show where there is no default.
+    example: Any
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.place)
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + "_".join(self.place).upper()
+
+    @property
+    def flag(self) -> str:
+        return "--" + "-".join(self.place).replace("_", "-")
+
+    @property
+    def is_switch(self) -> bool:
+        return self.plain is bool
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.plain) is tuple
+
+    @property
+    def allowed(self) -> str:
+        return in_words(self.hint)
+
+    @property
+    def usual(self) -> str:
+        """The default as it is written behind the flag; nothing for a switch or where none is."""
+        if self.is_switch or self.default in (None, REQUIRED):
+            return ""
+        return ",".join(self.default) if self.is_list else str(self.default)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Tables by label, such as `[board.outputs]`: OUT0, OUT1."""
+
+    place: tuple[str, ...]
+    description: str
+    #: A table to show, by its label.
+    example: Mapping[str, Any]
+    keys: tuple[Key, ...]
+
+
+@cache
+def keys() -> tuple[Key, ...]:
+    """Every key with a place of its own, in the order of the fields."""
+    return tuple(entry for entry in _entries(Config, ()) if isinstance(entry, Key))
+
+
+def labelled() -> list[Labelled]:
+    """Every set of tables that are told apart by labels; only a file can hold them."""
+    return [entry for entry in _entries(Config, ()) if isinstance(entry, Labelled)]
+
+
+def _entries(struct: type[Struct], above: tuple[str, ...]) -> Iterator[Key | Labelled]:
+    for field in msgspec.structs.fields(struct):
+        plain, metas = taken_apart(field.type)
+        place = (*above, field.name)
+        if is_table(plain):
+            yield from _entries(plain, place)
+        elif get_origin(plain) is dict:
+            inner, _ = taken_apart(get_args(plain)[1])
+            below = tuple(_key(part, (part.name,)) for part in msgspec.structs.fields(inner))
+            yield Labelled(place, _description(metas), _example(metas) or {}, below)
+        else:
+            yield _key(field, place)
+
+
+def _key(field: FieldInfo, place: tuple[str, ...]) -> Key:
+    plain, metas = taken_apart(field.type)
+    metavars = [meta.extra["metavar"] for meta in metas if meta.extra]
+    metavar = metavars[0] if metavars else ("NUMBER" if plain is int else "TEXT")
+    return Key(
+        place, field.type, plain, field.default, _description(metas), metavar, _example(metas)
+    )
+
+
+def _description(metas: Iterable[Meta]) -> str:
+    return next((meta.description for meta in metas if meta.description), "")
+
+
+def _example(metas: Iterable[Meta]) -> Any:
+    return next((meta.examples[0] for meta in metas if meta.examples), None)
+
+
+def taken_apart(hint: Any) -> tuple[Any, list[Meta]]:
+    """A type without None and annotations, and the annotations, the outermost first."""
+    metas: list[Meta] = []
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, *found = get_args(hint)
+            metas += [meta for meta in reversed(found) if isinstance(meta, Meta)]
+            continue
+        members = alternatives(hint)
+        if NoneType not in members:
+            return hint, metas
+        members.remove(NoneType)
+        hint = Union[tuple(members)]  # noqa: UP007 - the members are known only here
+
+
+def alternatives(hint: Any) -> list[Any]:
+    """The members of a union."""
+    return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else []
+
+
+def is_table(plain: Any) -> bool:
+    return isinstance(plain, type) and issubclass(plain, Struct)
+
+
+def in_words(hint: Any) -> str:
+    """What is allowed by a type: a whole number from 0 to 65535."""
+    plain, metas = taken_apart(hint)
+    if members := alternatives(plain):
+        return " or ".join(in_words(member) for member in members)
+    origin = get_origin(plain)
+    if origin is Literal:
+        *others, last = (f'"{word}"' for word in get_args(plain))
+        return f"{', '.join(others)} or {last}"
+    if origin is tuple:
+        return "a list of texts"
+    if origin is dict or is_table(plain):
+        return "a table"
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    return words[plain] + _limits(metas)
+
+
+def _limits(metas: Iterable[Meta]) -> str:
+    least = next((meta.ge for meta in metas if meta.ge is not None), None)
+    most = next((meta.le for meta in metas if meta.le is not None), None)
+    if least is None:
+        return "" if most is None else f" of at most {most}"
+    return f" of at least {least}" if most is None else f" from {least} to {most}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    # Imported here: a start without mistakes needs no guesses.
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)

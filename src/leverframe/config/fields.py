@@ -1,0 +1,275 @@
+"""Every key of the configuration: its type, its default and its meaning, in one place.
+
+A field is all that a new key needs. The file, the environment variable, the flag of
+`leverframe run`, its help, `leverframe config example`, the reference page and the messages about
+mistakes are made from the field: from its type, the limits and the description in its `Meta`, the
+example where there is no default, and the word that stands for a value (`metavar`).
+
+What is configured here belongs to the process; what belongs to the controller is set by commands
+and lives in its store.
+"""
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Meta, Struct
+
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile, UnknownProfile
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.wiring import Wiring
+
+Port = Annotated[int, Meta(ge=0, le=65535, extra={"metavar": "PORT"})]
+Address = Annotated[str, Meta(extra={"metavar": "ADDRESS"})]
+File = Annotated[str, Meta(extra={"metavar": "FILE"})]
+Folder = Annotated[str, Meta(extra={"metavar": "DIR"})]
+Device = Annotated[str, Meta(extra={"metavar": "PATH"})]
+Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
+
+
+class BadConfiguration(ErrorForPeople):
+    """A sentence, or one line for each mistake: what is wrong, what is allowed."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    host: Annotated[
+        Address,
+        Meta(
+            description="Address to listen on. On any but a loopback address everybody has to sign"
+            " in."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[Port, Meta(description="Port to listen on; 0 takes any that is free.")] = 8080
+    data: Annotated[
+        Folder, Meta(description="Folder in which settings, counters and history are kept.")
+    ] = "data"
+    history_days: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=3650,
+            description="How many days values are kept in /api/history as they came; one value"
+            " a minute stays for 90 days, one a quarter of an hour for ten years.",
+            extra={"metavar": "DAYS"},
+        ),
+    ] = 7
+    history_max_mb: Annotated[
+        int,
+        Meta(
+            ge=16,
+            le=1_000_000,
+            description="How large the history may become, in megabytes; what is oldest goes"
+            " first.",
+            extra={"metavar": "MB"},
+        ),
+    ] = 256
+    hw: Annotated[
+        Version | None,
+        Meta(
+            description="Hardware version, 3.0 to 3.9. A data folder keeps its own; without this"
+            " key a new one gets the newest.",
+            examples=[Profile().hw],
+        ),
+    ] = None
+    sw: Annotated[
+        Version | None,
+        Meta(
+            description="Software version, like 1.49d. A data folder keeps its own; without this"
+            " key a new one gets the newest.",
+            examples=[Profile().sw],
+        ),
+    ] = None
+    timezone: Annotated[
+        Annotated[str, Meta(extra={"metavar": "ZONE"})],
+        Meta(description="Time zone of the schedule, like Europe/Warsaw."),
+    ] = "UTC"
+    hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names under which browsers may ask for the controller, besides its address"
+            " and the machine's own name.",
+            extra={"metavar": "NAME,NAME"},
+        ),
+    ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Other sites whose pages may use the controller (CORS), each exactly as"
+            " browsers name it, like https://panel.example.",
+            extra={"metavar": "ORIGIN,ORIGIN"},
+        ),
+    ] = ()
+    tls: Annotated[
+        bool,
+        Meta(description="Answer by HTTPS only, with a certificate made at the first start."),
+    ] = False
+    tls_certificate: Annotated[
+        File | None,
+        Meta(
+            description="Certificate to use instead (PEM), with tls_key; SIGHUP reads both again.",
+            examples=["/etc/leverframe/cellar.crt"],
+        ),
+    ] = None
+    tls_key: Annotated[
+        File | None,
+        Meta(description="Its private key (PEM).", examples=["/etc/leverframe/cellar.key"]),
+    ] = None
+    virtual_time: Annotated[
+        bool, Meta(description="Time stands still until /sim.cgi?advance=SECONDS moves it.")
+    ] = False
+    lenient: Annotated[
+        bool, Meta(description="Skip bad commands and answer 200, as real units do.")
+    ] = False
+    capture: Annotated[
+        bool | None,
+        Meta(
+            description="Keep messages in /api/outbox instead of sending them; without this key"
+            " that is so on virtual time only.",
+            examples=[True],
+        ),
+    ] = None
+    allow_local_targets: Annotated[
+        bool,
+        Meta(
+            description="Let HTTP1-HTTP4 request this machine, link-local addresses and metadata"
+            " services."
+        ),
+    ] = False
+    ca_file: Annotated[
+        File | None,
+        Meta(
+            description="Further certificate authorities to trust when messages are sent (PEM).",
+            examples=["/etc/leverframe/authorities.pem"],
+        ),
+    ] = None
+    serial_port: Annotated[
+        Device | None,
+        Meta(description="Where the serial module is.", examples=["/dev/ttyUSB0"]),
+    ] = None
+    serial_modbus: Annotated[
+        Device | None,
+        Meta(description="Where the Modbus RTU bus is.", examples=["/dev/ttyUSB1"]),
+    ] = None
+    modbus_port: Annotated[
+        Port,
+        Meta(
+            description="Where the Modbus TCP server listens once `modbuson` has switched it on, on"
+            " the same host."
+        ),
+    ] = 5020
+    modbus_writers: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Addresses and networks whose clients may also write by Modbus TCP.",
+            extra={"metavar": "NETWORK,NETWORK"},
+        ),
+    ] = ("127.0.0.0/8", "::1")
+    snmp_port: Annotated[
+        Port,
+        Meta(
+            description="Where the SNMP agent listens once `snmp` has switched it on, on the same"
+            " host."
+        ),
+    ] = 1161
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(
+            description="Log from this level on, to standard error; info tells what happens.",
+            extra={"metavar": "LEVEL"},
+        ),
+    ] = "warning"
+    log_format: Annotated[
+        Literal["text", "json"],
+        Meta(description="Log lines for people or for programs.", extra={"metavar": "FORMAT"}),
+    ] = "text"
+    syslog: Annotated[
+        Annotated[str, Meta(extra={"metavar": "WHERE"})] | None,
+        Meta(description="Log to /dev/log, HOST or HOST:PORT, too.", examples=["/dev/log"]),
+    ] = None
+    discovery: Annotated[
+        bool,
+        Meta(description="Answer UDP discovery in the network; never on a loopback address."),
+    ] = True
+    mdns: Annotated[
+        bool,
+        Meta(description="Announce the controller by mDNS; never on a loopback address."),
+    ] = True
+    udp_bootloader: Annotated[
+        bool,
+        Meta(
+            description="Start the bootloader when anybody in the network sends the bytes for it,"
+            " as real units do."
+        ),
+    ] = False
+    tftp_port: Annotated[
+        Port,
+        Meta(description="Where the bootloader takes firmware by TFTP (UDP), on the same host."),
+    ] = 1069
+    firmware_key: Annotated[
+        File | None,
+        Meta(
+            description="Public key (PEM) of whoever signs firmware; without it no image is"
+            " installed.",
+            examples=["/etc/leverframe/owner.pub"],
+        ),
+    ] = None
+    firmware_check_url: Annotated[
+        Annotated[str, Meta(extra={"metavar": "URL"})] | None,
+        Meta(
+            description="Address that the automatic firmware check (`bit1`) asks once a day; it"
+            " answers JSON with version, hardware and notes.",
+            examples=["https://example.org/leverframe/newest.json"],
+        ),
+    ] = None
+    board: Wiring = Wiring()
+
+    def profile(
+        self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
+    ) -> Profile:
+        """The version to run. `stored_for` is what was configured when `stored_sw` was stored."""
+        newest = Profile()
+        # Firmware that was installed since then counts for more than the same configuration.
+        asked = self.sw if self.sw != stored_for else None
+        try:
+            return Profile(
+                self.hw or stored_hw or newest.hw, asked or stored_sw or self.sw or newest.sw
+            )
+        except UnknownProfile as error:
+            raise BadConfiguration(str(error)) from error
+
+    def public_key(self) -> bytes | None:
+        """The key that firmware is checked with."""
+        if self.firmware_key is None:
+            return None
+        # Imported here: signatures take long to load, and few controllers take firmware.
+        from leverframe.uploads.firmware import check_public_key
+
+        try:
+            key = Path(self.firmware_key).read_bytes()
+            check_public_key(key)
+        except OSError as error:
+            raise BadConfiguration(
+                f"firmware_key: {self.firmware_key} cannot be read: {error.strerror}."
+            ) from error
+        except BadUpload as error:
+            raise BadConfiguration(f"firmware_key: {error}") from error
+        return key
+
+    def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Whose clients may write by Modbus TCP."""
+        try:
+            return tuple(ip_network(text) for text in self.modbus_writers)
+        except ValueError as error:
+            raise BadConfiguration(
+                f"modbus_writers: {error}; write addresses or networks such as 192.168.1.0/24."
+            ) from None
+
+    def zone(self) -> ZoneInfo:
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise BadConfiguration(
+                f"The timezone {self.timezone!r} is unknown; use a name such as Europe/Warsaw."
+            ) from None

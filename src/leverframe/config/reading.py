@@ -1,0 +1,181 @@
+"""Reads the configuration and checks all of it before anything starts.
+
+Every mistake is told, one line each: where the value was given (file and line, variable, or flag),
+what is wrong, and what is allowed.
+"""
+
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_origin
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.config.described import in_words, is_table, nearest, taken_apart
+from leverframe.config.fields import BadConfiguration, Config
+from leverframe.config.sources import Sources
+from leverframe.wiring import miswired
+
+Place = tuple[str, ...]
+NOTHING: Mapping[str, str] = {}
+#: What browsers send as `Origin`: no path, lower case. Neither `*` nor `null` is one.
+_ORIGIN = re.compile(r"https?://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
+
+
+class Mistake(NamedTuple):
+    place: Place
+    sentence: str
+
+
+def read_config(
+    file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
+) -> Config:
+    """The configuration; raises `BadConfiguration` with a line for each mistake."""
+    return checked(Sources(file, environment, flags))
+
+
+def checked(sources: Sources) -> Config:
+    """What the sources make together."""
+    misshapen = list(_misshapen(sources.values, Config, ()))
+    wrong = {mistake.place[0] for mistake in misshapen}
+    sound = {name: value for name, value in sources.values.items() if name not in wrong}
+    config = msgspec.convert(sound, Config)
+    mistakes = [*misshapen, *_contradictions(config, wrong, sources)]
+    lines = [*sources.unknown, *(_told(mistake, sources) for mistake in mistakes)]
+    if lines:
+        raise BadConfiguration("\n".join(lines))
+    return config
+
+
+def _told(mistake: Mistake, sources: Sources) -> str:
+    origin = sources.origin(mistake.place)
+    return mistake.sentence if origin is None else f"{origin}: {mistake.sentence}"
+
+
+def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
+    """Whatever does not fit the type of its place."""
+    plain, _ = taken_apart(hint)
+    name = ".".join(place)
+    if get_origin(plain) is dict or is_table(plain):
+        if not isinstance(value, dict):
+            yield Mistake(place, f"{name} must be a table, written as [{name}].")
+        elif is_table(plain):
+            yield from _misshapen_table(value, plain, place)
+        else:
+            for label, inner in value.items():
+                yield from _misshapen(inner, get_args(plain)[1], (*place, label))
+        return
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        shown = repr(value) if len(repr(value)) <= 60 else "what is there"
+        yield Mistake(place, f"{name} must be {in_words(hint)}, not {shown}.")
+
+
+def _misshapen_table(
+    table: dict[str, Any], struct: type[Struct], place: Place
+) -> Iterator[Mistake]:
+    fields = {field.name: field for field in msgspec.structs.fields(struct)}
+    for name, value in table.items():
+        if name in fields:
+            yield from _misshapen(value, fields[name].type, (*place, name))
+        else:
+            yield Mistake((*place, name), _unknown((*place, name), list(fields)))
+    for name, field in fields.items():
+        if field.required and name not in table:
+            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {in_words(field.type)}.")
+
+
+def _unknown(place: Place, known: list[str]) -> str:
+    meant = nearest(place[-1], known)
+    advice = f"did you mean {meant}?" if meant else f"known are {', '.join(known)}."
+    return f"{'.'.join(place)} is unknown; {advice}"
+
+
+def _contradictions(config: Config, wrong: set[str], sources: Sources) -> Iterator[Mistake]:
+    """What only a look at the values can tell; keys that are wrong already are left out."""
+    for names, check in _CHECKS:
+        if not wrong.isdisjoint(names):
+            continue
+        try:
+            check(config)
+        except BadConfiguration as error:
+            given = [name for name in names if sources.is_given((name,))]
+            yield Mistake((*given[:1],), str(error))
+    if "board" not in wrong:
+        yield from (Mistake(*mistake) for mistake in miswired(config.board))
+
+
+def _check_origins(config: Config) -> None:
+    for origin in config.cors_origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise BadConfiguration(
+                f"cors_origins: {origin!r} is no origin; write each as browsers send it, such as "
+                "https://panel.example or http://192.168.1.5:3000."
+            )
+
+
+def _check_ca_file(config: Config) -> None:
+    if config.ca_file is None:
+        return
+    try:
+        ssl.create_default_context(cafile=config.ca_file)
+    except ssl.SSLError:
+        raise BadConfiguration(
+            f"{config.ca_file} holds no certificates; name a PEM file as ca_file."
+        ) from None
+    except OSError as error:
+        raise BadConfiguration(f"{config.ca_file} cannot be read: {error.strerror}.") from error
+
+
+def _check_firmware_check_url(config: Config) -> None:
+    if config.firmware_check_url is None:
+        return
+    try:
+        parts = urlsplit(config.firmware_check_url)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable:
+        raise BadConfiguration(
+            f"firmware_check_url: {config.firmware_check_url!r} is no address of a web server;"
+            " write it like https://example.org/newest.json."
+        )
+
+
+def _check_serial_ports(config: Config) -> None:
+    if config.serial_port is not None and config.serial_port == config.serial_modbus:
+        raise BadConfiguration(
+            "serial_port and serial_modbus name the same port; a module and a bus cannot share it."
+        )
+
+
+def _check_tls_files(config: Config) -> None:
+    if (config.tls_certificate is None) != (config.tls_key is None):
+        raise BadConfiguration("tls_certificate and tls_key go together; give both or neither.")
+
+
+def _check_virtual_time(config: Config) -> None:
+    if config.virtual_time and config.board.kind != "simulated":
+        raise BadConfiguration(
+            "Virtual time needs the simulated board: real devices do not wait. Leave out one of"
+            ' --virtual-time and kind = "linux".'
+        )
+
+
+#: The keys that a check looks at, and the check, which raises `BadConfiguration`.
+_CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
+    (("hw", "sw"), lambda config: config.profile(None, None, None)),
+    (("timezone",), Config.zone),
+    (("cors_origins",), _check_origins),
+    (("modbus_writers",), Config.writing_networks),
+    (("firmware_key",), Config.public_key),
+    (("ca_file",), _check_ca_file),
+    (("firmware_check_url",), _check_firmware_check_url),
+    (("serial_port", "serial_modbus"), _check_serial_ports),
+    (("tls_certificate", "tls_key"), _check_tls_files),
+    (("virtual_time", "board"), _check_virtual_time),
+)

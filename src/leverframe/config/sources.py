@@ -1,0 +1,120 @@
+"""Where the values of the configuration come from: a file, the environment, flags.
+
+Later ones win: a flag over a variable over the file over the default. Texts of variables and flags
+become values of the kind that the key has, where they can; what cannot is complained about with
+everything else that is wrong.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from leverframe.config.described import PREFIX, Key, keys, nearest
+from leverframe.config.fields import BadConfiguration
+from leverframe.config.toml_lines import TomlPath, line_of
+
+_SWITCH_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+class Sources:
+    """The values that were given, in tables as in a file, and where each of them was given."""
+
+    def __init__(
+        self, file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
+    ) -> None:
+        self._path = file
+        self._text = "" if file is None else _read(file)
+        self._in_file = {} if file is None else _parsed(file, self._text)
+        self._over: dict[tuple[str, ...], str] = {}
+        self.values: dict[str, Any] = _copy(self._in_file)
+        #: Sentences about variables that stand for nothing.
+        self.unknown = list(_unknown_variables(environment))
+        for key in keys():
+            # An empty variable is how many tools say that it is not set.
+            if text := environment.get(key.variable):
+                self._put(key, _from_text(key, text), key.variable)
+        for key in keys():
+            if (value := flags.get(key.name)) is not None:
+                given = _from_text(key, value) if isinstance(value, str) else value
+                self._put(key, given, key.flag)
+
+    def _put(self, key: Key, value: Any, origin: str) -> None:
+        table = self.values
+        for part in key.place[:-1]:
+            inner = table.get(part)
+            # Something else than a table gives way to the key that is given over it.
+            table[part] = inner if isinstance(inner, dict) else {}
+            table = table[part]
+        table[key.place[-1]] = value
+        self._over[key.place] = origin
+
+    def origin(self, place: TomlPath) -> str | None:
+        """Who gave the value at a place, or something within it; None where nobody did."""
+        if not place:
+            return None
+        for given, origin in self._over.items():
+            if given == place[: len(given)] or place == given[: len(place)]:
+                return origin
+        if self._path is not None and _holds(self._in_file, place[:-1]):
+            return f"{self._path}, line {line_of(self._text, place)}"
+        return None
+
+    def is_given(self, place: TomlPath) -> bool:
+        return _holds(self.values, place)
+
+
+def _holds(table: Any, place: TomlPath) -> bool:
+    for part in place:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = table[part]
+    return True
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadConfiguration(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise BadConfiguration(f"{path} is not valid TOML: {error}.") from error
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadConfiguration(f"{path} is not valid TOML: {error}.") from error
+
+
+def _copy(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _copy(value) if isinstance(value, dict) else value for name, value in table.items()
+    }
+
+
+def _from_text(key: Key, text: str) -> Any:
+    if key.is_list:
+        return [part for item in text.split(",") if (part := item.strip())]
+    if key.is_switch:
+        return _SWITCH_WORDS.get(text.lower(), text)
+    if key.plain is int:
+        try:
+            return int(text, 0)
+        except ValueError:
+            return text
+    return text
+
+
+def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
+    """Names only: what a variable holds may be nobody's business."""
+    known = [key.variable for key in keys()]
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known:
+            meant = nearest(name, known)
+            advice = f"did you mean {meant}?" if meant else "remove it from the environment."
+            yield f"{name}: this variable stands for no key; {advice}"

@@ -1,0 +1,83 @@
+"""Where in a TOML file a value stands, for messages about it.
+
+The parser of the standard library tells the line of a syntax error only. This finds the line of a
+key from the text: by table headers and by keys at the beginning of a line, and within a list by
+counting its texts. What cannot be found (a key that is missing, or within braces) gets the line of
+what it is in.
+"""
+
+import re
+from collections.abc import Iterator
+
+#: Keys and the places of list items, from the outside in: ("at", 2, "commands", 0).
+TomlPath = tuple[str | int, ...]
+
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')"""
+_NAMES = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
+_HEADER = re.compile(rf"\s*\[(\[?)\s*{_NAMES}\s*\]")
+_KEY = re.compile(rf"\s*{_NAMES}\s*=")
+_PART = re.compile(_NAME)
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+
+
+def line_of(text: str, place: TomlPath) -> int:
+    """The line, counted from 1, of the innermost part of the place that can be found."""
+    lines = text.splitlines()
+    best, number, column = 0, 0, 0
+    for found, line, behind in _placed(lines):
+        shared = _shared(found, place)
+        # A table below the place stands for it where it has no line of its own.
+        is_within = shared == len(found) or shared == len(place)
+        if is_within and shared > best:
+            best, number, column = shared, line, behind
+    return 1 + _item(lines, number, column, place[best:])
+
+
+def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
+    """The place of every header and key, its line, and the column behind it."""
+    table: TomlPath = ()
+    counted: dict[TomlPath, int] = {}
+    for number, line in enumerate(lines):
+        if header := _HEADER.match(line):
+            table = _within(_parts(header[2]), counted)
+            if header[1]:
+                index = counted[table] = counted.get(table, -1) + 1
+                table = (*table, index)
+            yield table, number, header.end()
+        elif key := _KEY.match(line):
+            yield (*table, *_parts(key[1])), number, key.end()
+
+
+def _within(parts: TomlPath, counted: dict[TomlPath, int]) -> TomlPath:
+    """The place that a header names: `[at.more]` belongs to the last `[[at]]` before it."""
+    place: TomlPath = ()
+    for part in parts:
+        if place in counted:
+            place = (*place, counted[place])
+        place = (*place, part)
+    return place
+
+
+def _parts(names: str) -> TomlPath:
+    return tuple(part.strip("\"'") for part in _PART.findall(names))
+
+
+def _shared(one: TomlPath, other: TomlPath) -> int:
+    """How many steps two places have in common."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _item(lines: list[str], line: int, column: int, rest: TomlPath) -> int:
+    """The line of an item of a list of texts that begins here."""
+    if not rest or not isinstance(rest[0], int):
+        return line
+    remaining = rest[0]
+    for number in range(line, len(lines)):
+        if lines[number].lstrip().startswith("#"):
+            continue
+        texts = _TEXT.findall(lines[number], column if number == line else 0)
+        if remaining < len(texts):
+            return number
+        remaining -= len(texts)
+    return line

@@ -1,0 +1,241 @@
+"""What people should know about their rules: those that fight, that loop, that can never act.
+
+Advice is data, so that a page can say it in any language, with a sentence in English. It rests on
+the settings and on which sources have a value; nothing is changed, and no rule is kept from acting.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+
+from msgspec import Struct
+
+from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STOPS, dependence
+from leverframe.engine.rule_courses import Courses, conditions_of, joint_results
+from leverframe.engine.rule_loops import loops
+from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.source_setup import is_set_up, range_of
+from leverframe.profile import Profile
+
+#: What several rules can disagree about.
+_TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
+_PERIODIC = "AutoSwitch "
+
+
+class Advice(Struct, frozen=True):
+    #: Which sentence it is.
+    kind: str
+    #: The rules it is about; the first one is where it shows.
+    rules: tuple[int, ...]
+    #: Sources, outputs and variables it is about.
+    labels: tuple[str, ...]
+    #: The figures of the sentence.
+    figures: dict[str, float]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a version has for rules."""
+
+    profile: Profile
+    sources: Container[str]
+    #: Without values: `OUT0`, not `OUT0=1`.
+    actions: Container[str]
+
+
+def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> list[Advice]:
+    """All advice; a source that has a value is there, whatever the settings say."""
+    return [
+        *(
+            advice
+            for number, rule in enumerate(settings.rules, start=1)
+            for advice in _of_one(number, rule, settings, offer, measured)
+        ),
+        *_fights(settings),
+        *_loops(settings, offer.profile),
+    ]
+
+
+def _of_one(
+    number: int, rule: Rule, settings: Settings, offer: Offer, measured: Container[str]
+) -> Iterator[Advice]:
+    missing = list(_missing(number, rule, settings, offer, measured))
+    yield from missing
+    impossible = _impossible(number, rule, settings)
+    if impossible is not None:
+        yield impossible
+    elif not missing:
+        yield from _unending(number, rule, settings)
+        yield from _of_dependence(number, rule, settings)
+
+
+def _missing(
+    number: int, rule: Rule, settings: Settings, offer: Offer, measured: Container[str]
+) -> Iterator[Advice]:
+    for label in dict.fromkeys(condition.label for condition in conditions_of(rule)):
+        if label not in offer.sources:
+            text = f"Rule {number} never acts: {offer.profile} has no source {label}."
+            yield _advice("no_source", number, label, text=text)
+        elif label not in measured and not is_set_up(label, settings):
+            text = f"Rule {number} waits for {label}, but nothing is set up that measures it."
+            yield _advice("not_set_up", number, label, text=text)
+    if rule.action not in offer.actions:
+        text = f"Rule {number} does nothing: {offer.profile} has no action {rule.action}."
+        yield _advice("no_action", number, rule.action, text=text)
+
+
+def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
+    """A rule whose own conditions can never hold."""
+    if (True,) in joint_results([rule], settings):
+        return None
+    conditions = conditions_of(rule)
+    if len(conditions) == 2:
+        text = f"Rule {number} never acts: its two conditions never hold together as they must."
+        return _advice("contradiction", number, *(one.label for one in conditions), text=text)
+    (condition,) = conditions
+    low, high = range_of(condition.label, settings)
+    figures = {"reference": condition.reference, "low": low, "high": high}
+    asked = {"<": "below ", ">=": "as much as "}.get(condition.compare, "")
+    text = (
+        f"Rule {number} never acts: {condition.label} is {_span_in_words(low, high)}, never "
+        f"{asked}{condition.reference:g}."
+    )
+    return _advice("out_of_range", number, condition.label, text=text, figures=figures)
+
+
+def _span_in_words(low: float, high: float) -> str:
+    if low == high:
+        return f"always {low:g}"
+    if high == inf:
+        return f"at least {low:g}"
+    return f"at most {high:g}" if low == -inf else f"between {low:g} and {high:g}"
+
+
+def _unending(number: int, rule: Rule, settings: Settings) -> Iterator[Advice]:
+    courses = Courses([rule], settings)
+    labels = dict.fromkeys(condition.label for condition in conditions_of(rule))
+    if (False,) not in courses.results():
+        text = f"Rule {number} is always met: no value of {', '.join(labels)} makes it cease."
+        yield _advice("always_met", number, *labels, text=text)
+    elif courses.never_cease():
+        text = (
+            f"Rule {number} never ceases once it is met: its hysteresis reaches beyond "
+            f"what {', '.join(labels)} can be."
+        )
+        yield _advice("never_ceases", number, *labels, text=text)
+
+
+def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advice]:
+    other, must_be_met = dependence(rule)
+    if not other:
+        return
+    needed = settings.rules[other - 1] if other <= len(settings.rules) else None
+    if other == number:
+        kind, text = (
+            ("own_dependence", f"Rule {number} depends on itself, which changes nothing.")
+            if must_be_met
+            else ("never_own_dependence", f"Rule {number} never acts: it must not be met itself.")
+        )
+    elif needed is None:
+        kind, text = _idle(number, f"rule {other}, which does not exist", must_be_met, "missing")
+    elif not needed.enabled:
+        kind, text = _idle(number, f"rule {other}, which is disabled", must_be_met, "disabled")
+    elif not _agree(rule, needed, must_be_met, settings):
+        kind = "never_met_dependence" if must_be_met else "always_met_dependence"
+        word = "is never met" if must_be_met else "is always met"
+        text = f"Rule {number} never acts: rule {other} {word} when its own conditions hold."
+    else:
+        return
+    yield Advice(kind, (number, other), (), {}, text)
+
+
+def _idle(number: int, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
+    """Kind and sentence for a dependence on a rule that is never judged."""
+    if must_be_met:
+        return f"never_{how}_dependence", f"Rule {number} never acts: it depends on {which}."
+    return f"{how}_dependence", f"Rule {number} depends on {which}; that changes nothing."
+
+
+def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
+    return (True, must_be_met) in joint_results([rule, needed], settings)
+
+
+def _fights(settings: Settings) -> Iterator[Advice]:
+    """Pairs of enabled rules that do not agree about one output or variable.
+
+    One rule that only sets and another that only resets are a common pair, and no quarrel as long
+    as they cannot be met together.
+    """
+    enabled = [
+        (number, rule)
+        for number, rule in enumerate(settings.rules, start=1)
+        if rule.enabled and _target(rule) in _TARGETS
+    ]
+    for (number, rule), (other_number, other) in combinations(enabled, 2):
+        if _target(rule) == _target(other):
+            yield from _fight((number, other_number), rule, other, settings)
+
+
+def _fight(
+    numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings
+) -> Iterator[Advice]:
+    target, (first, second) = _target(rule), numbers
+    if _wish_differently(rule, other) and _both_met(numbers, rule, other, settings):
+        text = (
+            f"Rules {first} and {second} can be met together and want {target} different: "
+            "the one that is met later wins."
+        )
+        yield Advice("fight", numbers, (target,), {}, text)
+    elif BOTH_WAYS in (rule.mode, other.mode):
+        text = (
+            f"Rules {first} and {second} both switch {target}: when one begins or ceases, it "
+            "changes what the other has set."
+        )
+        yield Advice("shared", numbers, (target,), {}, text)
+
+
+def _target(rule: Rule) -> str:
+    return rule.action.removeprefix(_PERIODIC)
+
+
+def _wish_differently(rule: Rule, other: Rule) -> bool:
+    """Do both set their target when they are met, and not to the same?"""
+    if ONLY_WHEN_IT_STOPS in (rule.mode, other.mode):
+        return False
+    return (rule.action, rule.value) != (other.action, other.value)
+
+
+def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
+    """Can both be met at once, as far as their conditions and dependence on each other go?"""
+    if (True, True) not in joint_results([rule, other], settings):
+        return False
+    for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):
+        number, must_be_met = dependence(one)
+        if number == counterpart and not must_be_met:
+            return False
+    return True
+
+
+def _loops(settings: Settings, profile: Profile) -> Iterator[Advice]:
+    for numbers in loops(settings, profile):
+        rules = [settings.rules[number - 1] for number in numbers]
+        labels = tuple(dict.fromkeys(rule.action for rule in rules))
+        delay_s = sum(rule.on_delay + rule.off_delay for rule in rules)
+        who = f"Rule {numbers[0]} sets itself" if len(numbers) == 1 else _listed(numbers)
+        pace = f", every {delay_s} s" if delay_s else ""
+        text = f"{who} off again and again by switching {', '.join(labels)}{pace}."
+        yield Advice("loop", numbers, labels, {"delay_s": delay_s}, text)
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    *most, last = map(str, numbers)
+    return f"Rules {', '.join(most)} and {last} set each other"
+
+
+def _advice(
+    kind: str, number: int, *labels: str, text: str, figures: dict[str, float] | None = None
+) -> Advice:
+    return Advice(kind, (number,), tuple(labels), figures or {}, text)

@@ -1,0 +1,121 @@
+"""Rules that set each other off again and again.
+
+A rule leads to another one when it switches what that one looks at, or what the rule that it
+depends on looks at. Rules that lead back to themselves may still come to rest, as a timer or a
+latch does. Whether they do is tried out: they live on an engine of their own, without delays, with
+every combination of values that their other sources can have.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, product
+
+from msgspec.structs import replace
+
+from leverframe.engine.engine import Engine
+from leverframe.engine.live_rule import SWITCHED, dependence
+from leverframe.engine.moment import Moment
+from leverframe.engine.rule_courses import conditions_of, values_of
+from leverframe.engine.settings import Rule, Settings, defaults
+from leverframe.engine.source_setup import range_of
+from leverframe.profile import Profile
+
+#: How many combinations of the other sources are tried.
+MOST_TRIALS = 64
+
+_START = Moment(0.0, 0.0)
+#: How the engine calls what it stopped.
+_RULE_LOOP = "rule loop"
+
+
+def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
+    """The numbers of the rules in every loop."""
+    for numbers in _rings(settings.rules):
+        if _never_rests(numbers, settings, profile):
+            yield numbers
+
+
+def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
+    """Rules that lead back to themselves, those of one ring together."""
+    reached = _reached(rules)
+    told: set[int] = set()
+    for number, others in reached.items():
+        if number in others and number not in told:
+            ring = tuple(other for other in sorted(others) if number in reached[other])
+            told.update(ring)
+            yield ring
+
+
+def _reached(rules: Sequence[Rule]) -> dict[int, set[int]]:
+    """Number of an enabled rule -> those that it sets off, also by way of others."""
+    numbered = {number: rule for number, rule in enumerate(rules, start=1) if rule.enabled}
+    watched = {number: _watched(rule, numbered) for number, rule in numbered.items()}
+    reached = {
+        number: {
+            other
+            for other, labels in watched.items()
+            if rule.action in SWITCHED and rule.action in labels
+        }
+        for number, rule in numbered.items()
+    }
+    for middle in reached:
+        for others in reached.values():
+            if middle in others:
+                others |= reached[middle]
+    return reached
+
+
+def _watched(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
+    """The labels that decide about a rule."""
+    needed = numbered.get(dependence(rule)[0])
+    rules = (rule,) if needed is None else (rule, needed)
+    return {condition.label for one in rules for condition in conditions_of(one)}
+
+
+def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile) -> bool:
+    needed = {dependence(settings.rules[number - 1])[0] for number in numbers}
+    trial = _trial(settings, {*numbers, *needed}, defaults(profile))
+    switched = {settings.rules[number - 1].action for number in numbers}
+    return any(
+        _is_stopped(Engine(profile, trial), others, switched)
+        for others in islice(_others(trial, switched, settings), MOST_TRIALS)
+    )
+
+
+def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings:
+    """Only these rules, at their places, without delays."""
+    rules = tuple(
+        replace(rule, on_delay=0, off_delay=0, enabled=rule.enabled and number in numbers)
+        for number, rule in enumerate(settings.rules, start=1)
+    )
+    return replace(factory, rules=rules)
+
+
+def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator[dict[str, float]]:
+    """Every combination of values of the sources that the rules do not switch themselves."""
+    conditions = [
+        condition for rule in trial.rules if rule.enabled for condition in conditions_of(rule)
+    ]
+    labels = sorted({condition.label for condition in conditions} - switched)
+    values = [
+        values_of([one for one in conditions if one.label == label], range_of(label, settings))
+        for label in labels
+    ]
+    for combination in product(*values):
+        yield dict(zip(labels, combination, strict=True))
+
+
+def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
+    """Does the engine have to stop the rules, by themselves or once somebody switches something?"""
+    engine.start(_START)
+    _put(engine, others)
+    for label in sorted(switched):
+        _put(engine, {label: 1 - int(engine.values[label] or 0)})
+    return any(entry.cause.kind == _RULE_LOOP for entry in engine.machine.journal.entries())
+
+
+def _put(engine: Engine, values: dict[str, float]) -> None:
+    for label, value in values.items():
+        # Settings come from files, too: a source that nobody knows stays absent.
+        if label in engine.values:
+            engine.machine.put(label, value)
+    engine.sense({}, _START)

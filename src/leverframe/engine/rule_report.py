@@ -1,0 +1,150 @@
+"""One rule with all that people ask about it: what it looks at, what it does, and why not now."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from leverframe.engine.actions import OFF, ON, REVERSE
+from leverframe.engine.actuator import MESSAGES, Actuator
+from leverframe.engine.live_rule import (
+    ACTIVATE,
+    LASTING,
+    ONLY_WHEN_IT_STARTS,
+    ONLY_WHEN_IT_STOPS,
+    SWITCHED,
+    Firing,
+    dependence,
+)
+from leverframe.engine.rule_advice import Advice
+from leverframe.engine.rule_explanation import (
+    ConditionExplanation,
+    RuleExplanation,
+    sentence,
+)
+from leverframe.engine.settings import Rule
+
+_SWITCHING_WORDS = {OFF: "off", ON: "on", REVERSE: "reverse"}
+_ASKED = {">=": "at least ", "<": "below ", "=": ""}
+
+
+class Deed(Struct, frozen=True):
+    """What a rule does when it begins or ceases."""
+
+    #: The printed name of the action.
+    action: str
+    #: on, off or reverse for what is switched, else send or do.
+    does: str
+    delay_s: int
+    text: str
+
+
+class Dependence(Struct, frozen=True):
+    rule: int
+    must_be_met: bool
+    agrees: bool
+
+
+class Why(Struct, frozen=True):
+    """Why a rule is not active: an obstacle, or `waits` and `not_met`."""
+
+    kind: str
+    rule: int | None
+    label: str | None
+    text: str
+
+
+class RuleReport(Struct, frozen=True):
+    number: int
+    settings: Rule
+    explanation: RuleExplanation
+    #: Units of the sources, by label.
+    units: dict[str, str]
+    #: Has it begun to act and not ceased yet?
+    active: bool
+    depends: Dependence | None
+    #: Missing while it is active.
+    why: Why | None
+    when_met: Deed | None
+    when_ceasing: Deed | None
+    firings: list[Firing]
+    advice: list[Advice]
+    #: The item of `/inpa.cgi` that sets this entry; null if this version cannot say it.
+    command: str | None
+
+
+def report(
+    rule: Rule,
+    explanation: RuleExplanation,
+    firings: list[Firing],
+    advice: Sequence[Advice],
+    unit_of: Callable[[str], str],
+    command: str | None,
+) -> RuleReport:
+    active = explanation.met is not (explanation.pending is not None)
+    units = {condition.label: unit_of(condition.label) for condition in explanation.conditions}
+    return RuleReport(
+        number=explanation.number,
+        settings=rule,
+        explanation=explanation,
+        units=units,
+        active=active,
+        depends=_depends(rule, explanation),
+        why=None if active and explanation.obstacle is None else _why(rule, explanation, units),
+        when_met=None if rule.mode == ONLY_WHEN_IT_STOPS else _when_met(rule),
+        when_ceasing=None if rule.mode == ONLY_WHEN_IT_STARTS else _when_ceasing(rule),
+        firings=firings,
+        advice=[one for one in advice if explanation.number in one.rules],
+        command=command,
+    )
+
+
+def _depends(rule: Rule, explanation: RuleExplanation) -> Dependence | None:
+    number, must_be_met = dependence(rule)
+    if not number:
+        return None
+    return Dependence(number, must_be_met, explanation.dependence_agrees)
+
+
+def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why | None:
+    if (obstacle := explanation.obstacle) is not None:
+        return Why(obstacle.kind, obstacle.rule, obstacle.label, sentence(obstacle))
+    if explanation.pending_action == ACTIVATE:
+        text = f"It acts in {explanation.pending:.0f} s."
+        return Why("waits", None, rule.action, text)
+    told = ", ".join(
+        _told(condition, units[condition.label]) for condition in explanation.conditions
+    )
+    return Why("not_met", None, None, f"Its conditions do not hold: {told}.")
+
+
+def _told(condition: ConditionExplanation, unit: str) -> str:
+    asked = f"{_ASKED[condition.compare]}{condition.threshold:g} {unit}".rstrip()
+    now = "absent" if condition.value is None else f"{condition.value:g} {unit}".rstrip()
+    return f"{condition.label} is {now} ({asked}: {'yes' if condition.result else 'no'})"
+
+
+def _when_met(rule: Rule) -> Deed:
+    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or Deed(
+        rule.action, "do", 0, f"does {rule.action}"
+    )
+
+
+def _when_ceasing(rule: Rule) -> Deed | None:
+    return _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
+
+
+def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> Deed | None:
+    """The deed of an action that does something when it begins and when it ceases."""
+    if rule.action in SWITCHED:
+        return _switching(rule.action, value, delay_s)
+    if rule.action in LASTING:
+        return _switching(rule.action, state, 0)
+    if rule.action in MESSAGES:
+        return Deed(rule.action, "send", 0, f"sends {rule.action}")
+    return None
+
+
+def _switching(action: str, value: int, delay_s: int) -> Deed:
+    word = _SWITCHING_WORDS.get(value, "on")
+    after = f" after {delay_s} s" if delay_s else ""
+    return Deed(action, word, delay_s, f"{action} {word}{after}")

@@ -1,0 +1,148 @@
+"""What a rule would have done with values of the past.
+
+The rule lives on an engine of its own, together with the one that it depends on, and sees its
+sources as they were recorded. What it switches has no consequences: a heater that it would have
+switched on does not warm the past.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.engine.engine import Engine
+from leverframe.engine.live_rule import Firing, dependence
+from leverframe.engine.machine import Value
+from leverframe.engine.moment import Moment
+from leverframe.engine.rule_courses import conditions_of, turns_of
+from leverframe.engine.settings import Rule, Settings, defaults
+from leverframe.profile import Profile
+
+DAY_S = 86400.0
+#: More than this nobody reads, and a rule that flickers would fill the answer.
+MOST_FIRINGS = 500
+
+#: Moments, ascending, and the values that held from then on.
+Course = Sequence[tuple[float, Value]]
+_Change = tuple[float, str, Value]
+
+
+class RuleTrial(Struct, frozen=True):
+    """What a rule would have done between two moments, in seconds since 1970."""
+
+    first: float
+    last: float
+    #: Since when its sources are known; None if nothing of them is.
+    since: float | None
+    #: Oldest first; if there were more than can be told, the first of them.
+    firings: list[Firing]
+
+
+def sources_of_trial(rules: Sequence[Rule], index: int) -> set[str]:
+    """The labels whose past the trial of a rule needs."""
+    rule = rules[index]
+    own = {condition.label for one in _involved(rules, index) for condition in conditions_of(one)}
+    return own - {rule.action}
+
+
+def try_rule(
+    rules: Sequence[Rule],
+    index: int,
+    courses: Mapping[str, Course],
+    span: tuple[float, float],
+    profile: Profile,
+) -> list[Firing]:
+    """When the rule at a place would have begun and ceased, from the first to the last moment."""
+    first, last = span
+    engine = Engine(profile, _only(rules, index, profile))
+    engine.start(Moment(first, first))
+    firings = engine.rules.firings_of(index)
+    found: list[Firing] = []
+    for moment in _lived(engine, courses, last):
+        found += (firing for firing in firings if firing.time <= moment)
+        firings.clear()
+        if len(found) >= MOST_FIRINGS:
+            break
+    return found[:MOST_FIRINGS]
+
+
+def _involved(rules: Sequence[Rule], index: int) -> list[Rule]:
+    rule = rules[index]
+    number, _ = dependence(rule)
+    needed = rules[number - 1] if 0 < number <= len(rules) else None
+    return [rule] if needed is None or not needed.enabled else [rule, needed]
+
+
+def _only(rules: Sequence[Rule], index: int, profile: Profile) -> Settings:
+    """The rule, enabled, and what it depends on, each at its place."""
+    number, _ = dependence(rules[index])
+    kept = (
+        replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
+        for place, rule in enumerate(rules)
+    )
+    return replace(defaults(profile), rules=tuple(kept))
+
+
+def _lived(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
+    """Live through the changes and the deadlines between them; every moment that was lived."""
+    for time, changes in _by_time(courses):
+        if time > last:
+            break
+        yield from _served(engine, time)
+        for label, value in changes:
+            if label in engine.values:
+                engine.machine.put(label, value)
+        engine.sense({}, Moment(time, time))
+        yield time
+    yield from _served(engine, last)
+
+
+def _served(engine: Engine, until: float) -> Iterator[float]:
+    while (deadline := engine.next_deadline()) is not None and deadline <= until:
+        engine.tick(Moment(deadline, deadline))
+        yield deadline
+
+
+def _by_time(courses: Mapping[str, Course]) -> Iterator[tuple[float, list[tuple[str, Value]]]]:
+    """All changes of one moment together, as one snapshot."""
+    now: float | None = None
+    together: list[tuple[str, Value]] = []
+    for time, label, value in merge(
+        *(_changes(label, course) for label, course in courses.items()),
+        key=lambda change: change[0],
+    ):
+        if now is not None and time != now:
+            yield now, together
+            together = []
+        now = time
+        together.append((label, value))
+    if now is not None:
+        yield now, together
+
+
+def _changes(label: str, course: Course) -> Iterator[_Change]:
+    for time, value in course:
+        yield time, label, value
+
+
+def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Course:
+    """Only what can make a condition turn: values on the other side of one of the numbers.
+
+    A day of a reading has many values, and nearly all of them change nothing.
+    """
+    kept: list[tuple[float, Value]] = []
+    last: int | None = None
+    for time, value in course:
+        piece = None if value is None else bisect_right(turns, value)
+        if not kept or piece != last:
+            kept.append((time, value))
+            last = piece
+    return kept
+
+
+def turns_of_trial(rules: Sequence[Rule], index: int, label: str) -> list[float]:
+    """The numbers at which conditions on a label turn."""
+    conditions = (one for rule in _involved(rules, index) for one in conditions_of(rule))
+    return sorted({turn for one in conditions if one.label == label for turn in turns_of(one)})

@@ -1,0 +1,139 @@
+"""What the settings say about a source: whether anything can be measured there, and between which
+values it can lie.
+
+Both are for advice to people. What is measured counts for more than the settings: a board may have
+a sensor of its own where no setting names one.
+"""
+
+from collections.abc import Callable
+from math import inf
+
+from leverframe.engine.analog_sensors import (
+    LOOP_FAULT_HIGH_MA,
+    LOOP_FAULT_LOW_MA,
+    PT_RANGE_C,
+    analog_value,
+)
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIFFERENTIALS,
+    DIGITAL,
+    ENERGIES,
+    MAPPED,
+    ONEWIRE,
+    PARTICULATES,
+    POWERS,
+)
+from leverframe.engine.readings import LIMITS
+from leverframe.engine.settings import NO_ONEWIRE_ID, AnalogInput, Settings, module_mapping
+
+Range = tuple[float, float]
+
+ANYTHING: Range = (-inf, inf)
+NOT_BELOW_ZERO: Range = (0.0, inf)
+_SENSOR_RANGES = {
+    "PT1000": PT_RANGE_C,
+    "4..20mA": (LOOP_FAULT_LOW_MA, LOOP_FAULT_HIGH_MA),
+}
+_PM_MODULES = ("PM sensor SDS011", "PM sensor SPS30")
+_CO2_MODULES = ("CO2 sensor MH-Z16/19", "GMQ125")
+
+
+def range_of(label: str, settings: Settings) -> Range:
+    """The least and the greatest value that a source can have."""
+    if label == "MQTT" and not settings.mqtt.enabled:
+        return (0.0, 0.0)
+    if label in DIGITAL:
+        return (0.0, 1.0)
+    if label in ANALOG_INPUTS:
+        return _analog_range(label, settings.analog_inputs[ANALOG_INPUTS.index(label)])
+    if label in ONEWIRE:
+        offset = settings.onewire[ONEWIRE.index(label)].offset
+        low, high = LIMITS[label]
+        return (low + offset, high + offset)
+    if label == "H1":
+        return (0.0, 100.0)
+    if label == "P1" and settings.weather.altitude:
+        return ANYTHING
+    if label in ENERGIES:
+        return NOT_BELOW_ZERO
+    return LIMITS.get(label, ANYTHING)
+
+
+def _analog_range(label: str, setting: AnalogInput) -> Range:
+    if setting.sensor in _SENSOR_RANGES:
+        return _SENSOR_RANGES[setting.sensor]
+    ends = [analog_value(setting, volts) for volts in LIMITS[label]]
+    known = [end for end in ends if end is not None]
+    return (min(known), max(known)) if known else ANYTHING
+
+
+def is_set_up(label: str, settings: Settings) -> bool:
+    """Do the settings name something that measures this source?"""
+    check = _CHECKS.get(label)
+    return check is None or check(settings)
+
+
+def _analog(index: int) -> Callable[[Settings], bool]:
+    return lambda settings: settings.analog_inputs[index].sensor != "off"
+
+
+def _onewire(index: int) -> Callable[[Settings], bool]:
+    return lambda settings: settings.onewire[index].id != NO_ONEWIRE_ID
+
+
+def _mapped(index: int) -> Callable[[Settings], bool]:
+    """The mapping's slots 4-6 are further 1-Wire thermometers, which need no module."""
+
+    def check(settings: Settings) -> bool:
+        slot = module_mapping(settings)[index].slot
+        slots = settings.modbus_slots
+        return slot > len(slots) or (slot > 0 and slots[slot - 1].module != "OFF")
+
+    return check
+
+
+def _metered(index: int) -> Callable[[Settings], bool]:
+    def check(settings: Settings) -> bool:
+        return index < len(settings.power) and is_set_up(settings.power[index].current, settings)
+
+    return check
+
+
+def _differential(index: int) -> Callable[[Settings], bool]:
+    return lambda settings: _operands_are_set_up(index, settings, frozenset())
+
+
+def _operands_are_set_up(index: int, settings: Settings, above: frozenset[int]) -> bool:
+    """`above` are the differentials that lead here: one that rests on itself has no value."""
+    if index in above or index >= len(settings.differentials):
+        return False
+    setting = settings.differentials[index]
+    return all(
+        _operands_are_set_up(DIFFERENTIALS.index(label), settings, above | {index})
+        if label in DIFFERENTIALS
+        else is_set_up(label, settings)
+        for label in (setting.first, setting.second)
+    )
+
+
+def _has_weather_sensor(settings: Settings) -> bool:
+    return settings.i2c.primary != "NONE"
+
+
+def _has_particulate_sensor(settings: Settings) -> bool:
+    return settings.i2c.sps30 or settings.serial.module in _PM_MODULES
+
+
+_CHECKS: dict[str, Callable[[Settings], bool]] = {
+    **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
+    **{label: _onewire(index) for index, label in enumerate(ONEWIRE)},
+    **{label: _mapped(index) for index, label in enumerate(MAPPED)},
+    **{label: _metered(index) for index, label in enumerate(POWERS)},
+    **{label: _metered(index) for index, label in enumerate(ENERGIES)},
+    **{label: _differential(index) for index, label in enumerate(DIFFERENTIALS)},
+    **dict.fromkeys(("T1", "H1", "P1", "DEWPOINT"), _has_weather_sensor),
+    **dict.fromkeys(PARTICULATES, _has_particulate_sensor),
+    "CO2": lambda settings: settings.serial.module in _CO2_MODULES,
+    "DISTANCE": lambda settings: settings.serial.module == "ultrasonic distance sensor",
+}

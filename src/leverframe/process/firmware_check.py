@@ -1,0 +1,128 @@
+"""The automatic check for firmware (`bit1`): asks once a day, tells what it heard.
+
+Off unless the setting is on and the configuration names an address. The time between two questions
+is a day and a bit, and never less, also over restarts, so that many controllers do not ask at once.
+It lives by the controller's clock; nothing is asked while messages are captured.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from random import random
+from typing import Any
+
+import msgspec
+
+from leverframe.controller import Controller
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.notify.channel import CannotSend
+from leverframe.notify.firmware_news import News
+from leverframe.profile import version
+from leverframe.storage.store import Changes, StoreUnavailable
+
+DAY_S = 86_400.0
+#: What is added to the day, and what the first question waits, at most.
+JITTER_S = 7_200.0
+FIRST_JITTER_S = 60.0
+#: The name under which the store remembers the last answer.
+KEPT = "firmware_check"
+NO_ADDRESS = (
+    "Nothing is asked: firmware_check_url in the configuration names no address, or messages are "
+    "captured."
+)
+
+Ask = Callable[[], Awaitable[News]]
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """The last question: when it was asked, and the answer or what went wrong."""
+
+    at: float
+    news: News | None = None
+    trouble: str | None = None
+
+
+class FirmwareCheck:
+    def __init__(
+        self, controller: Controller, ask: Ask | None, *, chance: Callable[[], float] = random
+    ) -> None:
+        self._controller = controller
+        self._ask = ask
+        self._chance = chance
+        self._heard = _remembered(controller)
+        self._due: float | None = None
+        self._asking: asyncio.Task[None] | None = None
+        controller.settings_watchers.append(self._settings_changed)
+        if ask is not None:
+            controller.timed.append(self)
+        controller.firmware_report = self.report
+        self._plan(controller.engine.settings)
+
+    def next_deadline(self) -> float | None:
+        return self._due
+
+    def tick(self, at: Moment) -> None:
+        if self._due is None or at.now < self._due or self._ask is None:
+            return
+        self._due = at.now + DAY_S + self._chance() * JITTER_S
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.get_running_loop().create_task(self._listen(self._ask, at.wall))
+
+    def report(self) -> dict[str, Any]:
+        """What `/api/firmware` shows."""
+        heard, profile = self._heard, self._controller.profile
+        news = heard.news if heard else None
+        fits = news is not None and (not news.hardware or profile.hw in news.hardware)
+        on = self._controller.engine.settings.ui.firmware_check
+        trouble = NO_ADDRESS if on and self._ask is None else heard and heard.trouble
+        return {
+            "on": on,
+            "installed": profile.sw,
+            "checked": heard.at if heard else None,
+            "newest": news.version if news and fits else None,
+            "is_newer": bool(news and fits and version(news.version) > version(profile.sw)),
+            "notes": news.notes if news and fits else None,
+            "trouble": trouble,
+        }
+
+    async def close(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.gather(self._asking, return_exceptions=True)
+
+    def _settings_changed(self, old: Settings, new: Settings) -> None:
+        if old.ui.firmware_check != new.ui.firmware_check:
+            self._plan(new)
+
+    def _plan(self, settings: Settings) -> None:
+        self._due = None
+        if settings.ui.firmware_check and self._ask is not None:
+            at = self._controller.clock.read()
+            # A clock that was set back must not put the next question off for ever.
+            since_s = max(0.0, at.wall - self._heard.at) if self._heard else DAY_S
+            wait_s = max(DAY_S - since_s, 0.0)
+            self._due = at.now + wait_s + self._chance() * (JITTER_S if wait_s else FIRST_JITTER_S)
+        self._controller.plan_to_wake()
+
+    async def _listen(self, ask: Ask, wall: float) -> None:
+        before = self._heard.news if self._heard else None
+        # First of all, so that a process that ends while it waits does not ask again.
+        await self._remember(Heard(wall, before))
+        try:
+            await self._remember(Heard(wall, await ask()))
+        except CannotSend as error:
+            await self._remember(Heard(wall, before, str(error)))
+
+    async def _remember(self, heard: Heard) -> None:
+        self._heard = heard
+        kept = msgspec.json.encode(heard).decode()
+        with suppress(StoreUnavailable):
+            await self._controller.store.commit(Changes(kept={KEPT: kept}))
+
+
+def _remembered(controller: Controller) -> Heard | None:
+    kept = controller.store.load().kept.get(KEPT)
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(kept, type=Heard) if isinstance(kept, str) else None
+    return None

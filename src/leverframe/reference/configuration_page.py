@@ -1,0 +1,68 @@
+"""The page of the configuration: every key, made from the fields themselves."""
+
+from leverframe.config.described import REQUIRED, Key, Labelled, keys, labelled
+from leverframe.config.example import as_toml
+from leverframe.reference.markdown import code, prose, table
+
+_OPENING = """\
+# Configuration
+
+What a controller is told to be when it starts. The same keys can be given in three ways; later ones
+win over earlier ones:
+
+1. a TOML file that `--config FILE` names: `port = 8081`; the key `board.kind` is `kind` in the
+   table `[board]`
+2. environment variables: `LEVERFRAME_PORT=8081`, `LEVERFRAME_BOARD_KIND=linux`
+3. options of `leverframe run`: `--port 8081`, `--board-kind linux`
+
+In variables and options a list is written with commas: `LEVERFRAME_HOSTS=cellar.lan,cellar`. A
+variable switches with `true` or `false`, an option switches on (`--tls`) or off (`--no-tls`). An
+empty variable counts as not set; one that begins with `LEVERFRAME_` and stands for no key is a
+mistake.
+
+`leverframe config example` prints a complete file, `leverframe config check --config FILE` says
+what is in force and who says so. Mistakes are told all at once, one line each, with the file and
+line, the variable or the option that is wrong. Paths are relative to the folder in which the
+program starts.
+
+## Keys
+"""
+_LABELLED = """\
+
+## Tables by label
+
+These wire the labels of a [Linux board](../how-to/linux-board.md). Only the file can hold them.
+"""
+
+
+def configuration_page() -> str:
+    heads = ("key", "default", "allowed", "variable, option", "")
+    return f"{_OPENING}\n{table(heads, map(_row, keys()))}\n{_LABELLED}\n" + "\n".join(
+        map(_tables, labelled())
+    )
+
+
+def _row(key: Key) -> tuple[str, str, str, str, str]:
+    option = f"--[no-]{key.flag[2:]}" if key.is_switch else key.flag
+    ways = f"{code(key.variable)} {code(option)}"
+    return code(key.name), _default(key), prose(key.allowed), ways, prose(key.description)
+
+
+def _default(key: Key) -> str:
+    if key.default is REQUIRED:
+        return "required in its table"
+    return "" if key.default is None else code(as_toml(key.default))
+
+
+def _tables(tables: Labelled) -> str:
+    rows = [
+        (code(key.name), _default(key), prose(key.allowed), prose(key.description))
+        for key in tables.keys
+    ]
+    examples = "\n".join(f"{label} = {as_toml(value)}" for label, value in tables.example.items())
+    name = ".".join(tables.place)
+    return (
+        f"### {code(f'[{name}]')}\n\n{prose(tables.description)}\n\n"
+        f"{table(('key', 'default', 'allowed', ''), rows)}\n\n"
+        f"```toml\n[{name}]\n{examples}\n```\n"
+    )

@@ -1,0 +1,54 @@
+"""The page of the figures at `/metrics`: told by a controller that is asked for them."""
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from datetime import UTC
+
+from leverframe.clock import VirtualClock
+from leverframe.process.build import build
+from leverframe.process.serve import http_limits
+from leverframe.profile import Profile
+from leverframe.reference.markdown import code, prose, table
+from leverframe.servers.http.messages import Request
+from leverframe.servers.http.port import HttpServer
+from leverframe.servers.routes.metrics import families, server_families
+from leverframe.storage.store import MemoryStore
+from leverframe.wire.prometheus import Family
+
+_OPENING = """\
+# Metrics
+
+`/metrics` gives the administrator every reading, state and counter in the text format that
+Prometheus reads. Absent readings have no sample. How to collect and draw them:
+[Prometheus and Grafana](../how-to/prometheus-grafana.md).
+"""
+_ANY_RULE = "event=0*0*0*0*0*0*0*0*0*0*0*0"
+
+
+def metrics_page() -> str:
+    rows = asyncio.run(_rows())
+    return f"{_OPENING}\n{table(('name', 'kind', 'labels', ''), rows)}\n"
+
+
+async def _rows() -> list[tuple[str, str, str, str]]:
+    built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
+    # Families without a sample would not tell their labels.
+    answer = built.web.handle(Request("GET", "/inpa.cgi", _ANY_RULE, {}, b"", "127.0.0.1"))
+    if isinstance(answer, Awaitable):
+        await answer
+    server = HttpServer(built.web.handle, http_limits())
+    server.tally.answers[200] = 1
+    built.controller.figures.append(lambda: server_families(server))
+    rows = [_row(family) for family in families(built.controller)]
+    await built.stop()
+    return rows
+
+
+def _row(family: Family) -> tuple[str, str, str, str]:
+    return code(family.name), family.kind, ", ".join(_labels(family)), prose(family.help)
+
+
+def _labels(family: Family) -> Iterator[str]:
+    for labels, _ in family.samples:
+        yield from map(code, labels)
+        return

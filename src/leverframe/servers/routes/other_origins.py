@@ -1,0 +1,51 @@
+"""Pages of other sites that the configuration names: their browsers are told that they may (CORS).
+
+The page reads answers and sends commands as any program does: it signs in with HTTP Basic of its
+own. Cookies are never allowed along, so that a visitor's open session is of no use to it.
+"""
+
+from collections.abc import Awaitable
+
+from leverframe.servers.http.messages import AnyReply, Handler, Headers, Reply, Request, StreamReply
+
+_PREFLIGHT: Headers = (
+    ("Access-Control-Allow-Methods", "GET, HEAD, POST"),
+    ("Access-Control-Allow-Headers", "Authorization, Backup-Passphrase, Content-Type"),
+    ("Access-Control-Max-Age", "600"),
+)
+
+
+def opened_to(origins: frozenset[str], handler: Handler) -> Handler:
+    """The handler, opened to pages of these sites; as it is where there are none."""
+    return OtherOrigins(handler, origins).handle if origins else handler
+
+
+class OtherOrigins:
+    """Wraps what answers requests; what is not from such a page goes through as it is."""
+
+    def __init__(self, handler: Handler, origins: frozenset[str]) -> None:
+        self._handler = handler
+        self._origins = origins
+
+    def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
+        origin = request.headers.get("origin", "")
+        if origin not in self._origins:
+            return self._handler(request)
+        opened: Headers = (("Access-Control-Allow-Origin", origin), ("Vary", "Origin"))
+        if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+            return Reply(204, "", b"", (*opened, *_PREFLIGHT))
+        answer = self._handler(request)
+        if isinstance(answer, Awaitable):
+            return _opened_later(answer, opened)
+        return _opened(answer, opened)
+
+
+async def _opened_later(answer: Awaitable[AnyReply], opened: Headers) -> AnyReply:
+    return _opened(await answer, opened)
+
+
+def _opened(reply: AnyReply, opened: Headers) -> AnyReply:
+    headers = (*reply.headers, *opened)
+    if isinstance(reply, StreamReply):
+        return StreamReply(reply.status, reply.content_type, reply.chunks, headers)
+    return Reply(reply.status, reply.content_type, reply.body, headers)

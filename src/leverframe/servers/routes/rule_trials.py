@@ -1,0 +1,78 @@
+"""`/api/rules/try`: what a rule would have done in the last 24 hours, read off the event loop."""
+
+from collections.abc import Sequence
+from math import isnan
+
+import msgspec
+
+from leverframe.commands.endpoints import JSON
+from leverframe.commands.refusals import Malformed, Refusal
+from leverframe.commands.rules import EVENT_ROW
+from leverframe.commands.stage import NO_HASHES, Stage
+from leverframe.commands.table import Call, find
+from leverframe.controller import Controller
+from leverframe.engine.rule_trial import (
+    DAY_S,
+    Course,
+    RuleTrial,
+    sources_of_trial,
+    try_rule,
+    turning,
+    turns_of_trial,
+)
+from leverframe.engine.settings import Rule
+from leverframe.profile import Profile
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.problems import reply_to_refusal
+from leverframe.servers.routes.history import HistoryUnreadable
+from leverframe.storage.history.keeper import Keeper
+from leverframe.storage.history.reading import Span, raw
+from leverframe.storage.store import StoreUnavailable
+
+
+async def rule_trial(controller: Controller, request: Request) -> Reply:
+    assert controller.history is not None
+    try:
+        rules, index = _rules_with(controller, request.body.decode(errors="replace").strip())
+        now, profile = controller.clock.read().wall, controller.profile
+        trial = await controller.history.ask(
+            lambda keeper: _tried(keeper, rules, index, now, profile)
+        )
+    except StoreUnavailable as error:
+        return reply_to_refusal(HistoryUnreadable(str(error)))
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    return Reply(200, JSON, msgspec.json.encode(trial), (("Cache-Control", "no-store"),))
+
+
+def _rules_with(controller: Controller, command: str) -> tuple[tuple[Rule, ...], int]:
+    """All rules as the command would leave them, and the place of the one that it sets."""
+    call = next(find("GET", EVENT_ROW.form.path, [command], controller.profile), None)
+    if isinstance(call, Refusal):
+        raise call
+    if not isinstance(call, Call) or call.row is not EVENT_ROW:
+        raise _no_rule(command)
+    before = controller.pending
+    stage = Stage(controller.profile, before, None, NO_HASHES)
+    call.perform(stage, None)
+    return stage.settings.rules, min(call.values["A"], len(before.rules))
+
+
+def _no_rule(command: str) -> Malformed:
+    return Malformed(
+        f"{command[:80]!r} sets no rule.", allowed="one command of the form event=A*B*C..."
+    )
+
+
+def _tried(
+    keeper: Keeper, rules: Sequence[Rule], index: int, now: float, profile: Profile
+) -> RuleTrial:
+    span = Span((), now - DAY_S, now, 1, now)
+    courses: dict[str, Course] = {}
+    for label in sources_of_trial(rules, index):
+        times, values = raw(keeper, span, label)
+        course = ((t, None if isnan(v) else v) for t, v in zip(times, values, strict=True))
+        courses[label] = turning(course, turns_of_trial(rules, index, label))
+    begins = [course[0][0] for course in courses.values() if course]
+    firings = try_rule(rules, index, courses, (span.first, span.last), profile)
+    return RuleTrial(span.first, span.last, min(begins, default=None), firings)

@@ -1,0 +1,38 @@
+"""`/api/rules`: every rule with its state, why it does not act, when it did, and advice."""
+
+from functools import lru_cache
+
+from leverframe.commands.rules import actions_of, event_query, sources_of
+from leverframe.controller import Controller
+from leverframe.engine.rule_advice import Advice, Offer, advise
+from leverframe.engine.rule_report import RuleReport, report
+from leverframe.engine.settings import Settings
+from leverframe.profile import Profile
+from leverframe.wire.units import unit_of
+
+
+def rule_reports(controller: Controller) -> list[RuleReport]:
+    engine, profile = controller.engine, controller.profile
+    settings, now = engine.settings, controller.clock.read().now
+    sources = sources_of(profile)
+    measured = frozenset(label for label in sources if engine.values.get(label) is not None)
+    advice = _advice(settings, profile, measured)
+    return [
+        report(
+            rule,
+            explanation,
+            firings,
+            advice,
+            lambda label: unit_of(label, settings),
+            event_query(index, rule, profile),
+        )
+        for index, (rule, explanation, firings) in enumerate(
+            zip(settings.rules, engine.rules.explain(now), engine.rules.firings(), strict=True)
+        )
+    ]
+
+
+@lru_cache(maxsize=16)
+def _advice(settings: Settings, profile: Profile, measured: frozenset[str]) -> list[Advice]:
+    """Kept, because trying out loops can take a tenth of a second and a page asks often."""
+    return advise(settings, Offer(profile, sources_of(profile), actions_of(profile)), measured)

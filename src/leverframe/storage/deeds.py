@@ -1,0 +1,197 @@
+"""The other half of the audit trail: what was switched, set or done without a setting changing.
+
+Switching is answered before anything goes to the disk, so these entries are gathered in memory and
+written in batches, one row each, a moment later and at the stop. A sudden end loses that moment.
+They have a ring of their own: a client that switches all day must not push out who changed the
+settings. Numbers are shared with the trail of settings, so that both read as one.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from leverframe.engine import actions as act
+from leverframe.engine.engine import wall_of_local
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import ENERGIES
+from leverframe.engine.machine import Machine
+from leverframe.storage.audit import DEED_PREFIX, MASK, MOST_ENTRIES, AuditTrail, row_name
+from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
+
+#: How long an entry may wait for others to be written with.
+GATHER_S = 1.0
+
+#: What is done rather than set, by what it is called in the trail.
+_DONE = {
+    act.NextOneWireId: "next 1-Wire ID",
+    act.RaiseRestartFlag: "restart flag",
+    act.ForgetCounters: "counters and remembered states",
+    act.SendTest: "test message",
+    act.ModemCommand: "modem command",
+    act.Restart: "restart",
+    act.StartBootloader: "bootloader",
+}
+
+
+class DeedChange(msgspec.Struct, frozen=True, gc=False):
+    path: str
+    old: Any
+    new: Any
+
+
+class Deed(msgspec.Struct, frozen=True, gc=False):
+    """One entry, with the same fields as one of the settings."""
+
+    number: int
+    time: float
+    cause: str
+    detail: str
+    account: str
+    source: str
+    changes: tuple[DeedChange, ...]
+    not_listed: int = 0
+
+
+class DeedTrail:
+    def __init__(
+        self,
+        store: Store,
+        trail: AuditTrail,
+        kept: Mapping[str, Any],
+        gather_s: float = GATHER_S,
+    ) -> None:
+        """Go on with what the store remembers."""
+        self._store = store
+        self._gather_s = gather_s
+        self._trail = trail
+        self._deeds: deque[Deed] = deque(maxlen=MOST_ENTRIES)
+        self._unwritten: deque[Deed] = deque(maxlen=MOST_ENTRIES)
+        #: Rows on disk, oldest first, and how many entries each has.
+        self._batches: deque[tuple[str, int]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        for name, deeds in stored_deeds(kept).items():
+            self._batches.append((name, len(deeds)))
+            self._deeds.extend(deeds)
+
+    def note(
+        self, machine: Machine, actions: Iterable[act.Action], wall: float, cause: Cause
+    ) -> None:
+        """Remember what these actions are about to change; no change, no entry."""
+        changes = _changes(machine, actions, wall)
+        if not changes:
+            return
+        number = self._trail.next_number()
+        deed = Deed(number, wall, *cause, changes)
+        self._deeds.append(deed)
+        self._unwritten.append(deed)
+        if self._timer is None:
+            self._write_soon()
+
+    def entries(self) -> dict[int, msgspec.Raw]:
+        return _by_number(self._deeds)
+
+    def write(self) -> None:
+        """Send what is not on disk yet on its way."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._unwritten:
+            return
+        deeds, self._unwritten = list(self._unwritten), deque(maxlen=MOST_ENTRIES)
+        name = row_name(DEED_PREFIX, deeds[-1].number)
+        outlived = self._outlived(len(deeds))
+        rows: dict[str, Any] = {name: msgspec.json.encode(deeds).decode()}
+        rows |= dict.fromkeys(outlived, DELETED)
+        follow = partial(self._written, name, deeds, outlived)
+        self._store.commit(Changes(kept=rows), follow).add_done_callback(_heard)
+
+    def _written(
+        self,
+        name: str,
+        deeds: Sequence[Deed],
+        outlived: Sequence[str],
+        error: StoreUnavailable | None,
+    ) -> None:
+        if error is None:
+            self._batches = deque(batch for batch in self._batches if batch[0] not in outlived)
+            self._batches.append((name, len(deeds)))
+        else:
+            self._unwritten = deque((*deeds, *self._unwritten), maxlen=MOST_ENTRIES)
+            self._write_soon()
+
+    def _outlived(self, added: int) -> list[str]:
+        """The oldest rows that are not needed any more once so many entries are added."""
+        total = added + sum(count for _, count in self._batches)
+        outlived = []
+        for name, count in self._batches:
+            total -= count
+            if total < MOST_ENTRIES:
+                break
+            outlived.append(name)
+        return outlived
+
+    def _write_soon(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._gather_s, self.write)
+
+
+def stored_deeds(kept: Mapping[str, Any]) -> dict[str, list[Deed]]:
+    """What the store remembers, by row, oldest first."""
+    names = sorted(name for name in kept if name.startswith(DEED_PREFIX))
+    return {name: msgspec.json.decode(kept[name], type=list[Deed]) for name in names}
+
+
+def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
+    """The whole trail, of settings and of deeds, as the store remembers it."""
+    entries = AuditTrail(kept).entries()
+    for deeds in stored_deeds(kept).values():
+        entries |= _by_number(deeds)
+    return [entries[number] for number in sorted(entries)]
+
+
+def _by_number(deeds: Iterable[Deed]) -> dict[int, msgspec.Raw]:
+    return {deed.number: msgspec.Raw(msgspec.json.encode(deed)) for deed in deeds}
+
+
+def _changes(
+    machine: Machine, actions: Iterable[act.Action], wall: float
+) -> tuple[DeedChange, ...]:
+    found: list[DeedChange] = []
+    switched: dict[str, int] = {}
+    for action in actions:
+        if type(action) is act.Switch:
+            label = action.label
+            old = switched.get(label)
+            if old is None:
+                old = 1 if machine.values[label] else 0
+            new = int(act.after_switching(action.value, old == 1))
+            if new != old:
+                switched[label] = new
+                found.append(DeedChange(label, old, new))
+        else:
+            found.append(_done(machine, action, wall))
+    return tuple(found)
+
+
+def _done(machine: Machine, action: act.Action, wall: float) -> DeedChange:
+    if isinstance(action, act.SetEnergy):
+        label = ENERGIES[action.index]
+        return DeedChange(label, machine.values[label], action.value)
+    if isinstance(action, act.ChangeClock):
+        return DeedChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
+    if isinstance(action, act.SendTest):
+        return DeedChange(_DONE[act.SendTest], None, action.channel)
+    # A modem command may hold a PIN.
+    told = MASK if isinstance(action, act.ModemCommand) else "done"
+    return DeedChange(_DONE[type(action)], None, told)
+
+
+def _heard(future: asyncio.Future[None]) -> None:
+    """A failure is told to `_written`."""
+    if not future.cancelled():
+        future.exception()

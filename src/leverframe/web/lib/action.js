@@ -1,0 +1,121 @@
+// A button that runs a command and says what came of it.
+//
+//   new Action(context, { label: "send_test", command: "testemail", done: "test_sent" })
+//
+// More: `values` (by letter, or a function that gives them), `perform()` instead of a command,
+// `danger: "key"` (what will be lost; a second, separate press is needed), `typed: () => "name"`
+// (that must be typed, too), `plainLabel: () => "text"` instead of a label, `isReady: () => true`
+// when all that it needs is there.
+// A command that this version does not have has no button.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "./api.js";
+import { t, text } from "./words.js";
+
+export class Action {
+  #context;
+  #spec;
+  #command;
+  #asking = false;
+  #typed = "";
+  #busy = false;
+  // { refused, text } of the last press.
+  #outcome = null;
+
+  constructor(context, spec) {
+    this.#context = context;
+    this.#spec = spec;
+    this.#command = spec.command ? context.commands.find(spec.command) : null;
+  }
+
+  get isOffered() {
+    return this.#command !== null || this.#spec.perform !== undefined;
+  }
+
+  view() {
+    if (!this.isOffered) return nothing;
+    return html`<div class="action">
+      ${this.#asking ? this.#question() : this.#button()}
+      <p class=${this.#outcome?.refused ? "refusal" : "saved"} role="status">
+        ${this.#outcome?.text ?? ""}
+      </p>
+    </div>`;
+  }
+
+  #label() {
+    return this.#spec.label ? text(this.#spec.label) : this.#spec.plainLabel();
+  }
+
+  #button() {
+    return html`<button
+      type="button"
+      class=${this.#spec.danger ? "danger" : ""}
+      ?disabled=${this.#busy || this.#spec.isReady?.() === false}
+      @click=${() => (this.#spec.danger ? this.#ask(true) : this.#run())}
+    >
+      ${this.#label()}
+    </button>`;
+  }
+
+  #question() {
+    const wanted = this.#spec.typed?.();
+    return html`<div class="question" role="group" aria-label=${this.#label()}>
+      <p>${text(this.#spec.danger)}</p>
+      ${wanted ? this.#typing(wanted) : nothing}
+      <footer>
+        <button
+          type="button"
+          class="danger"
+          ?disabled=${this.#busy || (wanted && this.#typed !== wanted)}
+          @click=${() => this.#run()}
+        >
+          ${this.#label()}
+        </button>
+        <button type="button" @click=${() => this.#ask(false)}>${t("cancel")}</button>
+      </footer>
+    </div>`;
+  }
+
+  #typing(wanted) {
+    return html`<label class="field">
+      ${t("type_to_confirm", { wanted })}
+      <input
+        autocomplete="off"
+        .value=${this.#typed}
+        @input=${(event) => {
+          this.#typed = event.target.value;
+          this.#context.redraw();
+        }}
+      />
+    </label>`;
+  }
+
+  #ask(asking) {
+    this.#asking = asking;
+    this.#typed = "";
+    this.#outcome = null;
+    this.#context.redraw();
+  }
+
+  async #run() {
+    this.#ask(false);
+    this.#busy = true;
+    try {
+      await this.#perform();
+      this.#outcome = { refused: false, text: this.#spec.done ? text(this.#spec.done) : t("done") };
+    } catch (error) {
+      const refused = error instanceof api.Refused;
+      this.#outcome = { refused: true, text: refused ? error.message : t("not_reached") };
+    }
+    this.#busy = false;
+    this.#context.redraw();
+  }
+
+  #perform() {
+    const { perform, values = {} } = this.#spec;
+    if (perform) return perform();
+    const given = typeof values === "function" ? values() : values;
+    const { target, body } = this.#command.request(given);
+    return api.send(target, body);
+  }
+}

@@ -1,0 +1,133 @@
+// One drawing of uPlot in its place on the page: its size, its colours, and moving in time.
+//
+// `moves` is what people may do: { zoom(from, to), back(), point(time or null) }.
+
+import { colour, plotter } from "../plot.js";
+
+const LEAST_DRAG_PX = 8;
+
+export class Figure {
+  // The element to put into the page.
+  element = document.createElement("div");
+  #plot = null;
+  #options;
+  #moves;
+  #from = 0;
+  #to = 1;
+  #colours = new Map();
+  #resized = new ResizeObserver(() => this.#fit());
+  #dark = matchMedia("(prefers-color-scheme: dark)");
+  #themed = new MutationObserver(() => this.#repaint());
+  #repainting = () => this.#repaint();
+
+  // `options(colours)` gives series, axes, scales, hooks and height.
+  constructor(className, options, moves) {
+    this.element.className = className;
+    this.#options = options;
+    this.#moves = moves;
+    this.#resized.observe(this.element);
+    this.#dark.addEventListener("change", this.#repainting);
+    this.#themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  }
+
+  close() {
+    this.#resized.disconnect();
+    this.#themed.disconnect();
+    this.#dark.removeEventListener("change", this.#repainting);
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  async draw(data, from, to) {
+    const uPlot = await plotter();
+    [this.#from, this.#to] = [from, to];
+    if (this.#plot === null) this.#plot = this.#begin(uPlot, data);
+    else this.#plot.setData(data);
+  }
+
+  get hasPlot() {
+    return this.#plot !== null;
+  }
+
+  // A token of the page, resolved once for each theme.
+  colour(token) {
+    if (!this.#colours.has(token)) this.#colours.set(token, colour(token));
+    return this.#colours.get(token);
+  }
+
+  #begin(uPlot, data) {
+    const { series, axes, scales = {}, hooks = {}, height, bands } = this.#options(
+      (token) => this.colour(token),
+      uPlot,
+    );
+    return new uPlot(
+      {
+        width: Math.max(1, this.element.clientWidth),
+        height,
+        series,
+        axes,
+        bands,
+        padding: [8, 24, 0, 0],
+        legend: { show: false },
+        scales: { x: { time: true, range: () => [this.#from, this.#to] }, ...scales },
+        cursor: {
+          sync: this.#moves.sync ? { key: this.#moves.sync } : undefined,
+          y: false,
+          drag: { x: true, y: false, setScale: false, dist: LEAST_DRAG_PX },
+          bind: {
+            dblclick: () => () => this.#moves.back?.(),
+            mousedown: (plot, _, handler) => (event) => this.#press(plot, event, handler),
+          },
+        },
+        hooks: {
+          ...hooks,
+          setSelect: [(plot) => this.#selected(plot)],
+          setCursor: [(plot) => this.#pointed(plot)],
+        },
+      },
+      data,
+      this.element,
+    );
+  }
+
+  #selected(plot) {
+    const { left, width } = plot.select;
+    if (width <= 0) return;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    this.#moves.zoom?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+  }
+
+  #pointed(plot) {
+    const { left, idx } = plot.cursor;
+    this.#moves.point?.(left < 0 || idx == null ? null : plot.posToVal(left, "x"));
+  }
+
+  // With the shift key the time is moved instead of chosen.
+  #press(plot, event, handler) {
+    if (!event.shiftKey || !this.#moves.zoom) return handler(event);
+    const [begin, from, to] = [event.clientX, this.#from, this.#to];
+    const perPixel = (to - from) / plot.over.clientWidth;
+    const move = ({ clientX }) => {
+      const by = (begin - clientX) * perPixel;
+      [this.#from, this.#to] = [from + by, to + by];
+      plot.setScale("x", { min: this.#from, max: this.#to });
+    };
+    const end = () => {
+      removeEventListener("mousemove", move);
+      this.#moves.zoom(this.#from, this.#to);
+    };
+    addEventListener("mousemove", move);
+    addEventListener("mouseup", end, { once: true });
+    return null;
+  }
+
+  #fit() {
+    const width = this.element.clientWidth;
+    if (this.#plot && width > 0) this.#plot.setSize({ width, height: this.#plot.height });
+  }
+
+  #repaint() {
+    this.#colours.clear();
+    this.#plot?.redraw(false);
+  }
+}

@@ -1,0 +1,103 @@
+// Readings of one unit as thin lines; where they are reduced, with a band from lowest to highest.
+
+import { timeAxis, valueAxis } from "./axes.js";
+import { Figure } from "./figure.js";
+
+const HEIGHT_PX = 240;
+// Lines differ by more than their colour.
+export const DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [5, 5], [16, 4]];
+export const TOKENS = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6"];
+// More values than this are finer than the pixels of a chart.
+const MOST_STEPS = 4000;
+const PADDING = 0.08;
+// A line that hardly moves is not blown up to fill the chart.
+const LEAST_SPAN = 0.01;
+
+export class Lines {
+  #figure = null;
+  #moves;
+  #height;
+  #kind = "";
+  element = document.createElement("div");
+
+  constructor(moves, height = HEIGHT_PX) {
+    this.#moves = moves;
+    this.#height = height;
+    this.element.className = "chart";
+  }
+
+  // `table` as lib/chart/table.js makes it.
+  async draw(table, from, to) {
+    const isDense = table.times.length > MOST_STEPS;
+    const kind = `${table.step === 0} ${isDense} ${table.columns.length}`;
+    if (kind !== this.#kind) this.#replace(kind, table, isDense);
+    const columns = table.columns.flatMap((column) =>
+      table.step === 0 ? [column.values] : [column.mean, column.max, column.min],
+    );
+    await this.#figure.draw([table.times, ...columns], from, to);
+  }
+
+  close() {
+    this.#figure?.close();
+  }
+
+  #replace(kind, { step, columns }, isDense) {
+    this.#figure?.close();
+    this.#kind = kind;
+    const isRaw = step === 0;
+    const options = (colours, uPlot) => ({
+      height: this.#height,
+      scales: { y: { range: (_, low, high) => roomy(low, high) } },
+      axes: [timeAxis(colours), valueAxis(colours)],
+      series: [
+        {},
+        ...columns.flatMap((_, index) =>
+          isRaw ? rawLine(index, isDense, colours, uPlot) : reducedLine(index, colours),
+        ),
+      ],
+      bands: isRaw ? [] : columns.map((_, index) => band(index, colours)),
+    });
+    this.#figure = new Figure("figure", options, this.#moves);
+    this.element.replaceChildren(this.#figure.element);
+  }
+}
+
+function lineOf(index, colours) {
+  const place = index % TOKENS.length;
+  return {
+    stroke: () => colours(TOKENS[place]),
+    width: 1.5,
+    dash: DASHES[place],
+    points: { show: false },
+    spanGaps: false,
+  };
+}
+
+// A value holds until the next one, so lines go in steps. Where steps are finer than pixels, plain
+// lines look the same and are drawn many times faster.
+function rawLine(index, isDense, colours, uPlot) {
+  const paths = isDense ? uPlot.paths.linear() : uPlot.paths.stepped({ align: 1 });
+  return [{ ...lineOf(index, colours), paths }];
+}
+
+function reducedLine(index, colours) {
+  const edge = { points: { show: false }, width: 0, spanGaps: false };
+  return [lineOf(index, colours), { ...edge }, { ...edge }];
+}
+
+// Each line has three series: mean, highest, lowest.
+function band(index, colours) {
+  const first = 1 + index * 3;
+  return {
+    series: [first + 1, first + 2],
+    fill: () => colours(`${TOKENS[index % TOKENS.length]}-band`),
+  };
+}
+
+function roomy(low, high) {
+  if (low === null || high === null) return [0, 1];
+  const span = Math.max(high - low, Math.abs(high) * LEAST_SPAN, 1e-3);
+  const middle = (low + high) / 2;
+  const half = span * (0.5 + PADDING);
+  return [middle - half, middle + half];
+}

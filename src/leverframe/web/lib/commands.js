@@ -1,0 +1,104 @@
+// The command table of the version present: what can be asked of this controller, and how.
+//
+// A page looks a command up by its name. What the version does not have is null, and so the page
+// offers no field for it.
+
+import { caseOf, wireText } from "./schema.js";
+
+const HOLE = /<(\w+)>/g;
+
+export class Command {
+  constructor(row) {
+    Object.assign(this, row);
+  }
+
+  // The last field of a command is the one that is set; those before it say where.
+  get lastLetter() {
+    return this.#fields.at(-1)?.letter;
+  }
+
+  get letters() {
+    return this.#fields.map((field) => field.letter);
+  }
+
+  get #fields() {
+    return this.body?.fields ?? this.fields;
+  }
+
+  // The schema of a field; `values` of the others where it depends on them.
+  schema(letter, values = {}) {
+    const field = this.#fields.find((one) => one.letter === letter);
+    return field ? caseOf(field.schema, values) : null;
+  }
+
+  // { target, body } of a request with these values, by letter.
+  request(values) {
+    const texts = this.#texts(values);
+    if (this.body?.kind === "form") {
+      const pairs = Object.entries(texts).map(([name, text]) => `${name}=${text}`);
+      return { target: this.#target({}), body: pairs.join("&") };
+    }
+    return { target: this.#target(texts) };
+  }
+
+  // The same for a command whose body is a list; one object of values per entry.
+  listRequest(entries) {
+    const items = entries.map((values) => `&${filled(this.body.item, this.#texts(values))}`);
+    return { target: this.#target({}), body: `${items.join("")}&&` };
+  }
+
+  // The items of the query, `oname=1Pump`, to be joined with those of other commands.
+  query(values) {
+    const texts = this.#texts(values);
+    return this.items.map((item) => filled(item.text, texts)).join("&");
+  }
+
+  #target(texts) {
+    const query = this.items.map((item) => filled(item.text, texts)).join("&");
+    return query ? `${this.path}?${query}` : this.path;
+  }
+
+  #texts(values) {
+    const given = this.#fields.filter((field) => values[field.letter] !== undefined);
+    return Object.fromEntries(
+      given.map(({ letter }) => [letter, wireText(this.schema(letter, values), values[letter])]),
+    );
+  }
+
+  // The setting that a field goes to, with the other fields filled in; undefined where unknown.
+  settingPath(letter, values) {
+    return this.sets[letter]?.[0].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  }
+}
+
+// The form with its holes filled; it ends before the first optional field that is not given.
+function filled(text, texts) {
+  const missing = [...text.matchAll(HOLE)].find(([, letter]) => texts[letter] === undefined);
+  const given = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
+  return given.replace(HOLE, (_, letter) => texts[letter]);
+}
+
+export class Commands {
+  #commands;
+
+  constructor(rows) {
+    this.#commands = rows.map((row) => new Command(row));
+  }
+
+  get all() {
+    return this.#commands;
+  }
+
+  // By name ("oname", "gsmsms<A>"), or where forms share a name by the form ("modbusid=<A><B>").
+  find(name) {
+    const found = this.#commands.filter((command) => isCalled(command, name));
+    return found.find((command) => !command.deprecated) ?? found[0] ?? null;
+  }
+}
+
+function isCalled({ line, items }, name) {
+  if (items.length === 0) return line.endsWith(` ${name}`);
+  if (name.includes("=")) return line.endsWith(`?${name}`);
+  const own = items[0].name;
+  return own === name || own.replace(HOLE, "") === name;
+}

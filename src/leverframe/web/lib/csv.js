@@ -1,0 +1,83 @@
+// Tables as text: cells separated by comma, semicolon or tab, in double quotes where needed.
+
+const SEPARATORS = [",", ";", "\t"];
+// Spreadsheets take a file for UTF-8 only if it begins with this.
+const MARK = "\uFEFF";
+
+export class UnclosedQuote extends Error {
+  constructor(line) {
+    super(`The quotation mark in line ${line} is not closed.`);
+    this.line = line;
+  }
+}
+
+// [{ line, cells }] of all rows that are not empty; lines are counted from 1 as editors do.
+export function parsed(text) {
+  const plain = text.startsWith(MARK) ? text.slice(1) : text;
+  const reader = new Reader(plain.replace(/\r\n?/g, "\n"), separatorOf(plain));
+  return reader.rows().filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
+}
+
+export function written(rows) {
+  return MARK + rows.map((cells) => cells.map(quoted).join(",") + "\r\n").join("");
+}
+
+const quoted = (cell) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+
+// The one that the first line has most of.
+function separatorOf(text) {
+  const [first] = text.split(/[\r\n]/, 1);
+  const count = (separator) => first.split(separator).length;
+  return SEPARATORS.reduce((best, one) => (count(one) > count(best) ? one : best));
+}
+
+class Reader {
+  #text;
+  #separator;
+  #at = 0;
+  #line = 1;
+
+  constructor(text, separator) {
+    this.#text = text;
+    this.#separator = separator;
+  }
+
+  rows() {
+    const rows = [];
+    while (this.#at < this.#text.length) rows.push(this.#row());
+    return rows;
+  }
+
+  #row() {
+    const line = this.#line;
+    const cells = [this.#cell()];
+    while (this.#text[this.#at] === this.#separator) {
+      this.#at++;
+      cells.push(this.#cell());
+    }
+    this.#at++;
+    this.#line++;
+    return { line, cells };
+  }
+
+  #cell() {
+    const quote = this.#text[this.#at] === '"' ? this.#quotedPart() : "";
+    const start = this.#at;
+    while (this.#at < this.#text.length && !this.#isEnd()) this.#at++;
+    return quote + this.#text.slice(start, this.#at);
+  }
+
+  #isEnd() {
+    return [this.#separator, "\n"].includes(this.#text[this.#at]);
+  }
+
+  #quotedPart() {
+    const whole = /"(?:[^"]|"")*"/y;
+    whole.lastIndex = this.#at;
+    const [found] = whole.exec(this.#text) ?? [];
+    if (found === undefined) throw new UnclosedQuote(this.#line);
+    this.#at += found.length;
+    this.#line += found.split("\n").length - 1;
+    return found.slice(1, -1).replaceAll('""', '"');
+  }
+}

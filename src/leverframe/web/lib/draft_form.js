@@ -1,0 +1,111 @@
+// What forms with a look of their own have in common with cards: they are saved, refused, restored
+// and left in the same way, and what is typed outlasts refusals and lost connections.
+//
+// A form gives `hasProblem` (then it cannot be sent), `send(how)` and `letters` (of the fields that
+// a refusal can stand beside). Its draft has `isNew`, `isChanged` and `restore()`.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "./api.js";
+import { t } from "./words.js";
+
+export class DraftForm {
+  draft;
+  context;
+  saving = false;
+  // Has it been tried to save? Before, what is not complete is not wrong.
+  tried = false;
+  #left;
+  // By letter; "" for what is about no field.
+  #refusals = {};
+
+  // `left()` is called when nothing is left to edit.
+  constructor(context, draft, left) {
+    this.context = context;
+    this.draft = draft;
+    this.#left = left;
+    context.forms.add(this);
+  }
+
+  get isChanged() {
+    return this.draft.isChanged;
+  }
+
+  refusal(letter) {
+    return this.#refusals[letter] ?? null;
+  }
+
+  get refusalView() {
+    const said = this.#refusals[""];
+    return said ? html`<p class="refusal" role="alert">${said}</p>` : nothing;
+  }
+
+  // To be called with everything that is typed.
+  touched() {
+    this.#refusals = {};
+    this.context.redraw();
+  }
+
+  restore() {
+    this.draft.restore();
+    this.tried = false;
+    this.touched();
+  }
+
+  leave() {
+    this.context.forms.delete(this);
+    this.#left();
+  }
+
+  // True when it is saved.
+  async save(how) {
+    this.tried = true;
+    if (this.saving || this.hasProblem) {
+      this.context.redraw();
+      return false;
+    }
+    this.saving = true;
+    this.context.redraw();
+    const done = await this.#sent(how);
+    this.saving = false;
+    if (done) this.leave();
+    this.context.redraw();
+    return done;
+  }
+
+  async #sent(how) {
+    try {
+      await this.send(how);
+      return true;
+    } catch (error) {
+      const { field } = error.problem ?? {};
+      const said = error instanceof api.Refused ? error.message : t("not_sent");
+      this.#refusals = { [this.letters.includes(field) ? field : ""]: said };
+      return false;
+    }
+  }
+
+  submitted(event) {
+    event.preventDefault();
+    this.save();
+  }
+
+  // What was begun from nothing has nothing to go back to; it is cancelled by its button.
+  pressed(event) {
+    if (event.key !== "Escape" || this.draft.isNew) return;
+    event.preventDefault();
+    if (this.draft.isChanged) this.restore();
+    else this.leave();
+  }
+
+  // What saving would send, to be read and copied.
+  requestView(request) {
+    const line = request ? api.curl(request) : "";
+    return html`<details class="request">
+      <summary>${t("as_request")}</summary>
+      <pre tabindex="0">${line}</pre>
+      <button type="button" @click=${() => navigator.clipboard?.writeText(line)}>
+        ${t("copy")}
+      </button>
+    </details>`;
+  }
+}

@@ -1,0 +1,160 @@
+// Fields by the schema of what they hold: number, text, switch, choice, list.
+//
+// A drawing gets the field and { schema, problem, change, form }; `change(typed)` is told what is
+// typed. Label, hint and problem are tied to the input for those who hear the page.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import {
+  allowed,
+  choices,
+  hasParts,
+  isChoice,
+  isFlag,
+  isNumber,
+  partOf,
+  typedFrom,
+} from "./schema.js";
+import { t, text } from "./words.js";
+
+export function drawField(field, drawn) {
+  if (field.spec.draw) return frame(field, drawn, field.spec.draw(field, drawn));
+  if (isFlag(drawn.schema)) return toggle(field, drawn);
+  if (isChoice(drawn.schema)) return frame(field, drawn, choice(field, drawn));
+  if (hasParts(drawn.schema)) return group(field, drawn);
+  return frame(field, drawn, line(field, drawn));
+}
+
+export const label = ({ spec }) => (spec.label ? text(spec.label) : spec.plainLabel);
+
+function frame(field, { schema, problem }, input) {
+  return html`<div
+    class="field"
+    ?data-short=${isNumber(schema)}
+    ?data-changed=${field.isChanged}
+    ?data-wrong=${problem !== null}
+  >
+    <label for=${field.id}>${label(field)}${changedMark(field)}</label>
+    ${input}
+    <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
+    ${said(field, problem)}
+  </div>`;
+}
+
+const changedMark = (field) =>
+  field.isChanged ? html`<span class="changed"> · ${t("changed")}</span>` : nothing;
+
+const said = (field, problem) =>
+  problem
+    ? html`<p class="wrong" id="${field.id}-wrong" role="alert">${problem}</p>`
+    : nothing;
+
+const about = (field, problem) => `${field.id}-hint${problem ? ` ${field.id}-wrong` : ""}`;
+
+const ownHint = ({ spec }) => (spec.hint ? text(spec.hint) : "");
+
+function hint(field, schema) {
+  // A drawing of its own offers only what is allowed; texts can be too long in any drawing.
+  const limits = field.spec.draw && schema.type !== "string" ? "" : allowed(schema);
+  return [ownHint(field), lettersLeft(field, schema) ?? limits].filter((part) => part).join(" · ");
+}
+
+// Near the end of what fits, how many letters are left is worth more than how many fit.
+function lettersLeft(field, schema) {
+  if (schema.type !== "string" || schema.description || !schema.maxLength) return null;
+  if (typeof field.typed !== "string" || field.typed === "") return null;
+  return t("letters_left", { left: schema.maxLength - [...field.typed].length });
+}
+
+export function line(field, { schema, problem, change }) {
+  const number = isNumber(schema);
+  const input = html`<input
+    id=${field.id}
+    type=${field.isSecret ? "password" : "text"}
+    inputmode=${number ? "decimal" : "text"}
+    class=${number ? "number" : ""}
+    autocomplete=${field.isSecret ? "new-password" : "off"}
+    placeholder=${field.isSecret ? t(field.isSet ? "secret_set" : "secret_not_set") : ""}
+    aria-describedby=${about(field, problem)}
+    aria-invalid=${problem ? "true" : "false"}
+    .value=${field.typed}
+    @input=${(event) => change(event.target.value)}
+  />`;
+  const { unit } = field.spec;
+  if (!unit) return input;
+  return html`<span class="with-unit">${input}<span class="unit">${unit}</span></span>`;
+}
+
+export function choice(field, { schema, problem, change }) {
+  const offered = choices(schema);
+  const known = offered.some(([word]) => word === field.typed);
+  return html`<select
+    id=${field.id}
+    aria-describedby=${about(field, problem)}
+    aria-invalid=${problem ? "true" : "false"}
+    @change=${(event) => change(event.target.value)}
+  >
+    ${[...(known ? [] : [[field.typed, field.typed]]), ...offered].map(
+      ([word, shown]) =>
+        html`<option value=${word} .selected=${word === field.typed}>${shown}</option>`,
+    )}
+  </select>`;
+}
+
+function toggle(field, { problem, change }) {
+  return html`<div class="field" ?data-changed=${field.isChanged}>
+    <label class="toggle">
+      <input
+        id=${field.id}
+        type="checkbox"
+        role="switch"
+        .checked=${field.typed}
+        aria-describedby=${about(field, problem)}
+        @change=${(event) => change(event.target.checked)}
+      />
+      <span>${label(field)}${changedMark(field)}</span>
+    </label>
+    <small class="hint" id="${field.id}-hint">${ownHint(field)}</small>
+    ${said(field, problem)}
+  </div>`;
+}
+
+// A list, bits or a record: one field per part. A list of changing length can grow and shrink.
+export function group(field, { schema, problem, change }) {
+  const { typed } = field;
+  const free = schema.type === "array" && schema.minItems !== schema.maxItems;
+  return html`<fieldset class="field" ?data-changed=${field.isChanged} ?data-wrong=${problem}>
+    <legend>${label(field)}${changedMark(field)}</legend>
+    ${Object.keys(typed).map(
+      (part) => html`<div class="part">
+        ${drawField(partField(field, part), {
+          schema: partOf(schema, part),
+          problem: null,
+          change: (one) => change(withPart(typed, part, one)),
+        })}
+        ${free ? button("remove", () => change(typed.toSpliced(Number(part), 1))) : nothing}
+      </div>`,
+    )}
+    ${free && typed.length < schema.maxItems
+      ? button("add", () => change([...typed, typedFrom(schema.items, undefined)]))
+      : nothing}
+    <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
+    ${said(field, problem)}
+  </fieldset>`;
+}
+
+const withPart = (typed, part, one) =>
+  Array.isArray(typed) ? typed.with(Number(part), one) : { ...typed, [part]: one };
+
+// Parts of a list are counted from 1, those of a record have names.
+function partField(field, part) {
+  const name = Array.isArray(field.typed) ? Number(part) + 1 : part;
+  return {
+    id: `${field.id}-${part}`,
+    typed: field.typed[part],
+    spec: { plainLabel: field.spec.parts?.[part] ?? `${label(field)} ${name}` },
+    isChanged: false,
+    isSecret: false,
+  };
+}
+
+const button = (key, act) => html`<button type="button" @click=${act}>${t(key)}</button>`;

@@ -1,0 +1,51 @@
+// What the stream does not tell: read again a moment after the state has moved on, and now and then
+// while nothing moves.
+//
+//   const outbox = new Followed(context, api.outbox);
+//   await outbox.open();   outbox.value   outbox.close();
+
+const READ_AGAIN_MS = 400;
+const LOOK_AGAIN_MS = 3000;
+
+export class Followed {
+  value = null;
+  #context;
+  #read;
+  #soon = null;
+  #regular = null;
+  #stop = () => {};
+
+  constructor(context, read) {
+    this.#context = context;
+    this.#read = read;
+  }
+
+  async open() {
+    this.#stop = this.#context.live.listen(() => this.#follow());
+    this.#regular = setInterval(() => this.#look(), LOOK_AGAIN_MS);
+    await this.look();
+  }
+
+  async look() {
+    this.value = await this.#read();
+    this.#context.redraw();
+  }
+
+  close() {
+    this.#stop();
+    clearInterval(this.#regular);
+    clearTimeout(this.#soon);
+  }
+
+  #follow() {
+    this.#soon ??= setTimeout(() => {
+      this.#soon = null;
+      this.#look();
+    }, READ_AGAIN_MS);
+  }
+
+  // A lost connection is told by the frame; what was read last stays.
+  #look() {
+    if (this.#context.live.connection !== "lost") this.look().catch(() => {});
+  }
+}

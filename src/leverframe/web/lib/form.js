@@ -1,0 +1,205 @@
+// A card of settings: a form for one or several commands, bound to the settings behind them.
+//
+//   new Form(context, {
+//     heading: "OUT1",              plain text (or a function that gives it), or `title: "key"`
+//     note: "key",                  a sentence under the heading
+//     lead: () => template,         what is drawn above the fields, such as the live value
+//     tail: () => template,         what is drawn below them, such as an action
+//     fields: [                     in the order in which they are shown
+//       { command: "oname", at: { A: 1 }, label: "name" },
+//       { command: "atout", at: { A: 1 }, label: "on_time", unit: "s", path: "outputs.1.on_time" },
+//     ],
+//     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
+//   })
+//
+// More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,
+// a name of a record), `parts` (labels of all of them), `read(settings)` instead of `path`,
+// `hint: "key"`, `plainLabel: "INPD1"`, `secret: true`, `keepsSecret: true` (an empty secret keeps
+// the old one), `hidden: true`, `draw(field, drawn)` (see fields.js).
+// A field whose command this version does not have is left out.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "./api.js";
+import { BoundField, settingReader } from "./bound_field.js";
+import { copyable } from "./copyable.js";
+import { drawField } from "./fields.js";
+import { joined, requestsOf, rowsOf } from "./request.js";
+import { t, text } from "./words.js";
+
+export class Form {
+  fields;
+  #context;
+  #spec;
+  #refusal = null;
+  #saving = false;
+  #saved = false;
+  #shown = false;
+
+  constructor(context, spec) {
+    this.#context = context;
+    this.#spec = spec;
+    this.fields = spec.fields
+      .map((field) => [context.commands.find(field.command), field])
+      .filter(([command, field]) => command?.schema(field.letter ?? command.lastLetter))
+      .map(([command, field]) => {
+        const read = settingReader(context, spec.paths?.[field.command]);
+        return new BoundField(command, field, read);
+      });
+    context.forms.add(this);
+  }
+
+  get isChanged() {
+    return this.fields.some((field) => field.isChanged);
+  }
+
+  field(command, letter) {
+    return this.fields.find(
+      (field) => field.spec.command === command && (!letter || field.letter === letter),
+    );
+  }
+
+  type(field, typed) {
+    field.type(typed);
+    this.#refusal = null;
+    this.#saved = false;
+    this.#context.redraw();
+  }
+
+  restore() {
+    for (const field of this.fields) field.restore();
+    this.#refusal = null;
+    this.#context.redraw();
+  }
+
+  // True when everything that was changed is saved.
+  async save() {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    const changed = rows.filter((row) => row.isChanged);
+    const wrong = changed.find((row) => row.hasProblem);
+    if (this.#saving || wrong) {
+      wrong?.wrongField.focus();
+      return false;
+    }
+    this.#saving = true;
+    this.#refusal = null;
+    this.#context.redraw();
+    const done = await this.#send(requestsOf(changed));
+    this.#saving = false;
+    this.#saved = done && changed.length > 0;
+    this.#context.redraw();
+    return done;
+  }
+
+  async #send(requests) {
+    for (const request of requests) {
+      try {
+        await api.send(request.target, request.body);
+      } catch (error) {
+        this.#refuse(error, request);
+        return false;
+      }
+      await this.#context.readSettings();
+      for (const row of request.rows) row.fields.forEach((field) => field.restore());
+    }
+    return true;
+  }
+
+  #refuse(error, request) {
+    if (!(error instanceof api.Refused)) {
+      this.#refusal = t("not_sent");
+      return;
+    }
+    const field = refusedField(error.problem, request.rows);
+    if (field) {
+      field.refusal = error.message;
+      field.focus();
+    } else {
+      this.#refusal = error.message;
+    }
+  }
+
+  view() {
+    if (this.fields.length === 0) return nothing;
+    const { heading, title, note, lead, tail } = this.#spec;
+    return html`<form
+      class="card"
+      novalidate
+      ?data-changed=${this.isChanged}
+      @submit=${(event) => this.#submitted(event)}
+      @keydown=${(event) => this.#pressed(event)}
+    >
+      <h2>${title ? text(title) : typeof heading === "function" ? heading() : heading}</h2>
+      ${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
+      <div class="fields">${this.#rows().map((row) => this.#drawRow(row))}</div>
+      ${tail?.() ?? nothing}
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#footer()}
+    </form>`;
+  }
+
+  #rows() {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    return this.fields.map((field) => [field, rows.find((row) => row.fields.includes(field))]);
+  }
+
+  #drawRow([field, row]) {
+    if (field.spec.hidden) return nothing;
+    const problem = row.isChanged ? field.problem(row.values, true) : null;
+    return drawField(field, {
+      schema: field.schema(row.values),
+      problem: field.refusal ?? problem,
+      change: (typed) => this.type(field, typed),
+      form: this,
+    });
+  }
+
+  #footer() {
+    const changed = this.isChanged;
+    return html`<footer>
+      <button class="primary" ?disabled=${!changed || this.#saving}>
+        ${this.#saving ? t("saving") : t("save")}
+      </button>
+      <button type="button" ?disabled=${!changed} @click=${() => this.restore()}>
+        ${t("restore")}
+      </button>
+      <span class="saved" role="status">${this.#saved && !changed ? t("saved") : ""}</span>
+      <details class="request" @toggle=${(event) => this.#toggled(event)}>
+        <summary>${t("as_request")}</summary>
+        ${this.#shown ? this.#requests() : nothing}
+      </details>
+    </footer>`;
+  }
+
+  // What saving would send; for an untouched card, what would set it as it is.
+  #requests() {
+    const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
+    const changed = rows.filter((row) => row.isChanged);
+    const meant = (changed.length ? changed : rows).filter((row) => !row.hasProblem);
+    const lines = requestsOf(meant).map(api.curl).join("\n");
+    return copyable(lines);
+  }
+
+  #toggled(event) {
+    this.#shown = event.target.open;
+    this.#context.redraw();
+  }
+
+  #submitted(event) {
+    event.preventDefault();
+    this.save();
+  }
+
+  #pressed(event) {
+    if (event.key !== "Escape" || !this.isChanged) return;
+    event.preventDefault();
+    this.restore();
+  }
+}
+
+// A refusal names the command as it was sent, cut where it is long or secret, and the letter.
+function refusedField({ command, field: letter }, rows) {
+  if (!command) return null;
+  const begin = command.replace(/\.\.\.$/, "");
+  const row = rows.find((one) => joined(one).includes(begin) || one.command.line === command);
+  return row?.fields.find((field) => field.letter === letter) ?? row?.fields[0] ?? null;
+}

@@ -1,0 +1,54 @@
+// Messages of the outbox in words: when, what, to whom, and what became of it.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { moment } from "./moments.js";
+import { t } from "./words.js";
+
+export const STATES = ["waiting", "failed", "sent", "captured"];
+
+const CHANNELS = { email: "E-mail", sms: "SMS", mqtt: "MQTT", snmp: "SNMP" };
+export const channelName = (channel) => CHANNELS[channel] ?? channel.toUpperCase();
+
+// All messages of an outbox, newest first; of one channel only where it is named.
+export function messagesOf(outbox, channel) {
+  return STATES.flatMap((state) => outbox?.[state] ?? [])
+    .filter((message) => !channel || message.channel === channel)
+    .sort((one, other) => other.number - one.number);
+}
+
+const why = ({ reason }) => {
+  const rule = /^rule (\d+)$/.exec(reason);
+  if (rule) return t("message_by_rule", { number: rule[1] });
+  return reason === "test" ? t("message_test") : reason;
+};
+
+export function messageLine(message, now) {
+  const { state, channel, target, created, attempts, problem, answer, content } = message;
+  return html`<li data-state=${state}>
+    <time>${moment(created, now)}</time>
+    <span>
+      <strong class="became">${t(`message_${state}`)}</strong>
+      ${channelName(channel)} · ${target}
+    </span>
+    <small>
+      ${[why(message), attempts ? t("message_attempts", { attempts }) : ""]
+        .filter(Boolean)
+        .join(" · ")}
+    </small>
+    ${problem ? html`<small class="problem">${problem}</small>` : nothing}
+    ${answer ? html`<small>${t("message_answer", { answer })}</small>` : nothing}
+    ${content ? html`<small>${said(content)}</small>` : nothing}
+  </li>`;
+}
+
+// A captured message is shown in full.
+const said = (content) =>
+  Object.entries(content)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" · ");
+
+export function messageList(messages, now) {
+  return html`<ol class="log messages">
+    ${messages.map((message) => messageLine(message, now))}
+  </ol>`;
+}

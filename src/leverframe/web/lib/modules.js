@@ -1,0 +1,47 @@
+// The readings of what sits in the Modbus slots: their names, and their values as far as known.
+
+import * as api from "./api.js";
+import { code } from "./words.js";
+
+const CUSTOM = /^custom(\d)$/;
+
+// A device of one's own has the name that it was given.
+export function moduleName(settings, module) {
+  const [, number] = CUSTOM.exec(module) ?? [];
+  const name = number ? settings.modbus_devices[number - 1]?.name : "";
+  return name || code(module);
+}
+
+// [{ name, unit }] of built-in modules, by module.
+let listed = {};
+
+export async function readModules() {
+  listed = await api.modules();
+}
+
+// The readings of a slot in their order; slots after those of modules are 1-Wire sensors.
+export function readingsOf(settings, slot) {
+  const module = settings.modbus_slots[slot - 1]?.module;
+  const extra = settings.onewire_extra[slot - settings.modbus_slots.length - 1];
+  if (extra) return extra.names.map((name) => ({ name, unit: "°C" }));
+  const [, number] = CUSTOM.exec(module ?? "") ?? [];
+  return (number ? settings.modbus_devices[number - 1]?.readings : listed[module]) ?? [];
+}
+
+// What the reading of a slot is now: as the bus tells, or as one of m1-m30 shows it. Undefined
+// where nobody asks for it.
+export function valueOf({ live, settings }, slot, number) {
+  const told = live.state.modbus?.[slot]?.readings ?? {};
+  const name = readingsOf(settings, slot)[number]?.name || String(number);
+  if (name in told) return told[name];
+  const place = settings.modbus_mapping.findIndex(
+    (one) => one.slot === slot && one.reading === number,
+  );
+  return place < 0 ? undefined : live.state[`m${place + 1}`];
+}
+
+// The slots in which a device of one's own is, counted from 0.
+export const slotsOf = (settings, device) =>
+  settings.modbus_slots.flatMap(({ module }, index) =>
+    module === `custom${device + 1}` ? [index + 1] : [],
+  );

@@ -1,0 +1,52 @@
+// Ways around: the groups of pages that the account and the version have, as bar and as phone bar.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { MORE, PAGES, PHONE_GROUPS } from "../pages/index.js";
+import { SIMULATED } from "./context.js";
+import { address } from "./router.js";
+import { t } from "./words.js";
+
+const isOffered = (context) => (page) =>
+  (page.role === "control" || context.isAdmin) &&
+  (!page.needs || context.commands.find(page.needs) !== null) &&
+  (!page.simulated || context.board === SIMULATED);
+
+// [group, its pages] in the order of the list.
+export function offeredGroups(context) {
+  return [...Map.groupBy(PAGES.filter(isOffered(context)), (page) => page.group)];
+}
+
+export function findPage(name) {
+  return [...PAGES, MORE].find((page) => page.name === name) ?? null;
+}
+
+export const mayOpen = (context, page) => isOffered(context)(page);
+
+const link = (name, text, current) =>
+  html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}</a>`;
+
+export function navigation(context, current) {
+  const groups = offeredGroups(context);
+  const pages = groups.find(([group]) => group === current?.group)?.[1] ?? [];
+  return html`<nav class="groups" aria-label=${t("navigation")}>
+      ${groups.map(([group, [first]]) =>
+        link(first.name, t(`group_${group}`), group === current?.group),
+      )}
+    </nav>
+    ${pages.length > 1
+      ? html`<nav class="pages" aria-label=${t(`group_${current.group}`)}>
+          ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current.name))}
+        </nav>`
+      : nothing}`;
+}
+
+export function phoneBar(context, current) {
+  const groups = offeredGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
+  const elsewhere = current && !PHONE_GROUPS.includes(current.group);
+  return html`<nav class="phone-bar" aria-label=${t("navigation_short")}>
+    ${groups.map(([group, [first]]) =>
+      link(first.name, t(`group_${group}`), group === current?.group),
+    )}
+    ${link(MORE.name, t("group_more"), elsewhere)}
+  </nav>`;
+}

@@ -1,0 +1,112 @@
+// What every account may know of the labels: names, units, what is shown, and what may be switched.
+//
+// It is read with the first view, and again whenever somebody changes a setting.
+
+import * as api from "./api.js";
+import { INPUTS, OUTPUTS, SHOWN_PLACES, isState } from "./labels.js";
+import { moment } from "./moments.js";
+import { shown } from "./quantities.js";
+
+export class Overview {
+  #context;
+  #status = {};
+  #labels = {};
+  #account = {};
+
+  constructor(context) {
+    this.#context = context;
+    context.live.listenToSettings(() => this.read().catch(() => {}));
+  }
+
+  async read() {
+    [this.#status, this.#labels, this.#account] = await Promise.all([
+      api.names(),
+      api.labels(),
+      api.account(),
+    ]);
+    this.#context.redraw();
+  }
+
+  get role() {
+    return this.#account.role;
+  }
+
+  get deviceName() {
+    return this.#status.sname ?? "";
+  }
+
+  name(label) {
+    return this.#labels[label]?.name ?? "";
+  }
+
+  // The label beside a name, unless only names are wanted.
+  label(label) {
+    return this.name(label) && this.#status.bit2 === "1" ? "" : label;
+  }
+
+  unit(label) {
+    return this.#labels[label]?.unit ?? "";
+  }
+
+  isKnown(label) {
+    return label in this.#labels;
+  }
+
+  isVisible(place) {
+    return this.#status.echeck?.[SHOWN_PLACES.indexOf(place)] !== "0";
+  }
+
+  get visibility() {
+    return this.#status.echeck ?? "";
+  }
+
+  // Offsets of the panel's elements: [left, top] each, in pixels of the picture.
+  get positions() {
+    const numbers = (joined) => (joined ? joined.split("*").map(Number) : []);
+    const left = numbers(this.#status.posleft);
+    return numbers(this.#status.postop).map((top, index) => [left[index], top]);
+  }
+
+  isInverted(label) {
+    if (OUTPUTS.includes(label)) return this.#status.outnn === "1";
+    const input = INPUTS.indexOf(label);
+    return input >= 0 && Boolean(Number(this.#status.inpdnn) & (1 << input));
+  }
+
+  // A state as it is to be shown; null where it is absent.
+  isOn(label) {
+    const level = this.#context.live.state[label];
+    return level === null || level === undefined ? null : (level === 1) !== this.isInverted(label);
+  }
+
+  get isLocked() {
+    return this.#status.outblock === "1";
+  }
+
+  get isReadOnly() {
+    return this.#account.read_only === true;
+  }
+
+  // The value of a reading as text with its unit.
+  shown(label, value = this.#context.live.state[label]) {
+    return { ...shown(label, value), unit: this.unit(label) };
+  }
+
+  // Does the controller have a value of it, or has it had one?
+  isPresent(label) {
+    const { state } = this.#context.live;
+    if (!this.isKnown(label)) return false;
+    // Counters stand at 0 where nothing is counted.
+    if (label.startsWith("ENERGY")) return state[label] > 0;
+    return isState(label) || state[label] != null || label in (state.absent_since ?? {});
+  }
+
+  absentSince(label) {
+    return this.#context.live.state.absent_since?.[label] ?? null;
+  }
+
+  // A moment in words: today's by its time alone.
+  moment(seconds) {
+    return moment(seconds, this.#context.live.state.time);
+  }
+}

@@ -1,0 +1,80 @@
+// From the fields of a card to requests: which commands are sent, with which values, joined how.
+
+import { settingReader } from "./bound_field.js";
+
+// The controller takes at most so many commands in one request.
+const MOST_COMMANDS = 100;
+
+// The fields of one command for one place, with the values of all its letters.
+class Row {
+  constructor(fields, read) {
+    this.fields = fields;
+    this.command = fields[0].command;
+    this.values = this.#values(read);
+  }
+
+  get isChanged() {
+    return this.fields.some((field) => field.isChanged);
+  }
+
+  get wrongField() {
+    return this.fields.find((field) => field.problem(this.values, this.isChanged) !== null);
+  }
+
+  get hasProblem() {
+    return this.wrongField !== undefined;
+  }
+
+  // Letters without a field on the card keep what the settings say.
+  #values(read) {
+    const { command, fields } = this;
+    const { at } = fields[0];
+    const values = { ...at };
+    for (const letter of command.letters) {
+      const own = fields.filter((field) => field.letter === letter);
+      if (own.length === 0) values[letter] ??= read({ command, at, letter, spec: {} });
+      else if (own[0].part === undefined) values[letter] = own[0].value(values);
+      else values[letter] = withParts(own, values);
+    }
+    return values;
+  }
+}
+
+function withParts(fields, values) {
+  const whole = fields[0].read(fields[0]);
+  const copy = Array.isArray(whole) ? [...whole] : { ...whole };
+  for (const field of fields) copy[field.part] = field.value(values);
+  return copy;
+}
+
+export function rowsOf(fields, context, paths) {
+  const groups = Map.groupBy(fields, (field) => field.row);
+  return [...groups.values()].map(
+    (group) => new Row(group, settingReader(context, paths?.[group[0].spec.command])),
+  );
+}
+
+export const joined = (row) => row.command.query(row.values);
+
+// Commands of one path go out together, so that they are applied all or not at all; a command with
+// a body goes alone. Each request: { target, body, rows }.
+export function requestsOf(rows) {
+  const alone = rows.filter((row) => row.command.body);
+  const byPath = Map.groupBy(
+    rows.filter((row) => !row.command.body),
+    (row) => row.command.path,
+  );
+  return [
+    ...[...byPath].flatMap(([path, group]) => inPortions(path, group)),
+    ...alone.map((row) => ({ ...row.command.request(row.values), rows: [row] })),
+  ];
+}
+
+function inPortions(path, rows) {
+  const portions = [];
+  for (let start = 0; start < rows.length; start += MOST_COMMANDS) {
+    const group = rows.slice(start, start + MOST_COMMANDS);
+    portions.push({ target: `${path}?${group.map(joined).join("&")}`, rows: group });
+  }
+  return portions;
+}

@@ -1,0 +1,164 @@
+// What the schema of a field says: how a value is typed, what is allowed, and its text on the wire.
+//
+// Three forms of one value: the *value* as /api/settings has it (21.5, "OUT2", true), what is
+// *typed* in a field (text of numbers and texts, the word of a code, true or false), and its *wire*
+// text.
+
+import { code, t } from "./words.js";
+
+// The case of a field that depends on another one; `seen` holds the other fields' values.
+export function caseOf(schema, seen) {
+  if (!schema.oneOf) return schema;
+  const decides = String(seen[schema["x-depends"]]);
+  return schema.oneOf.find((one) => one["x-when"].includes(decides)) ?? schema.oneOf[0];
+}
+
+// The schema of one part of a list, of a set of bits, or of a record.
+export function partOf(schema, part) {
+  if (schema["x-bits"]) return { type: "integer", enum: [0, 1], "x-flag": true };
+  return schema.type === "array" ? schema.items : schema.properties[part];
+}
+
+export const hasParts = (schema) =>
+  schema["x-bits"] > 0 || schema.type === "array" || schema.type === "object";
+export const isFlag = (schema) => schema["x-flag"] === true;
+export const isChoice = (schema) => schema.enum !== undefined && !isFlag(schema);
+export const isNumber = (schema) => schema.type === "integer" && !schema.enum && !schema["x-bits"];
+
+// [word, shown text] of every code.
+export function choices(schema) {
+  const words = schema["x-words"];
+  return schema.enum.map((number) => {
+    const word = String(words ? words[number] : number);
+    return [word, code(word)];
+  });
+}
+
+// The wire carries whole numbers; this many of them make one of the unit that people use.
+function scale(schema) {
+  if (schema["x-unit"] === "10 s") return 0.1;
+  return schema["x-factor"] ?? 1;
+}
+
+const tidy = (number) => Number(number.toPrecision(12));
+
+export function range(schema) {
+  const by = scale(schema);
+  return { min: tidy(schema.minimum / by), max: tidy(schema.maximum / by), step: tidy(1 / by) };
+}
+
+// A value that is not there yet is typed as nothing, in the right form.
+export function typedFrom(schema, value) {
+  if (isFlag(schema)) return value === true || value === 1;
+  if (schema.type === "object") {
+    const names = Object.keys(schema.properties);
+    return Object.fromEntries(
+      names.map((name) => [name, typedFrom(schema.properties[name], value?.[name])]),
+    );
+  }
+  if (hasParts(schema)) {
+    const items = value ?? Array(schema["x-bits"] ?? schema.minItems).fill(undefined);
+    return items.map((item, index) => typedFrom(partOf(schema, index), item));
+  }
+  return value === null || value === undefined ? "" : String(value);
+}
+
+export function valueFrom(schema, typed) {
+  if (isFlag(schema)) return typed === true;
+  if (Array.isArray(typed)) return typed.map((one, index) => valueFrom(partOf(schema, index), one));
+  if (schema.type === "object") {
+    return Object.fromEntries(
+      Object.entries(typed).map(([name, item]) => [name, valueFrom(schema.properties[name], item)]),
+    );
+  }
+  return isNumber(schema) ? toNumber(typed) : typed;
+}
+
+// People of four of the five languages write a decimal comma.
+const toNumber = (typed) => (typed.trim() === "" ? NaN : Number(typed.trim().replace(",", ".")));
+
+// Why what was typed cannot be sent, in words; null if it can.
+export function problemOf(schema, typed) {
+  if (isFlag(schema)) return null;
+  if (hasParts(schema)) return partsProblem(schema, typed);
+  if (isChoice(schema)) {
+    return choices(schema).some(([word]) => word === typed) ? null : t("choose_one");
+  }
+  return isNumber(schema) ? numberProblem(schema, typed) : textProblem(schema, typed);
+}
+
+function partsProblem(schema, typed) {
+  if (schema.type === "array" && !(typed.length >= schema.minItems)) return allowed(schema);
+  const parts = Object.entries(typed);
+  return parts.map(([part, one]) => problemOf(partOf(schema, part), one)).find(Boolean) ?? null;
+}
+
+function numberProblem(schema, typed) {
+  const value = toNumber(typed);
+  const { min, max, step } = range(schema);
+  if (Number.isNaN(value)) return t("not_a_number", { min, max });
+  if (value < min || value > max) return t("out_of_range", { min, max });
+  return tidy(value / step) % 1 === 0 ? null : t("in_steps", { step });
+}
+
+function textProblem(schema, typed) {
+  const length = [...typed].length;
+  const { minLength = 0, maxLength = Infinity, pattern, contentEncoding } = schema;
+  if (length < minLength || length > maxLength) {
+    return t("wrong_length", { length, least: minLength, most: maxLength });
+  }
+  const fits = contentEncoding || !pattern || new RegExp(pattern, "u").test(typed);
+  return fits ? null : t("wrong_form", { form: form(schema) });
+}
+
+const form = (schema) => code(schema.description ?? schema.pattern);
+
+// What is allowed, in a few words beside the field.
+export function allowed(schema) {
+  if (isFlag(schema) || isChoice(schema)) return "";
+  if (schema.type === "array") {
+    return t("allowed_items", { least: schema.minItems, most: schema.maxItems });
+  }
+  if (isNumber(schema)) return allowedNumbers(schema);
+  if (schema.type !== "string") return "";
+  const length = schema.maxLength ? t("allowed_letters", { most: schema.maxLength }) : "";
+  return [length, schema.description ? form(schema) : ""].filter(Boolean).join(", ");
+}
+
+// A limit that is the end of what a machine counts is nobody's limit.
+const MOST = 2 ** 31 - 1;
+
+function allowedNumbers(schema) {
+  if (schema.maximum < MOST) return t("allowed_range", range(schema));
+  return schema.minimum < -MOST ? "" : t("allowed_from", range(schema));
+}
+
+// Percent-encoded so that nothing in it can be taken for a separator.
+export const encoded = (value) =>
+  encodeURIComponent(value).replace(
+    /[!'()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+// The text of a value on the wire.
+export function wireText(schema, value) {
+  if (isFlag(schema)) return value ? "1" : "0";
+  if (schema["x-bits"]) return String(value.reduce((sum, on, bit) => sum + (on ? 2 ** bit : 0), 0));
+  if (schema.type === "array") {
+    return value.map((item) => wireText(schema.items, item)).join(schema["x-separator"]);
+  }
+  if (schema.type === "object") {
+    return Object.entries(schema.properties)
+      .map(([name, one]) => wireText(one, value[name]))
+      .join(schema["x-separator"]);
+  }
+  if (schema["x-words"]) return codeNumber(schema, value);
+  if (isNumber(schema)) return String(Math.round(value * scale(schema)));
+  return encoded(schema.contentEncoding === "base64" ? base64(String(value)) : value ?? "");
+}
+
+function codeNumber(schema, word) {
+  return Object.keys(schema["x-words"]).find((key) => schema["x-words"][key] === String(word));
+}
+
+const base64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(value)));

@@ -1,0 +1,177 @@
+// The control users: a list that is saved as a whole. They look and switch, and set up nothing.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { allowed, problemOf } from "../../lib/schema.js";
+import { isSame } from "../../lib/tree.js";
+import { t } from "../../lib/words.js";
+
+export class UsersForm {
+  #context;
+  #command;
+  // What is typed; null while the list is as saved. Each: { name, password, active }.
+  #draft = null;
+  #refusal = null;
+  #saved = false;
+  #saving = false;
+
+  constructor(context) {
+    this.#context = context;
+    this.#command = context.commands.find("users_save");
+    context.forms.add(this);
+  }
+
+  get #stored() {
+    return this.#context.settings.access.users
+      .filter((user) => user !== null)
+      .map(({ name, active }) => ({ name, password: "", active }));
+  }
+
+  get #users() {
+    return this.#draft ?? this.#stored;
+  }
+
+  get isChanged() {
+    return this.#draft !== null && !isSame(this.#draft, this.#stored);
+  }
+
+  get #most() {
+    return this.#context.settings.access.users.length;
+  }
+
+  restore() {
+    this.#draft = null;
+    this.#refusal = null;
+    this.#context.redraw();
+  }
+
+  #put(users) {
+    this.#draft = users;
+    this.#refusal = null;
+    this.#saved = false;
+    this.#context.redraw();
+  }
+
+  #change(index, part, value) {
+    this.#put(this.#users.with(index, { ...this.#users[index], [part]: value }));
+  }
+
+  #problem(letter, typed) {
+    return this.isChanged ? problemOf(this.#command.schema(letter), typed) : null;
+  }
+
+  get #request() {
+    return this.#command.listRequest(
+      this.#users.map(({ name, password, active }, place) => ({
+        A: place,
+        B: name,
+        C: password,
+        D: active,
+      })),
+    );
+  }
+
+  async save() {
+    const isWrong = this.#users.some(
+      ({ name, password }) => this.#problem("B", name) ?? this.#problem("C", password),
+    );
+    if (this.#saving || isWrong) return false;
+    this.#saving = true;
+    try {
+      const { target, body } = this.#request;
+      await api.send(target, body);
+      await this.#context.readSettings();
+      this.#draft = null;
+      this.#saved = true;
+    } catch (error) {
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_sent");
+    }
+    this.#saving = false;
+    this.#context.redraw();
+    return this.#saved;
+  }
+
+  view() {
+    if (this.#command === null) return nothing;
+    return html`<form
+      class="card across"
+      novalidate
+      ?data-changed=${this.isChanged}
+      @submit=${(event) => {
+        event.preventDefault();
+        this.save();
+      }}
+      @keydown=${(event) => {
+        if (event.key === "Escape" && this.isChanged) this.restore();
+      }}
+    >
+      <h2>${t("users")}</h2>
+      <p class="note">${t("users_note")}</p>
+      ${this.#users.length === 0
+        ? html`<p class="empty">${t("no_users")}</p>`
+        : html`<ul class="people">
+            ${this.#users.map((user, index) => this.#row(user, index))}
+          </ul>`}
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#footer()}
+    </form>`;
+  }
+
+  #row({ name, password, active }, index) {
+    return html`<li>
+      ${this.#input(index, "name", t("user"), name, "B")}
+      ${this.#input(index, "password", t("new_password"), password, "C")}
+      <label class="toggle">
+        <input
+          type="checkbox"
+          role="switch"
+          .checked=${active}
+          @change=${(event) => this.#change(index, "active", event.target.checked)}
+        />
+        <span>${t("active")}</span>
+      </label>
+      <button type="button" @click=${() => this.#put(this.#users.toSpliced(index, 1))}>
+        ${t("remove")}
+      </button>
+    </li>`;
+  }
+
+  #input(index, part, label, typed, letter) {
+    const problem = this.#problem(letter, typed);
+    const id = `users-${index}-${part}`;
+    const isSecret = part === "password";
+    return html`<div class="field" ?data-wrong=${problem}>
+      <label for=${id}>${label}</label>
+      <input
+        id=${id}
+        type=${isSecret ? "password" : "text"}
+        autocomplete=${isSecret ? "new-password" : "off"}
+        placeholder=${isSecret && this.#isKnown(index) ? t("password_stays") : ""}
+        aria-describedby="${id}-hint"
+        .value=${typed}
+        @input=${(event) => this.#change(index, part, event.target.value)}
+      />
+      <small class="hint" id="${id}-hint">${allowed(this.#command.schema(letter))}</small>
+      ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}
+    </div>`;
+  }
+
+  // A password belongs to its name: somebody of another name needs another one.
+  #isKnown(index) {
+    return this.#stored.some(({ name }) => name === this.#users[index].name);
+  }
+
+  #footer() {
+    const isFull = this.#users.length >= this.#most;
+    const add = () => this.#put([...this.#users, { name: "", password: "", active: true }]);
+    return html`<footer>
+      <button class="primary" ?disabled=${!this.isChanged || this.#saving}>${t("save")}</button>
+      <button type="button" ?disabled=${!this.isChanged} @click=${() => this.restore()}>
+        ${t("restore")}
+      </button>
+      <button type="button" ?disabled=${isFull} @click=${add}>${t("add_user")}</button>
+      <small>${t("how_many", { count: this.#users.length, most: this.#most })}</small>
+      <span class="saved" role="status">${this.#saved && !this.isChanged ? t("saved") : ""}</span>
+    </footer>`;
+  }
+}

@@ -1,0 +1,42 @@
+// A backup to be kept: the browser saves it as a file.
+
+import { html } from "../../vendor/lit-html.js";
+import { Action } from "../../lib/action.js";
+import * as api from "../../lib/api.js";
+import { t } from "../../lib/words.js";
+import { Passphrase } from "./passphrase.js";
+
+export class DownloadCard {
+  #passphrase;
+  #action;
+  #name;
+
+  // `name()` is that of the controller.
+  constructor(context, name) {
+    this.#name = name;
+    this.#passphrase = new Passphrase(context, "download-passphrase");
+    this.#action = new Action(context, {
+      label: "download",
+      done: "download_done",
+      perform: () => this.#download(),
+    });
+  }
+
+  async #download() {
+    const backup = await api.backup(this.#passphrase.typed);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(backup);
+    const day = new Date().toISOString().slice(0, "2026-01-31".length);
+    link.download = `${this.#name()}-${day}.bin`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  view() {
+    return html`<section class="card">
+      <h2>${t("backup")}</h2>
+      <p class="note">${t(this.#passphrase.typed ? "backup_sealed" : "backup_open")}</p>
+      ${this.#passphrase.view()} ${this.#action.view()}
+    </section>`;
+  }
+}

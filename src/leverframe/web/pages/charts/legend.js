@@ -1,0 +1,103 @@
+// Under each chart: which line is what, its values within the time shown and at the cursor.
+
+import { html, nothing, svg } from "../../vendor/lit-html.js";
+import { DASHES, TOKENS } from "../../lib/chart/lines.js";
+import { summaryOf } from "../../lib/chart/table.js";
+import { clock, currentLanguage, t } from "../../lib/words.js";
+
+export class Legend {
+  #overview;
+  #course;
+  // The time under the cursor; null where there is none.
+  #time = null;
+
+  constructor(overview, course) {
+    this.#overview = overview;
+    this.#course = course;
+  }
+
+  // True if that is news.
+  point(time) {
+    const isNew = time !== this.#time;
+    this.#time = time;
+    return isNew;
+  }
+
+  view(labels, areStates) {
+    const { history } = this.#course;
+    if (history === null) return nothing;
+    return html`<div class="scrolling">
+      <table class="courses">
+        <thead>
+          <tr>
+            <th>${t("line")}</th>
+            ${areStates
+              ? nothing
+              : html`<th class="number">${t("lowest")}</th>
+                  <th class="number">${t("highest")}</th>`}
+            <th class="number">${this.#time === null ? t("last") : this.#moment()}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${labels.map((label, index) => this.#row(label, index, areStates))}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  #moment() {
+    const date = new Date(this.#time * 1000);
+    const day = date.toLocaleDateString(currentLanguage(), { day: "numeric", month: "short" });
+    return `${day} ${clock(this.#time)}`;
+  }
+
+  #row(label, index, isStates) {
+    const { history } = this.#course;
+    const name = this.#overview.name(label);
+    const { min, max, last } = summaryOf(history, label);
+    const present = this.#time === null ? last : valueAt(history, label, this.#time);
+    const said = isStates
+      ? share(present, history.step)
+      : this.#overview.shown(label, present).text;
+    const value = (number) =>
+      html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
+    return html`<tr>
+      <td>
+        ${isStates ? nothing : sample(index)} ${name || label}${name
+          ? html` <small>${label}</small>`
+          : nothing}
+      </td>
+      ${isStates ? nothing : html`${value(min)}${value(max)}`}
+      <td class="number">${said}</td>
+    </tr>`;
+  }
+}
+
+// On and off; of reduced values, how much of the time.
+function share(value, step) {
+  if (value === null || value === undefined) return "–";
+  if (step === 0 || value === 0 || value === 1) return t(value ? "state_on" : "state_off");
+  return `${Math.round(value * 100)} %`;
+}
+
+function sample(index) {
+  const place = index % TOKENS.length;
+  return html`<svg class="sample" viewBox="0 0 32 8" aria-hidden="true" data-line=${place + 1}>
+    ${svg`<path d="M0 4h32" stroke-dasharray=${DASHES[place].join(" ")} />`}
+  </svg>`;
+}
+
+// What held at a time, by halving; null where nothing is known.
+function valueAt({ series, step, times }, label, time) {
+  const column = series[label];
+  if (!column) return null;
+  const begins = step === 0 ? column.times : times;
+  let [low, high] = [0, begins.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (begins[middle] <= time) low = middle + 1;
+    else high = middle;
+  }
+  if (low === 0) return null;
+  return (step === 0 ? column.values : column.mean)[low - 1];
+}

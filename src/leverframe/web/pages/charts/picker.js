@@ -1,0 +1,71 @@
+// Which labels are drawn: ticks for all that there is, in groups.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import {
+  INPUTS,
+  METERS,
+  OUTPUTS,
+  PWMS,
+  READINGS,
+  VARIABLES,
+  dutyOf,
+  energyOf,
+} from "../../lib/labels.js";
+import { t } from "../../lib/words.js";
+
+const GROUPS = {
+  readings: READINGS,
+  meters: METERS.flatMap((meter) => [meter, energyOf(meter)]),
+  states: [...OUTPUTS, ...PWMS, ...INPUTS, ...VARIABLES],
+  duties: PWMS.map(dutyOf),
+};
+const SUGGESTED = 3;
+
+export class Picker {
+  #overview;
+  #toggle;
+
+  constructor(overview, toggle) {
+    this.#overview = overview;
+    this.#toggle = toggle;
+  }
+
+  // What is drawn where nobody has chosen yet.
+  suggested() {
+    return this.#present(READINGS).slice(0, SUGGESTED);
+  }
+
+  #present(labels) {
+    return labels.filter((label) => this.#overview.isPresent(label));
+  }
+
+  view(chosen) {
+    return html`<details class="picker" ?open=${chosen.length === 0}>
+      <summary>${t("choose_labels", { count: chosen.length })}</summary>
+      ${Object.entries(GROUPS).map(([name, labels]) => this.#group(name, labels, chosen))}
+    </details>`;
+  }
+
+  #group(name, labels, chosen) {
+    const offered = labels.filter(
+      (label) => chosen.includes(label) || this.#overview.isPresent(label),
+    );
+    if (offered.length === 0) return nothing;
+    return html`<fieldset>
+      <legend>${t(`group_of_${name}`)}</legend>
+      <div class="ticks">${offered.map((label) => this.#tick(label, chosen))}</div>
+    </fieldset>`;
+  }
+
+  #tick(label, chosen) {
+    const name = this.#overview.name(label);
+    return html`<label>
+      <input
+        type="checkbox"
+        .checked=${chosen.includes(label)}
+        @change=${(event) => this.#toggle(label, event.target.checked)}
+      />
+      <span>${name || label}${name ? html` <small>${label}</small>` : nothing}</span>
+    </label>`;
+  }
+}

@@ -1,0 +1,72 @@
+// Which time and labels are shown: kept in the address, moved by buttons, drags and time itself.
+
+import { note } from "../../lib/router.js";
+import { DEFAULT_RANGE, LEAST_S, RANGES } from "./ranges.js";
+
+export class View {
+  // One of RANGES while the end is now; null for a part of the past.
+  range = DEFAULT_RANGE;
+  labels = null;
+  #from = 0;
+  #to = 0;
+
+  constructor(params) {
+    const labels = params.get("labels");
+    if (labels !== null) this.labels = labels.split(",").filter(Boolean);
+    const [from, to] = [Number(params.get("from")), Number(params.get("to"))];
+    if (to - from >= LEAST_S && from > 0) {
+      this.range = null;
+      [this.#from, this.#to] = [from, to];
+    } else if (params.get("range") in RANGES) {
+      this.range = params.get("range");
+    }
+  }
+
+  get isLive() {
+    return this.range !== null;
+  }
+
+  // [from, to] in seconds since 1970.
+  span(now) {
+    return this.isLive ? [now - RANGES[this.range], now] : [this.#from, this.#to];
+  }
+
+  choose(range) {
+    this.range = range;
+    this.#note();
+  }
+
+  // A part of the past, or of the last moments; at least LEAST_S long.
+  zoom(from, to) {
+    const missing = Math.max(0, LEAST_S - (to - from)) / 2;
+    this.range = null;
+    [this.#from, this.#to] = [Math.round(from - missing), Math.round(to + missing)];
+    this.#note();
+  }
+
+  // Moves the time by a share of what is shown; the end never passes now.
+  shift(share, now) {
+    const [from, to] = this.span(now);
+    const by = Math.min((to - from) * share, now - to);
+    this.zoom(from + by, to + by);
+  }
+
+  // Shows `factor` times as much time around the middle.
+  scale(factor, now) {
+    const [from, to] = this.span(now);
+    const half = ((to - from) * factor) / 2;
+    const end = Math.min((from + to) / 2 + half, now);
+    this.zoom(end - 2 * half, end);
+  }
+
+  toggle(label, wanted) {
+    const others = this.labels.filter((one) => one !== label);
+    this.labels = wanted ? [...others, label] : others;
+    this.#note();
+  }
+
+  #note() {
+    const time = this.isLive ? { range: this.range } : { from: this.#from, to: this.#to };
+    note("charts", { labels: this.labels.join(","), ...time });
+  }
+}

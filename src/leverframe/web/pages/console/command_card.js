@@ -1,0 +1,139 @@
+// One command: its fields, what it is for and for whom, the request, and the answer to it.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { Action } from "../../lib/action.js";
+import * as api from "../../lib/api.js";
+import { copyable } from "../../lib/copyable.js";
+import { t } from "../../lib/words.js";
+import { answerTo, answerView, problemOf } from "./answer.js";
+import { FieldSet } from "./field_set.js";
+
+// Something is lost, or the controller is away for a while.
+const DANGEROUS = new Set([
+  ...["eeprom_reset", "devrestart", "lk3restart", "upgrade", "settingsupload", "wwwfileupload"],
+  ...["eventdel", "delpicture", "users_save", "auth", "eclear"],
+]);
+
+export class CommandCard {
+  #context;
+  #command;
+  #id;
+  // One, or one for each entry of a list.
+  #sets;
+  #file = null;
+  #action;
+  #answer = null;
+
+  constructor(context, command, id) {
+    this.#context = context;
+    this.#command = command;
+    this.#id = id;
+    this.#sets = [this.#newSet(0)];
+    this.#action = new Action(context, {
+      label: "send",
+      done: "answered",
+      danger: DANGEROUS.has(command.items[0]?.name) ? "danger_note" : undefined,
+      perform: () => this.#send(),
+    });
+  }
+
+  get #kind() {
+    return this.#command.body?.kind ?? "query";
+  }
+
+  #newSet(number) {
+    const { fields, body } = this.#command;
+    const described = this.#kind === "form" ? body.fields.map(withSpaces) : body?.fields ?? fields;
+    return new FieldSet(described, `${this.#id}-${number}`);
+  }
+
+  get #hasProblem() {
+    if (this.#kind === "upload") return this.#file === null;
+    return this.#sets.some((set) => set.hasProblem);
+  }
+
+  get request() {
+    const { method } = this.#command;
+    if (this.#kind === "list") {
+      return { method, ...this.#command.listRequest(this.#sets.map((set) => set.values)) };
+    }
+    if (this.#kind === "upload") {
+      const { target } = this.#command.request({});
+      const type = this.#file?.type || "application/octet-stream";
+      return { method, target, body: this.#file, type };
+    }
+    return { method, ...this.#command.request(this.#sets[0].values) };
+  }
+
+  view() {
+    const { doc, role, available, deprecated } = this.#command;
+    return html`<div class="command">
+      <p lang="en">${doc.replaceAll("`", "")}</p>
+      <p class="note">
+        ${t(`role_${role}`)} · ${versions(available)}
+        ${deprecated ? ` · ${t("deprecated")}` : nothing}
+      </p>
+      ${this.#fields()}
+      ${this.#hasProblem ? html`<p class="note">${t("not_ready")}</p>` : this.#sending()}
+      ${answerView(this.#answer)}
+    </div>`;
+  }
+
+  #sending() {
+    return html`<div class="request">${copyable(api.curl(this.request))}</div>
+      ${this.#action.view()}`;
+  }
+
+  #fields() {
+    if (this.#kind === "upload") return this.#upload();
+    const changed = () => this.#context.redraw();
+    if (this.#kind !== "list") return this.#sets[0].view(changed);
+    return html`${this.#sets.map(
+        (set, number) => html`<fieldset class="entry">
+          <legend>${t("entry", { number: number + 1 })}</legend>
+          ${set.view(changed)}
+          <button type="button" @click=${() => this.#remove(set)}>${t("remove")}</button>
+        </fieldset>`,
+      )}
+      <button type="button" @click=${() => this.#add()}>${t("add")}</button>`;
+  }
+
+  #upload() {
+    const { content, most_bytes: size } = this.#command.body;
+    return html`<div class="field">
+      <label for="${this.#id}-file">${t("file")} <small lang="en">${content}</small></label>
+      <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
+      <small class="hint">${t("bytes_at_most", { size })}</small>
+    </div>`;
+  }
+
+  #choose(event) {
+    this.#file = event.target.files[0] ?? null;
+    this.#context.redraw();
+  }
+
+  #add() {
+    this.#sets = [...this.#sets, this.#newSet(this.#sets.length)];
+    this.#context.redraw();
+  }
+
+  #remove(set) {
+    this.#sets = this.#sets.filter((one) => one !== set);
+    this.#context.redraw();
+  }
+
+  // A refusal stands beside the field that it names, and in the outcome of the button.
+  async #send() {
+    this.#answer = await answerTo(this.request);
+    const problem = problemOf(this.#answer);
+    if (!problem) return;
+    this.#sets.find((set) => set.has(problem.field))?.refuse(problem.field, problem.detail);
+    throw new api.Refused(problem);
+  }
+}
+
+// In a form a plus is a space; everywhere else it is a plus.
+const withSpaces = (field) => ({ ...field, example: field.example.replaceAll("+", "%20") });
+
+const versions = (available) =>
+  available === "all versions" ? t("all_versions") : html`<span lang="en">${available}</span>`;

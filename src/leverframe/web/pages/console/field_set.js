@@ -1,0 +1,85 @@
+// The fields of one command, or of one entry of its list: filled with the example, typed, checked.
+
+import { html } from "../../vendor/lit-html.js";
+import { drawField } from "../../lib/fields.js";
+import { caseOf, isNumber, problemOf, valueFrom } from "../../lib/schema.js";
+import { typedFromWire } from "./from_wire.js";
+
+export class FieldSet {
+  #fields;
+  #id;
+  #typed = {};
+  #refusals = {};
+
+  // `fields` as the command describes them: letter, schema, optional, example.
+  constructor(fields, id) {
+    this.#fields = fields;
+    this.#id = id;
+    const seen = {};
+    for (const { letter, schema, example } of fields) {
+      const fitting = caseOf(schema, seen);
+      this.#typed[letter] = typedFromWire(fitting, example);
+      seen[letter] = valueFrom(fitting, this.#typed[letter]);
+    }
+  }
+
+  // By letter. An optional number that is left empty is not sent.
+  get values() {
+    const values = {};
+    for (const field of this.#fields) {
+      const schema = caseOf(field.schema, values);
+      if (this.#isLeftOut(field, schema)) continue;
+      values[field.letter] = valueFrom(schema, this.#typed[field.letter]);
+    }
+    return values;
+  }
+
+  get hasProblem() {
+    const { values } = this;
+    return this.#fields.some((field) => this.#problem(field, caseOf(field.schema, values)));
+  }
+
+  refuse(letter, text) {
+    this.#refusals = { [letter]: text };
+  }
+
+  has(letter) {
+    return this.#fields.some((field) => field.letter === letter);
+  }
+
+  #isLeftOut({ letter, optional }, schema) {
+    return optional && isNumber(schema) && this.#typed[letter] === "";
+  }
+
+  #problem(field, schema) {
+    return this.#isLeftOut(field, schema) ? null : problemOf(schema, this.#typed[field.letter]);
+  }
+
+  // `changed()` is called when something was typed.
+  view(changed) {
+    const { values } = this;
+    return html`<div class="fields">
+      ${this.#fields.map((field) => this.#draw(field, caseOf(field.schema, values), changed))}
+    </div>`;
+  }
+
+  #draw(field, schema, changed) {
+    const { letter } = field;
+    const drawn = {
+      id: `${this.#id}-${letter}`,
+      typed: this.#typed[letter],
+      spec: { plainLabel: letter },
+      isChanged: false,
+      isSecret: false,
+    };
+    return drawField(drawn, {
+      schema,
+      problem: this.#refusals[letter] ?? this.#problem(field, schema),
+      change: (typed) => {
+        this.#typed[letter] = typed;
+        this.#refusals = {};
+        changed();
+      },
+    });
+  }
+}

@@ -1,0 +1,70 @@
+// Differential readings: each is made of two others.
+
+import { html } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { headingOf } from "../lib/names.js";
+import { shown } from "../lib/quantities.js";
+import { liveReading } from "../lib/reading.js";
+import { t } from "../lib/words.js";
+
+const SIGNS = { "-": "−", "+": "+", "*": "×", "/": "÷" };
+
+export class Page {
+  #cards;
+
+  constructor(context) {
+    this.#cards = context.settings.differentials.map((_, index) => card(context, index));
+  }
+
+  async open() {}
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((one) => one.view())}</div>`;
+  }
+
+  close() {}
+}
+
+function card(context, index) {
+  const label = `DIFF${index + 1}`;
+  return new Form(context, {
+    heading: () => headingOf(context.settings, label),
+    lead: () =>
+      liveReading(context.live, label, { name: t("now"), detail: calculation(context, index) }),
+    fields: [
+      { command: "diffname", at: { A: index }, label: "name" },
+      ...(isOneCommand(context) ? together(index) : oneByOne(context, index)),
+    ],
+  });
+}
+
+const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
+const isOneCommand = ({ commands }) => commands.find(TOGETHER) !== null;
+
+function together(index) {
+  const at = { A: index };
+  return [
+    { command: "diffsel=<A>*<B>*<C>*<D>", at, letter: "B", label: "first" },
+    { command: "diffsel=<A>*<B>*<C>*<D>", at, letter: "C", label: "operator" },
+    { command: "diffsel=<A>*<B>*<C>*<D>", at, letter: "D", label: "second" },
+  ];
+}
+
+// Older versions choose the inputs one by one; the second inputs are numbered after the first.
+function oneByOne({ settings }, index) {
+  const at = { A: index };
+  const after = { A: index + settings.differentials.length };
+  const path = `differentials.${index}`;
+  return [
+    { command: "diffsel=<A><B>", at, label: "first", path: `${path}.first` },
+    { command: "diffzsel", at, label: "operator" },
+    { command: "diffsel=<A><B>", at: after, label: "second", path: `${path}.second` },
+  ];
+}
+
+// The values that make it up: "21.5 − 8.2".
+function calculation({ settings, live }, index) {
+  const { first, operator, second } = settings.differentials[index];
+  const [left, right] = [first, second].map((label) => shown(label, live.state[label]).text);
+  return `${left} ${SIGNS[operator]} ${right}`;
+}

@@ -1,0 +1,66 @@
+// Digital inputs: what they are called, how they rest, and what a press does.
+
+import { html } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { headingOf } from "../lib/names.js";
+import { reading } from "../lib/reading.js";
+import { t } from "../lib/words.js";
+
+// Which inputs share an impulse time.
+const PAIRS = ["INPD1 + INPD2", "INPD3 + INPD4"];
+
+export class Page {
+  #cards;
+
+  constructor(context) {
+    const inputs = context.settings.digital_inputs;
+    this.#cards = [...inputs.map((_, index) => inputCard(context, index)), pairsCard(context)];
+  }
+
+  async open() {}
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+  }
+
+  close() {}
+}
+
+function inputCard(context, index) {
+  const at = { A: index };
+  const label = `INPD${index + 1}`;
+  // One command sets the bits of all inputs; a card changes the one of its own.
+  const bit = (setting) => ({
+    part: index,
+    read: ({ digital_inputs: inputs }) => inputs.map((input) => input[setting]),
+  });
+  return new Form(context, {
+    heading: () => headingOf(context.settings, label),
+    lead: () => level(context, label, index),
+    fields: [
+      { command: "idname", at, label: "name" },
+      { command: "inpdp", ...bit("pull_up"), label: "pull_up", hint: "pull_up_hint" },
+      { command: "inpdnn", ...bit("negate_display"), label: "negate", hint: "negate_hint" },
+      { command: "inpdb", ...bit("bistable"), label: "bistable", hint: "bistable_hint" },
+      { command: "inpdbt", at, label: "bistable_time", unit: "s", hint: "never_hint" },
+    ],
+  });
+}
+
+function level({ live, settings }, label, index) {
+  const high = live.state[label] === 1;
+  const { negate_display: negated } = settings.digital_inputs[index];
+  return reading({
+    name: t("now"),
+    value: high !== negated ? t("high") : t("low"),
+    detail: negated ? t(high ? "negated_high" : "negated_low") : "",
+  });
+}
+
+function pairsCard(context) {
+  return new Form(context, {
+    title: "impulse_time",
+    note: "impulse_note",
+    fields: PAIRS.map((plainLabel, part) => ({ command: "imptimen", part, plainLabel })),
+  });
+}

@@ -1,0 +1,107 @@
+// HTTP1 to HTTP4: what rules request elsewhere, how, and what was answered.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import * as api from "../lib/api.js";
+import { Followed } from "../lib/followed.js";
+import { Form } from "../lib/form.js";
+import { messageList, messagesOf } from "../lib/messages.js";
+import { ReadingCodes } from "../lib/reading_codes.js";
+import { address } from "../lib/router.js";
+import { t } from "../lib/words.js";
+
+const LAST = 3;
+
+export class Page {
+  #context;
+  #outbox;
+  #codes;
+  #cards;
+
+  constructor(context) {
+    this.#context = context;
+    this.#outbox = new Followed(context, api.outbox);
+    const marker = () => (context.settings.http_double_percent ? "%%" : "%");
+    this.#codes = new ReadingCodes(context, { marker, note: "codes_note" });
+    this.#cards = context.settings.http.map((_, index) => this.#card(index));
+    this.#cards.push(commonCard(context));
+  }
+
+  async open() {
+    await Promise.all([this.#outbox.open(), this.#codes.read()]);
+  }
+
+  close() {
+    this.#outbox.close();
+  }
+
+  view() {
+    return html`<div class="cards">
+      ${this.#cards.map((card) => card.view())} ${this.#codes.view()}
+    </div>`;
+  }
+
+  #card(index) {
+    const at = { A: index + 1 };
+    const setting = `http.${index}`;
+    const { draw } = this.#codes;
+    const forget = forgetAction(this.#context, index);
+    return new Form(this.#context, {
+      heading: `HTTP${index + 1}`,
+      lead: () => this.#answers(index),
+      tail: () => forget.view(),
+      fields: [
+        { command: "http<A>", at, label: "url", hint: "url_hint", path: `${setting}.url`, draw },
+        { command: "httppost<A>", at, letter: "B", label: "post", path: `${setting}.post` },
+        { command: "httppost<A>", at, letter: "C", label: "body", path: `${setting}.body`, draw },
+        {
+          command: "httpauth<A>",
+          at,
+          letter: "B",
+          label: "username",
+          hint: "login_hint",
+          path: `${setting}.username`,
+        },
+        {
+          command: "httpauth<A>",
+          at,
+          letter: "C",
+          label: "password",
+          path: `${setting}.password`,
+        },
+      ],
+    });
+  }
+
+  // The newest requests and what the other side answered.
+  #answers(index) {
+    const channel = `http${index + 1}`;
+    const messages = messagesOf(this.#outbox.value, channel).slice(0, LAST);
+    if (messages.length === 0) return html`<p class="note">${t("none_yet")}</p>`;
+    return html`${messageList(messages, this.#context.live.state.time)}
+      <p class="note"><a href=${address("outbox", { channel })}>${t("to_outbox")}</a></p>`;
+  }
+}
+
+function commonCard(context) {
+  return new Form(context, {
+    title: "all_requests",
+    fields: [
+      { command: "httpperiod", label: "period", unit: "s", hint: "period_hint" },
+      { command: "httpdouble", label: "double", hint: "double_hint" },
+    ],
+  });
+}
+
+// Shown only where there is something to forget.
+function forgetAction(context, index) {
+  const action = new Action(context, {
+    label: "forget",
+    danger: "forget_danger",
+    command: "httpauth<A>",
+    values: { A: index + 1, B: "", C: "" },
+  });
+  return {
+    view: () => (context.settings.http[index].password === null ? nothing : action.view()),
+  };
+}

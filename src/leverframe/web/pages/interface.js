@@ -1,0 +1,74 @@
+// How the pages behave, what the Status page shows, the picture of the panel, and the clock.
+
+import { html } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { isFlag } from "../lib/schema.js";
+import { ClockCard } from "./interface/clock.js";
+import { PictureCard } from "./interface/picture.js";
+import { visibilityCard } from "./interface/visibility.js";
+
+export class Page {
+  #cards;
+  #picture;
+  #clock;
+  #shown;
+
+  constructor(context) {
+    this.#picture = new PictureCard(context);
+    this.#clock = new ClockCard(context);
+    this.#cards = [
+      pagesCard(context),
+      this.#picture,
+      this.#clock,
+      accountsCard(context),
+    ];
+    this.#shown = visibilityCard(context);
+  }
+
+  async open() {
+    await Promise.all([this.#picture.read(), this.#clock.open()]);
+  }
+
+  view() {
+    return html`<div class="cards">
+      ${this.#cards.map((card) => card.view())}
+      <div class="across">${this.#shown.view()}</div>
+    </div>`;
+  }
+
+  close() {
+    this.#clock.close();
+  }
+}
+
+// `bit2` chose the homepage before it came to mean that only names are shown.
+function meaningOfBit2(commands) {
+  const schema = commands.find("bit2")?.schema("A");
+  if (!schema || isFlag(schema)) {
+    return { command: "bit2", label: "names_only", hint: "names_only_hint", path: "ui.names_only" };
+  }
+  const older = { command: "bit2", label: "homepage", hint: "homepage_hint", path: "ui.homepage" };
+  return commands.find("byte0") ? null : older;
+}
+
+function pagesCard(context) {
+  return new Form(context, {
+    title: "pages",
+    fields: [
+      { command: "lang", label: "pages_language", hint: "language_hint" },
+      { command: "word0", label: "refresh", unit: "s", hint: "refresh_hint", path: "ui.refresh" },
+      { command: "byte0", label: "homepage", hint: "homepage_hint", path: "ui.homepage" },
+      meaningOfBit2(context.commands),
+    ].filter((field) => field !== null),
+  });
+}
+
+function accountsCard(context) {
+  return new Form(context, {
+    title: "who",
+    fields: [
+      { command: "bit3", label: "read_only", hint: "read_only_hint", path: "ui.user_read_only" },
+      { command: "bit0", label: "auto_sign_in", hint: "auto_hint", path: "ui.auto_sign_in" },
+    ],
+  });
+}

@@ -1,0 +1,109 @@
+// The controller's clock: what it shows, how far that is from this browser's, and setting it.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { Action } from "../../lib/action.js";
+import * as api from "../../lib/api.js";
+import { Followed } from "../../lib/followed.js";
+import { currentLanguage, t } from "../../lib/words.js";
+
+const MINUTE_S = 60;
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", MINUTE_S],
+];
+// Nobody minds a difference of so few seconds.
+const TOLERATED_S = 3;
+
+export class ClockCard {
+  #context;
+  #typed = "";
+  // What the clock showed, and this browser's at the same moment.
+  #clock;
+  #toBrowser;
+  #toTyped;
+
+  constructor(context) {
+    this.#context = context;
+    this.#clock = new Followed(context, async () => {
+      const { time } = await api.state();
+      return { time, here: Date.now() / 1000 };
+    });
+    this.#toBrowser = new Action(context, {
+      label: "set_to_browser",
+      perform: () => this.#set(new Date()),
+      done: "clock_set",
+    });
+    this.#toTyped = new Action(context, {
+      label: "set_to_typed",
+      perform: () => this.#set(new Date(this.#typed)),
+      done: "clock_set",
+      isReady: () => this.#typed !== "",
+    });
+  }
+
+  open() {
+    return this.#clock.open();
+  }
+
+  close() {
+    this.#clock.close();
+  }
+
+  async #set(date) {
+    const { target } = this.#context.commands.find("t_man").request({ A: wallSeconds(date) });
+    await api.send(target);
+    await this.#clock.look();
+  }
+
+  view() {
+    if (this.#clock.value === null) return nothing;
+    const { time, here } = this.#clock.value;
+    return html`<section class="card">
+      <h2>${t("clock")}</h2>
+      <p class="note">${t("clock_note")}</p>
+      <div class="reading">
+        <span class="name">${t("clock_now")}</span>
+        <span class="value">${inWords(time)}</span>
+        <small class="since">${difference(time - here)}</small>
+      </div>
+      ${this.#toBrowser.view()}
+      <div class="field">
+        <label for="clock">${t("another_time")}</label>
+        <input
+          id="clock"
+          type="datetime-local"
+          step="1"
+          .value=${this.#typed}
+          @input=${(event) => {
+            this.#typed = event.target.value;
+            this.#context.redraw();
+          }}
+        />
+      </div>
+      ${this.#toTyped.view()}
+    </section>`;
+  }
+}
+
+const inWords = (seconds) =>
+  new Date(seconds * 1000).toLocaleString(currentLanguage(), {
+    dateStyle: "medium",
+    timeStyle: "medium",
+  });
+
+function difference(seconds) {
+  if (Math.abs(seconds) <= TOLERATED_S) return t("clock_agrees");
+  const amount = duration(Math.abs(seconds));
+  return t(seconds > 0 ? "clock_ahead" : "clock_behind", { amount });
+}
+
+// In the largest unit of which there are two.
+function duration(seconds) {
+  const [unit, size] = UNITS.find(([, one]) => seconds >= 2 * one) ?? ["s", 1];
+  return `${Math.round(seconds / size)} ${unit}`;
+}
+
+// The command takes the wall time as if it were UTC.
+const wallSeconds = (date) =>
+  Math.round(date.getTime() / 1000) - date.getTimezoneOffset() * MINUTE_S;

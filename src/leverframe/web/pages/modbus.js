@@ -1,0 +1,127 @@
+// Modbus: what is connected in the slots, which readings m1-m30 show, the server for others.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { moduleName, readModules, readingsOf, valueOf } from "../lib/modules.js";
+import { shown } from "../lib/quantities.js";
+import { liveReading } from "../lib/reading.js";
+import { address } from "../lib/router.js";
+import { choices } from "../lib/schema.js";
+import { clock, t } from "../lib/words.js";
+import { mappingCard } from "./modbus/mapping.js";
+
+export class Page {
+  #context;
+  #cards;
+  #mapping;
+
+  constructor(context) {
+    this.#context = context;
+    this.#cards = [
+      ...context.settings.modbus_slots.map((_, index) => slotCard(context, index)),
+      serverCard(context),
+    ];
+    this.#mapping = mappingCard(context);
+  }
+
+  async open() {
+    await readModules();
+  }
+
+  view() {
+    const { commands } = this.#context;
+    return html`<div class="cards">
+        ${this.#cards.map((card) => card.view())}
+        ${commands.find("mod_custom_save")
+          ? html`<section class="card">
+              <h2>${t("own_devices")}</h2>
+              <p class="note">${t("own_devices_note")}</p>
+              <a href=${address("modbus_devices")}>${t("to_devices")}</a>
+            </section>`
+          : nothing}
+      </div>
+      <div class="cards wide">
+        ${this.#mapping.fields.length ? this.#mapping.view() : this.#inOrder()}
+      </div>`;
+  }
+
+  close() {}
+
+  // Versions that cannot choose show the readings of the one slot in their order.
+  #inOrder() {
+    const { live, settings } = this.#context;
+    const readings = readingsOf(settings, 1);
+    return html`<section class="card">
+      <h2>${t("in_order")}</h2>
+      ${readings.length ? nothing : html`<p class="empty">${t("nothing_connected")}</p>`}
+      ${readings.map(({ name, unit }, index) =>
+        liveReading(live, `m${index + 1}`, { name: `m${index + 1} · ${name}`, unit }),
+      )}
+    </section>`;
+  }
+}
+
+function serverCard(context) {
+  return new Form(context, {
+    title: "server",
+    note: "server_note",
+    fields: [{ command: "modbuson", label: "server_on" }],
+  });
+}
+
+// Versions with one slot have commands without a place.
+function slotCard(context, index) {
+  const hasSlots = context.commands.find("modbus_sensor=<A><B>") !== null;
+  const at = hasSlots ? { A: index } : {};
+  const [module, id] = hasSlots
+    ? ["modbus_sensor=<A><B>", "modbusid=<A><B>"]
+    : ["modbus_sensor=<A>", "modbusid=<A>"];
+  return new Form(context, {
+    title: ["slot", { number: index + 1 }],
+    lead: () => said(context, index + 1),
+    fields: [
+      { command: module, at, label: "module", draw: namedModule(context) },
+      { command: id, at, label: "slave_id" },
+    ],
+  });
+}
+
+// Devices of one's own are offered by the names that they were given.
+function namedModule(context) {
+  return (field, { schema, change }) => html`<select
+    id=${field.id}
+    aria-describedby="${field.id}-hint"
+    @change=${(event) => change(event.target.value)}
+  >
+    ${choices(schema).map(
+      ([word]) => html`<option value=${word} .selected=${word === field.typed}>
+        ${moduleName(context.settings, word)}
+      </option>`,
+    )}
+  </select>`;
+}
+
+// What the module in a slot says, as far as anybody asks it.
+function said(context, slot) {
+  const silent = context.live.state.modbus?.[slot]?.silent_since;
+  const readings = readingsOf(context.settings, slot)
+    .map(({ name, unit }, number) => [
+      name || t("reading", { number }),
+      unit,
+      valueOf(context, slot, number),
+    ])
+    .filter(([, , value]) => value !== undefined);
+  return html`${silent
+    ? html`<p class="attention">${t("silent_since", { time: clock(silent) })}</p>`
+    : nothing}
+  ${readings.length
+    ? html`<dl class="values">
+        ${readings.map(
+          ([name, unit, value]) => html`<div>
+            <dt>${name}</dt>
+            <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
+          </div>`,
+        )}
+      </dl>`
+    : nothing}`;
+}

@@ -1,0 +1,83 @@
+// Which reading of which slot each of m1-m30 shows: two choices each, and the value beside them.
+
+import { html } from "../../vendor/lit-html.js";
+import { Form } from "../../lib/form.js";
+import { moduleName, readingsOf } from "../../lib/modules.js";
+import { shown } from "../../lib/quantities.js";
+import { t } from "../../lib/words.js";
+
+const NOTHING = "0";
+
+export function mappingCard(context) {
+  const { modbus_mapping: mapping } = context.settings;
+  return new Form(context, {
+    title: "mapping",
+    note: "mapping_note",
+    fields: mapping.map((_, index) => ({
+      command: "modbusmapping",
+      part: index,
+      plainLabel: `m${index + 1}`,
+      read: (settings) => settings.modbus_mapping.map(({ slot, reading }) => `${slot}${reading}`),
+      draw: (field, drawn) => choiceOfTwo(context, `m${index + 1}`, field, drawn),
+    })),
+  });
+}
+
+function choiceOfTwo(context, label, field, { schema, change }) {
+  const { live, settings } = context;
+  const slot = field.typed[0];
+  const number = field.typed.slice(1);
+  const offered = offeredReadings(context, Number(slot), number);
+  const unit = readingsOf(settings, Number(slot))[number]?.unit ?? "";
+  const value = live.state[label];
+  return html`<div class="mapped">
+    <select id=${field.id} @change=${(event) => change(event.target.value + number)}>
+      ${offeredSlots(schema).map(
+        (one) => html`<option value=${one} .selected=${one === slot}>
+          ${slotName(settings, Number(one))}
+        </option>`,
+      )}
+    </select>
+    <select
+      id="${field.id}-reading"
+      aria-label=${t("reading_of", { label })}
+      ?disabled=${slot === NOTHING}
+      @change=${(event) => change(slot + event.target.value)}
+    >
+      ${offered.map(
+        ([one, name]) => html`<option value=${one} .selected=${one === number}>
+          ${name ? `${one} · ${name}` : one}
+        </option>`,
+      )}
+    </select>
+    <span class="value">
+      ${shown(label, value).text} <small>${value === null ? "" : unit}</small>
+    </span>
+  </div>`;
+}
+
+// As many as fit the form of an item in this version.
+function offeredSlots(schema) {
+  const item = new RegExp(schema.pattern);
+  return [..."0123456789"].filter((slot) => item.test(`${slot}0`));
+}
+
+// The readings of the slot by name; all numbers where the slot is empty.
+function offeredReadings({ commands, settings }, slot, current) {
+  const readings = readingsOf(settings, slot);
+  const { maximum } = commands.find("mod_custom_save").schema("B");
+  const count = readings.length || maximum + 1;
+  const offered = Array.from({ length: count }, (_, number) => [
+    String(number),
+    readings[number]?.name ?? "",
+  ]);
+  const isOffered = offered.some(([number]) => number === current);
+  return isOffered ? offered : [...offered, [current, ""]];
+}
+
+function slotName(settings, slot) {
+  if (slot === 0) return t("inactive");
+  const modules = settings.modbus_slots.length;
+  if (slot > modules) return `${slot} · 1-Wire ${slot - modules}`;
+  return `${slot} · ${moduleName(settings, settings.modbus_slots[slot - 1].module)}`;
+}

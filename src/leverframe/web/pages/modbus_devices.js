@@ -1,0 +1,86 @@
+// Modbus devices of one's own: how each speaks, and the table of its readings.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+import { slotsOf } from "../lib/modules.js";
+import { address, note } from "../lib/router.js";
+import { t } from "../lib/words.js";
+import { ReadingsTable } from "./modbus_devices/table.js";
+
+const COMMAND = "mod_custom_set<A>";
+
+export class Page {
+  #context;
+  // { line, table } of every device: what is typed in one stays while another is looked at.
+  #devices;
+  #shown = 0;
+
+  constructor(context) {
+    this.#context = context;
+    this.#devices = context.settings.modbus_devices.map((_, index) => ({
+      line: lineCard(context, index),
+      table: new ReadingsTable(context, index),
+    }));
+  }
+
+  async open(params) {
+    const wanted = Number(params.get("device")) - 1;
+    if (this.#devices[wanted]) this.#shown = wanted;
+  }
+
+  close() {}
+
+  view() {
+    const { line, table } = this.#devices[this.#shown];
+    return html`<div class="days devices" role="group" aria-label=${t("devices")}>
+        ${this.#devices.map((_, index) => this.#chooser(index))}
+      </div>
+      <div class="cards">${line.view()} ${this.#slots()}</div>
+      <div class="cards wide">${table.view()}</div>`;
+  }
+
+  #chooser(index) {
+    const { name } = this.#context.settings.modbus_devices[index];
+    const { line, table } = this.#devices[index];
+    const isChanged = line.isChanged || table.isChanged;
+    return html`<button
+      type="button"
+      aria-pressed=${index === this.#shown}
+      @click=${() => this.#show(index)}
+    >
+      ${title(index, name)}${isChanged ? html` <small>· ${t("changed")}</small>` : nothing}
+    </button>`;
+  }
+
+  #show(index) {
+    this.#shown = index;
+    note("modbus_devices", { device: index + 1 });
+    this.#context.redraw();
+  }
+
+  #slots() {
+    const slots = slotsOf(this.#context.settings, this.#shown);
+    return html`<section class="card">
+      <h2>${t("in_use")}</h2>
+      <p>${slots.length ? t("in_slots", { slots: slots.join(", ") }) : t("in_no_slot")}</p>
+      <p class="note"><a href=${address("modbus")}>${t("to_modbus")}</a></p>
+    </section>`;
+  }
+}
+
+const title = (index, name) =>
+  name ? `${index + 1} · ${name}` : t("unnamed", { number: index + 1 });
+
+function lineCard(context, index) {
+  const at = { A: index };
+  return new Form(context, {
+    heading: () => title(index, context.settings.modbus_devices[index].name),
+    fields: [
+      { command: COMMAND, at, letter: "B", label: "name" },
+      { command: COMMAND, at, letter: "C", label: "bitrate" },
+      { command: COMMAND, at, letter: "D", label: "parity" },
+      { command: COMMAND, at, letter: "E", label: "stop_bits" },
+      { command: COMMAND, at, letter: "F", label: "delay", unit: "s", hint: "delay_hint" },
+    ],
+  });
+}

@@ -1,0 +1,220 @@
+// The table of a device's thirty readings: edited in place, read from and written to CSV.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { download } from "../../lib/download.js";
+import { DraftForm } from "../../lib/draft_form.js";
+import { slotsOf, valueOf } from "../../lib/modules.js";
+import { shown } from "../../lib/quantities.js";
+import { allowed, choices, isChoice, range } from "../../lib/schema.js";
+import { t } from "../../lib/words.js";
+import { ReadingsDraft } from "./draft.js";
+import { tableOf, take } from "./exchange.js";
+
+// More sentences than this help nobody.
+const MOST_PROBLEMS = 8;
+const MOST_BYTES = 200_000;
+
+export class ReadingsTable extends DraftForm {
+  // A refusal names a reading by its place in the request, so it stands below the table.
+  letters = [];
+  #saved = false;
+  // Of the last import: { problems, file }.
+  #import = null;
+
+  constructor(context, device) {
+    // It stays open when it is saved.
+    super(context, new ReadingsDraft(context, device), () => context.forms.add(this));
+  }
+
+  get hasProblem() {
+    return this.draft.hasProblem;
+  }
+
+  async send() {
+    const { target, body } = this.draft.request();
+    await api.send(target, body);
+    await this.context.readSettings();
+    this.draft.restore();
+    this.#saved = true;
+    this.#import = null;
+  }
+
+  touched() {
+    this.#saved = false;
+    super.touched();
+  }
+
+  view() {
+    const { draft } = this;
+    return html`<form
+      class="card readings"
+      novalidate
+      ?data-changed=${this.isChanged}
+      @submit=${(event) => this.submitted(event)}
+      @keydown=${(event) => this.pressed(event)}
+    >
+      <h2>${t("readings")}</h2>
+      <p class="note">${t("readings_note")}</p>
+      ${this.#exchange()}
+      <div class="scrolling" tabindex="0" role="region" aria-label=${t("readings")}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">${t("number")}</th>
+              ${draft.columns.map(
+                (column) => html`<th scope="col">
+                  ${t(`column_${column.name}`)}
+                  <small>${isChosen(column) ? "" : allowed(column.schema)}</small>
+                </th>`,
+              )}
+              <th scope="col">${t("now")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${draft.numbers.map((number) => this.#row(number))}
+          </tbody>
+        </table>
+      </div>
+      ${this.refusalView} ${this.#footer()}
+    </form>`;
+  }
+
+  #row(number) {
+    return html`<tr>
+      <th scope="row">${number}</th>
+      ${this.draft.columns.map(
+        (column) => html`<td data-column=${column.name}>${this.#cell(number, column)}</td>`,
+      )}
+      <td class="number">${this.#value(number)}</td>
+    </tr>`;
+  }
+
+  #cell(number, column) {
+    const { draft } = this;
+    const id = `reading-${draft.device}-${number}-${column.name}`;
+    const problem = draft.isCellChanged(number, column) ? draft.problem(number, column) : null;
+    const cell = {
+      id,
+      typed: draft.typed(number, column),
+      named: t("cell", { column: t(`column_${column.name}`), number }),
+      problem,
+      change: (typed) => {
+        draft.type(number, column, typed);
+        this.touched();
+      },
+    };
+    return html`<div class="cell" ?data-changed=${draft.isCellChanged(number, column)}>
+      ${isChosen(column) ? select(column, cell) : input(column, cell)}
+      ${problem ? html`<p class="wrong" id="${id}-wrong" role="alert">${problem}</p>` : nothing}
+    </div>`;
+  }
+
+  // In the first slot that the device is in.
+  #value(number) {
+    const [slot] = slotsOf(this.context.settings, this.draft.device);
+    const value = slot ? valueOf(this.context, slot, number) : undefined;
+    const { unit } = this.context.settings.modbus_devices[this.draft.device].readings[number];
+    const { text, absent } = shown("m1", value);
+    return html`${text} <small>${absent ? "" : unit}</small>`;
+  }
+
+  #exchange() {
+    const { device } = this.draft;
+    return html`<div class="exchange">
+        <label class="chooser">
+          ${t("import")}
+          <input
+            id="import-${device}"
+            class="unseen"
+            type="file"
+            accept=".csv,text/csv"
+            @change=${(event) => this.#chosen(event.target)}
+          />
+        </label>
+        <button type="button" @click=${() => this.#export()}>${t("export")}</button>
+      </div>
+      ${this.#imported()}`;
+  }
+
+  #imported() {
+    if (!this.#import) return nothing;
+    const { problems, file } = this.#import;
+    if (problems.length === 0) return html`<p role="status">${t("csv_taken", { file })}</p>`;
+    const more = problems.length - MOST_PROBLEMS;
+    return html`<div class="refusal" role="alert">
+      <p>${t("csv_refused", { file })}</p>
+      <ul>
+        ${problems.slice(0, MOST_PROBLEMS).map((problem) => html`<li>${problem}</li>`)}
+        ${more > 0 ? html`<li>${t("csv_more", { more })}</li>` : nothing}
+      </ul>
+    </div>`;
+  }
+
+  async #chosen(chooser) {
+    const [file] = chooser.files;
+    if (!file) return;
+    const problems =
+      file.size > MOST_BYTES
+        ? [t("csv_too_big", { most: MOST_BYTES / 1000 })]
+        : take(this.draft, await file.text());
+    // The same file may be chosen again once it is corrected.
+    chooser.value = "";
+    this.touched();
+    this.#import = { problems, file: file.name };
+    this.context.redraw();
+  }
+
+  #export() {
+    const name = `modbus-device-${this.draft.device + 1}.csv`;
+    download(name, tableOf(this.draft), "text/csv;charset=utf-8");
+  }
+
+  #footer() {
+    const { isChanged } = this;
+    return html`<footer>
+      <button class="primary" ?disabled=${!isChanged || this.saving}>
+        ${this.saving ? t("saving") : t("save")}
+      </button>
+      <button type="button" ?disabled=${!isChanged} @click=${() => this.restore()}>
+        ${t("restore")}
+      </button>
+      <span class="saved" role="status">${this.#saved && !isChanged ? t("saved") : ""}</span>
+      ${this.requestView(this.draft.request())}
+    </footer>`;
+  }
+}
+
+// The four functions that read are better known by their names.
+const isChosen = ({ name, schema }) => isChoice(schema) || name === "function";
+
+function offeredOf({ name, schema }) {
+  if (name !== "function") return choices(schema);
+  const { min, max } = range(schema);
+  return Array.from({ length: max - min + 1 }, (_, index) => {
+    const number = String(min + index);
+    return [number, t(`function_${number}`)];
+  });
+}
+
+const select = (column, { id, typed, named, change }) => html`<select
+  id=${id}
+  aria-label=${named}
+  @change=${(event) => change(event.target.value)}
+>
+  ${offeredOf(column).map(
+    ([word, text]) => html`<option value=${word} .selected=${word === typed}>${text}</option>`,
+  )}
+</select>`;
+
+const input = ({ schema }, { id, typed, named, problem, change }) => html`<input
+  id=${id}
+  class=${schema.type === "integer" ? "number" : ""}
+  inputmode=${schema.type === "integer" ? "numeric" : "text"}
+  autocomplete="off"
+  aria-label=${named}
+  aria-invalid=${problem ? "true" : "false"}
+  aria-describedby=${problem ? `${id}-wrong` : nothing}
+  .value=${typed}
+  @input=${(event) => change(event.target.value)}
+/>`;

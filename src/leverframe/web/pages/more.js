@@ -1,0 +1,38 @@
+// More: every page, by group. A phone's bar has room for a few only.
+
+import { html } from "../vendor/lit-html.js";
+import { address } from "../lib/router.js";
+import { offeredGroups } from "../lib/navigation.js";
+import { t } from "../lib/words.js";
+
+export class Page {
+  #context;
+
+  constructor(context) {
+    this.#context = context;
+  }
+
+  async open() {}
+
+  view() {
+    const groups = offeredGroups(this.#context);
+    const single = groups.filter(([, pages]) => pages.length === 1).flatMap(([, pages]) => pages);
+    const several = groups.filter(([, pages]) => pages.length > 1);
+    return html`<div class="cards">
+      <section class="card" aria-label=${t("navigation_short")}>${links(single)}</section>
+      ${several.map(
+        ([group, pages]) => html`<section class="card">
+          <h2>${t(`group_${group}`)}</h2>
+          ${links(pages)}
+        </section>`,
+      )}
+    </div>`;
+  }
+
+  close() {}
+}
+
+const links = (pages) =>
+  html`<ul class="links">
+    ${pages.map(({ name }) => html`<li><a href=${address(name)}>${t(`page_${name}`)}</a></li>`)}
+  </ul>`;

@@ -1,0 +1,89 @@
+// MQTT: the broker, how it is reached, and whether it is.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import * as api from "../lib/api.js";
+import { Followed } from "../lib/followed.js";
+import { Form } from "../lib/form.js";
+import { t } from "../lib/words.js";
+
+export class Page {
+  #context;
+  #outbox;
+  #cards;
+
+  constructor(context) {
+    this.#context = context;
+    this.#outbox = new Followed(context, api.outbox);
+    this.#cards = [this.#brokerCard(), discoveryCard(context)];
+  }
+
+  async open() {
+    await this.#outbox.open();
+  }
+
+  close() {
+    this.#outbox.close();
+  }
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+  }
+
+  #brokerCard() {
+    const context = this.#context;
+    const forget = new Action(context, {
+      label: "forget",
+      danger: "forget_danger",
+      command: "mqtt",
+      values: () => ({ ...letters(context.settings.mqtt), E: "" }),
+    });
+    return new Form(context, {
+      title: "broker",
+      lead: () => this.#connection(),
+      tail: () => (context.settings.mqtt.password === null ? nothing : forget.view()),
+      fields: [
+        { command: "mqtt", letter: "A", label: "enabled" },
+        { command: "mqtt", letter: "B", label: "host" },
+        { command: "mqtt", letter: "C", label: "port", hint: "port_hint" },
+        { command: "mqtt", letter: "G", label: "tls" },
+        { command: "mqtt", letter: "D", label: "username" },
+        { command: "mqtt", letter: "E", label: "password" },
+        { command: "mqtt", letter: "F", label: "prefix", hint: "prefix_hint" },
+      ],
+    });
+  }
+
+  #connection() {
+    const { problem, waiting = 0 } = this.#outbox.value?.channels.mqtt ?? {};
+    const state = this.#state();
+    return html`<p class="guard" data-state=${state} role="status">
+      <strong>${t(`link_${state}`)}</strong>
+      ${problem ? html`<span class="problem">${problem}</span>` : nothing}
+      ${waiting ? html`<span>${t("waiting", { waiting })}</span>` : nothing}
+    </p>`;
+  }
+
+  #state() {
+    if (!this.#context.settings.mqtt.enabled) return "off";
+    if (this.#context.live.state.MQTT === 1) return "running";
+    return this.#outbox.value?.capture ? "kept" : "down";
+  }
+}
+
+const letters = ({ enabled, host, port, username, prefix, tls }) => ({
+  A: enabled,
+  B: host,
+  C: port,
+  D: username,
+  F: prefix,
+  G: tls,
+});
+
+function discoveryCard(context) {
+  return new Form(context, {
+    title: "discovery",
+    note: "discovery_note",
+    fields: [{ command: "mqttdiscovery", label: "discovery_topic", hint: "discovery_hint" }],
+  });
+}

@@ -1,0 +1,80 @@
+// 1-Wire: find the thermometers on the bus, give them to DS1-DS8, name and correct them.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import { Form } from "../lib/form.js";
+import { headingOf } from "../lib/names.js";
+import { liveReading } from "../lib/reading.js";
+import { t } from "../lib/words.js";
+import { BusScan, NO_ID } from "./onewire/scan.js";
+
+export class Page {
+  #scan;
+  #cards;
+
+  constructor(context) {
+    this.#scan = new BusScan(context);
+    this.#cards = [
+      ...context.settings.onewire.map((_, index) => sensorCard(context, index)),
+      ...context.settings.onewire_extra.map((_, index) => extraCard(context, index)),
+    ];
+  }
+
+  async open() {}
+
+  view() {
+    return html`<div class="cards">
+      ${this.#scan.view()} ${this.#cards.map((card) => card.view())}
+    </div>`;
+  }
+
+  close() {
+    this.#scan.stop();
+  }
+}
+
+function sensorCard(context, index) {
+  const place = { A: index + 1 };
+  const setting = `onewire.${index}`;
+  const label = `DS${index + 1}`;
+  const free = new Action(context, {
+    label: "free",
+    command: "dswrite=<A>:<B>",
+    values: { ...place, B: NO_ID },
+    danger: ["free_danger", { label }],
+    done: "freed",
+  });
+  const isFree = () => context.settings.onewire[index].id === NO_ID;
+  const detail = () => (isFree() ? t("no_sensor") : "");
+  return new Form(context, {
+    heading: () => headingOf(context.settings, label),
+    lead: () => html`
+      ${liveReading(context.live, label, { name: t("now"), detail: detail() })}
+      ${isFree() ? nothing : free.view()}
+    `,
+    fields: [
+      { command: "tname", at: { A: index }, label: "name", path: `${setting}.name` },
+      { command: "dswrite=<A>:<B>", at: place, label: "id", path: `${setting}.id` },
+      {
+        command: "dsOffset=<A>:<B>",
+        at: place,
+        label: "offset",
+        unit: "°C",
+        path: `${setting}.offset`,
+      },
+    ],
+  });
+}
+
+// Further thermometers, which the mapping of m1-m30 calls slots 4 to 6.
+function extraCard(context, sensor) {
+  return new Form(context, {
+    title: ["extra", { number: sensor + 1 }],
+    note: ["extra_note", { slot: context.settings.modbus_slots.length + 1 + sensor }],
+    fields: context.settings.onewire_extra[sensor].names.map((_, number) => ({
+      command: "onewirename<A><B>",
+      at: { A: sensor, B: number },
+      label: ["extra_name", { number }],
+    })),
+  });
+}

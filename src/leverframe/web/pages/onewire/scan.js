@@ -1,0 +1,146 @@
+// Going through the IDs that answer on the 1-Wire bus, and giving each a position.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { headingOf } from "../../lib/names.js";
+import { t } from "../../lib/words.js";
+
+// Of a free position, and what the bus says after its last sensor.
+export const NO_ID = "00:00:00:00:00:00:00:00";
+// Far more than a bus can carry: a bus that changes all the time must not be asked for ever.
+const MOST_STEPS = 200;
+
+export class BusScan {
+  #context;
+  // The IDs of the last scan; null before the first.
+  #found = null;
+  #scanning = false;
+  #stopped = false;
+  #trouble = null;
+  // By ID: the position that is chosen and not yet given.
+  #chosen = new Map();
+
+  constructor(context) {
+    this.#context = context;
+  }
+
+  stop() {
+    this.#stopped = true;
+  }
+
+  view() {
+    return html`<section class="card across">
+      <h2>${t("scan_title")}</h2>
+      <p class="note">${t("scan_note")}</p>
+      ${this.#found === null ? nothing : this.#findings()}
+      ${this.#trouble ? html`<p class="refusal" role="alert">${this.#trouble}</p>` : nothing}
+      <footer>
+        <button
+          type="button"
+          class="primary"
+          ?disabled=${this.#scanning}
+          @click=${() => this.#attempt(() => this.#scan())}
+        >
+          ${t("scan")}
+        </button>
+        <span role="status">${this.#progress()}</span>
+      </footer>
+    </section>`;
+  }
+
+  #progress() {
+    if (this.#found === null) return "";
+    const count = this.#found.length;
+    return t(this.#scanning ? "scanning" : "scanned", { count });
+  }
+
+  #findings() {
+    if (this.#found.length === 0) {
+      return this.#scanning ? nothing : html`<p class="empty">${t("nothing_found")}</p>`;
+    }
+    return html`<ul class="found">
+      ${this.#found.map((id) => this.#finding(id))}
+    </ul>`;
+  }
+
+  #finding(id) {
+    const owner = this.#positions().find(([, one]) => one.id === id);
+    return html`<li>
+      <code>${id}</code>
+      ${owner
+        ? html`<span>${t("assigned", { label: this.#shown(owner[0]) })}</span>`
+        : this.#assignment(id)}
+    </li>`;
+  }
+
+  #assignment(id) {
+    const chosen = this.#choiceFor(id);
+    return html`<span class="assign">
+      <select
+        aria-label=${t("position_of", { id })}
+        @change=${(event) => this.#chosen.set(id, event.target.value)}
+      >
+        ${this.#positions().map(
+          ([label, { id: taken }]) => html`<option value=${label} .selected=${label === chosen}>
+            ${taken === NO_ID ? this.#shown(label) : t("taken", { label: this.#shown(label) })}
+          </option>`,
+        )}
+      </select>
+      <button type="button" @click=${() => this.#attempt(() => this.#assign(id))}>
+        ${t("assign")}
+      </button>
+    </span>`;
+  }
+
+  #shown(label) {
+    return headingOf(this.#context.settings, label);
+  }
+
+  // [label, setting] of DS1-DS8.
+  #positions() {
+    return this.#context.settings.onewire.map((one, index) => [`DS${index + 1}`, one]);
+  }
+
+  // The free positions go to the sensors without one in turn, unless others were chosen.
+  #choiceFor(id) {
+    const positions = this.#positions();
+    const free = positions.filter(([, one]) => one.id === NO_ID);
+    const waiting = this.#found.filter((one) => !positions.some(([, { id: own }]) => own === one));
+    const [offered] = free[waiting.indexOf(id)] ?? positions[0];
+    return this.#chosen.get(id) ?? offered;
+  }
+
+  async #attempt(deed) {
+    this.#trouble = null;
+    try {
+      await deed();
+    } catch (error) {
+      this.#trouble = error instanceof api.Refused ? error.message : t("not_reached");
+    }
+    this.#scanning = false;
+    this.#context.redraw();
+  }
+
+  // The bus is a ring of its sensors and one empty place; it may be entered anywhere.
+  async #scan() {
+    const { target } = this.#context.commands.find("dswrite=0").request({});
+    const seen = new Set();
+    this.#scanning = true;
+    for (let step = 0; step < MOST_STEPS && !this.#stopped; step++) {
+      await api.send(target);
+      const { dsid } = await api.sensors();
+      if (seen.has(dsid)) return;
+      seen.add(dsid);
+      this.#found = [...seen].filter((id) => id !== NO_ID).sort();
+      this.#context.redraw();
+    }
+  }
+
+  async #assign(id) {
+    const position = Number(this.#choiceFor(id).slice(2));
+    const bind = this.#context.commands.find("dswrite=<A>:<B>");
+    await api.send(bind.request({ A: position, B: id }).target);
+    this.#chosen.delete(id);
+    await this.#context.readSettings();
+  }
+}

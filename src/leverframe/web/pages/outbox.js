@@ -1,0 +1,139 @@
+// The outbox: what waits, what was sent, what failed and why.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { Followed } from "../lib/followed.js";
+import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
+import { note } from "../lib/router.js";
+import { t } from "../lib/words.js";
+
+const SHOWN = 100;
+
+export class Page {
+  #context;
+  #outbox;
+  #channel = "";
+  #state = "";
+
+  constructor(context) {
+    this.#context = context;
+    this.#outbox = new Followed(context, api.outbox);
+  }
+
+  async open(params) {
+    this.#channel = params.get("channel") ?? "";
+    this.#state = params.get("state") ?? "";
+    await this.#outbox.open();
+  }
+
+  close() {
+    this.#outbox.close();
+  }
+
+  view() {
+    const outbox = this.#outbox.value;
+    if (outbox === null) return nothing;
+    return html`<div class="cards wide">
+      ${outbox.capture ? html`<p class="warning" role="note">${t("capture_note")}</p>` : nothing}
+      <section class="card">
+        <h2>${t("channels")}</h2>
+        <div class="scrolling" tabindex="0" role="region" aria-label=${t("channels")}>
+          ${this.#channels(outbox.channels)}
+        </div>
+      </section>
+      <section class="card">
+        <h2>${t("messages")}</h2>
+        ${this.#filters(outbox)} ${this.#messages(outbox)}
+      </section>
+    </div>`;
+  }
+
+  #channels(channels) {
+    return html`<table>
+      <thead>
+        <tr>
+          <th>${t("channel")}</th>
+          ${STATES.map((state) => html`<th class="number">${t(`message_${state}`)}</th>`)}
+          <th>${t("condition")}</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${Object.entries(channels).map(
+          ([name, figures]) => html`<tr>
+            <td>${channelName(name)}</td>
+            ${STATES.map((state) => html`<td class="number">${figures[state]}</td>`)}
+            <td>${condition(figures)}</td>
+          </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  }
+
+  #filters(outbox) {
+    return html`<div class="filters">
+      ${this.#chooser(
+        "channel",
+        t("channel"),
+        Object.keys(outbox.channels).map((name) => [name, channelName(name)]),
+        this.#channel,
+        (chosen) => {
+          this.#channel = chosen;
+        },
+      )}
+      ${this.#chooser(
+        "state",
+        t("became"),
+        STATES.map((state) => [state, t(`message_${state}`)]),
+        this.#state,
+        (chosen) => {
+          this.#state = chosen;
+        },
+      )}
+    </div>`;
+  }
+
+  #chooser(id, label, offered, current, choose) {
+    return html`<div class="field">
+      <label for="filter-${id}">${label}</label>
+      <select
+        id="filter-${id}"
+        @change=${(event) => {
+          choose(event.target.value);
+          this.#noted();
+        }}
+      >
+        ${[["", t("all")], ...offered].map(
+          ([value, shown]) =>
+            html`<option value=${value} .selected=${value === current}>${shown}</option>`,
+        )}
+      </select>
+    </div>`;
+  }
+
+  // What is shown has an address.
+  #noted() {
+    const chosen = { channel: this.#channel, state: this.#state };
+    note("outbox", Object.fromEntries(Object.entries(chosen).filter(([, value]) => value)));
+    this.#context.redraw();
+  }
+
+  #messages(outbox) {
+    const messages = messagesOf(outbox, this.#channel).filter(
+      ({ state }) => !this.#state || state === this.#state,
+    );
+    if (messages.length === 0) return html`<p class="empty">${t("no_messages")}</p>`;
+    const hidden = messages.length - SHOWN;
+    return html`${messageList(messages.slice(0, SHOWN), this.#context.live.state.time)}
+    ${hidden > 0 ? html`<p class="note">${t("older_hidden", { hidden })}</p>` : nothing}`;
+  }
+}
+
+function condition({ problem, next_attempt_in: next, dropped }) {
+  const said = [
+    problem ?? "",
+    next === null ? "" : t("next_attempt", { seconds: Math.ceil(next) }),
+    dropped ? t("dropped", { dropped }) : "",
+  ].filter(Boolean);
+  if (said.length === 0) return html`<span class="quiet">${t("in_order")}</span>`;
+  return html`<span class="problem">${said.join(" ")}</span>`;
+}

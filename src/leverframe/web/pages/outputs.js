@@ -1,0 +1,53 @@
+// Outputs: names, timing and what happens at the start; the flags that concern all of them.
+
+import { html } from "../vendor/lit-html.js";
+import { Form } from "../lib/form.js";
+
+export class Page {
+  #cards;
+
+  constructor(context) {
+    const { outputs } = context.settings;
+    this.#cards = [flagsCard(context), ...outputs.map((_, index) => outputCard(context, index))];
+  }
+
+  async open() {}
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+  }
+
+  close() {}
+}
+
+const withName = (label, name) => (name ? `${label} · ${name}` : label);
+
+function flagsCard(context) {
+  return new Form(context, {
+    title: "all_outputs",
+    fields: [
+      { command: "outnn", label: "invert_display", hint: "invert_hint" },
+      { command: "outblock", label: "lock", hint: "lock_hint" },
+    ],
+  });
+}
+
+function outputCard(context, index) {
+  const at = { A: index };
+  const setting = `outputs.${index}`;
+  // One command sets both times of periodic switching: those of being off follow the others.
+  const off = { A: index + context.settings.outputs.length };
+  return new Form(context, {
+    heading: () => withName(`OUT${index}`, context.settings.outputs[index].name),
+    fields: [
+      { command: "oname", at, label: "name" },
+      { command: "ortime", at, label: "return_time", unit: "s", hint: "return_hint" },
+      { command: "aout", at, label: "periodic" },
+      { command: "atout", at, label: "on_time", unit: "s", path: `${setting}.on_time` },
+      { command: "atout", at: off, label: "off_time", unit: "s", path: `${setting}.off_time` },
+      { command: "oafs", at, label: "on_after_start" },
+      { command: "ouet", at, label: "start_delay", unit: "s" },
+      { command: "roafs", at, label: "remember" },
+    ],
+  });
+}

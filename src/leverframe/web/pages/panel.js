@@ -1,0 +1,197 @@
+// Panel, the "Status for user": a picture with outputs, inputs and readings where they are.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import * as api from "../lib/api.js";
+import { INPUTS, OUTPUTS, PWMS } from "../lib/labels.js";
+import { Switches } from "../lib/switches.js";
+import { t } from "../lib/words.js";
+import { Layout } from "./panel/layout.js";
+import { Stage } from "./panel/stage.js";
+
+export class Page {
+  #context;
+  #overview;
+  #switches;
+  #layout;
+  #stage;
+  #picture = null;
+  #removal;
+  #refusal = null;
+
+  constructor(context) {
+    this.#context = context;
+    this.#overview = context.overview;
+    this.#switches = new Switches(context, this.#overview);
+    this.#layout = new Layout(context, this.#overview);
+    this.#stage = new Stage(context, this.#layout, (labels) => this.#element(labels));
+    this.#removal = new Action(context, {
+      label: "remove_picture",
+      danger: "remove_danger",
+      perform: () => this.#removePicture(),
+    });
+  }
+
+  async open() {
+    await this.#readPicture();
+  }
+
+  close() {
+    this.#switches.close();
+    this.#layout.end();
+    this.#stage.close();
+  }
+
+  async #readPicture() {
+    const { picture } = await api.panel();
+    this.#picture = picture;
+    this.#stage.picture = picture;
+    this.#context.redraw();
+  }
+
+  async #removePicture() {
+    await api.send(this.#context.commands.find("delpicture").request({}).target);
+    await this.#readPicture();
+  }
+
+  async #upload(event) {
+    const [file] = event.target.files;
+    if (!file) return;
+    this.#refusal = null;
+    try {
+      await api.uploadPicture(file);
+      await this.#readPicture();
+    } catch (error) {
+      this.#refusal = error instanceof api.Refused ? error.message : t("not_sent");
+    }
+    event.target.value = "";
+    this.#context.redraw();
+  }
+
+  view() {
+    const isArranged = this.#layout.isArranged;
+    const isEmpty = this.#layout.placed.length === 0 && this.#picture === null;
+    return html`<div class="panel">
+      ${this.#context.isAdmin ? this.#tools() : nothing}
+      ${isEmpty && !isArranged
+        ? this.#teach()
+        : this.#stage.view((labels) => this.#name(labels[0]))}
+      ${isArranged ? this.#tray() : this.#list(isEmpty)}
+    </div>`;
+  }
+
+  #tools() {
+    if (!this.#layout.isArranged) {
+      return html`<p class="tools">
+        <button type="button" @click=${() => this.#arrange()}>${t("arrange")}</button>
+      </p>`;
+    }
+    const refusal = this.#layout.refusal ?? this.#refusal;
+    return html`<div class="tools">
+        <button type="button" class="primary" @click=${() => this.#layout.save()}>
+          ${t("save")}
+        </button>
+        <button type="button" @click=${() => this.#restore()}>${t("restore")}</button>
+        <button type="button" @click=${() => this.#stop()}>${t("cancel")}</button>
+        <label class="file">
+          <span>${t("choose_picture")}</span>
+          <input
+            type="file"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            @change=${(event) => this.#upload(event)}
+          />
+        </label>
+        ${this.#picture === null ? nothing : this.#removal.view()}
+      </div>
+      ${refusal ? html`<p class="refusal" role="alert">${refusal}</p>` : nothing}
+      <p class="note" id="arrange-keys">${t("arrange_keys")}</p>`;
+  }
+
+  #arrange() {
+    this.#layout.begin();
+    this.#context.redraw();
+  }
+
+  #restore() {
+    this.#layout.restore();
+    this.#context.redraw();
+  }
+
+  #stop() {
+    this.#layout.end();
+    this.#context.redraw();
+  }
+
+  // Empty places teach.
+  #teach() {
+    return html`<p class="empty">${this.#context.isAdmin ? t("teach_admin") : t("teach_user")}</p>`;
+  }
+
+  #tray() {
+    const unplaced = this.#layout.unplaced;
+    return html`<section class="card" aria-labelledby="tray">
+      <h2 id="tray">${t("tray")}</h2>
+      <p class="note">${t("tray_note")}</p>
+      <div class="tray">
+        ${unplaced.map(
+          ({ index, labels }) =>
+            html`<button
+              type="button"
+              data-element=${labels[0]}
+              @pointerdown=${(event) => this.#stage.take(event, index)}
+              @click=${(event) => event.detail === 0 && this.#stage.putDown(index)}
+            >
+              ${this.#name(labels[0])}
+            </button>`,
+        )}
+      </div>
+    </section>`;
+  }
+
+  // A phone has no room for levers on a picture: there all that is on it stands below, too. Where
+  // nothing is on it, everything does.
+  #list(isEmpty) {
+    const elements = isEmpty ? this.#layout.elements : this.#layout.placed;
+    if (elements.length === 0) return nothing;
+    return html`<section class=${isEmpty ? "card list-of-all" : "card list-of-placed"}>
+      ${elements.map(({ labels }) => html`<div class="item">${this.#element(labels)}</div>`)}
+    </section>`;
+  }
+
+  #name(label) {
+    const name = this.#overview.name(label);
+    return name && this.#overview.label(label) ? `${name} · ${label}` : name || label;
+  }
+
+  #element(labels) {
+    const [label] = labels;
+    if (OUTPUTS.includes(label) || PWMS.includes(label)) return this.#switches.lever(label);
+    return html`<div class="reading">
+      <span class="name">${this.#overview.name(label) || label}</span>
+      ${INPUTS.includes(label) ? this.#level(label) : labels.map((one) => this.#value(one, labels))}
+    </div>`;
+  }
+
+  #level(label) {
+    const on = this.#overview.isOn(label);
+    return html`<span class="value" ?data-absent=${on === null}>
+      ${on === null ? "–" : t(on ? "level_open" : "level_closed")}
+    </span>`;
+  }
+
+  #value(label, labels) {
+    if (!this.#overview.isPresent(label)) return nothing;
+    const { text, unit, absent } = this.#overview.shown(label);
+    const since = this.#overview.absentSince(label);
+    const isOneOfMany = labels.length > 2;
+    return html`<span class="value" ?data-absent=${absent}>
+        ${isOneOfMany ? html`<small>${label}</small>` : nothing}
+        ${text}<small>${absent ? "" : unit}</small>
+      </span>
+      ${absent && since
+        ? html`<small class="gone">
+            ${t("gone_since", { time: this.#overview.moment(since) })}
+          </small>`
+        : nothing}`;
+  }
+}

@@ -1,0 +1,100 @@
+// Where the elements of the panel stand, as it is stored and as somebody arranges it.
+//
+// A place is [left, top] in pixels of the picture in its own size. An element at [0, 0] was never
+// placed: it does not stand on the picture.
+
+import * as api from "../../lib/api.js";
+import { ELEMENTS } from "../../lib/labels.js";
+import { t } from "../../lib/words.js";
+
+// Offsets stay so far from the corner that a placed element is never taken for one that is not.
+const NEAREST = 1;
+
+export class Layout {
+  #context;
+  #overview;
+  // A copy of all places while they are being arranged; else null.
+  #draft = null;
+  refusal = null;
+
+  constructor(context, overview) {
+    this.#context = context;
+    this.#overview = overview;
+  }
+
+  get isArranged() {
+    return this.#draft !== null;
+  }
+
+  get isChanged() {
+    return this.isArranged && JSON.stringify(this.#draft) !== JSON.stringify(this.#stored);
+  }
+
+  get #stored() {
+    return this.#overview.positions;
+  }
+
+  get #places() {
+    return this.#draft ?? this.#stored;
+  }
+
+  // The elements of this version that there is something to show of: { index, labels, place }.
+  get elements() {
+    return this.#places
+      .map((place, index) => ({ index, place, labels: ELEMENTS[index] ?? [] }))
+      .filter(({ labels }) => labels.some((label) => this.#overview.isPresent(label)));
+  }
+
+  get placed() {
+    return this.elements.filter(({ place: [left, top] }) => left !== 0 || top !== 0);
+  }
+
+  get unplaced() {
+    return this.elements.filter(({ place: [left, top] }) => left === 0 && top === 0);
+  }
+
+  begin() {
+    this.restore();
+    this.#context.forms.add(this);
+  }
+
+  end() {
+    this.#draft = null;
+    this.#context.forms.delete(this);
+  }
+
+  restore() {
+    this.refusal = null;
+    this.#draft = this.#stored.map((place) => [...place]);
+  }
+
+  // Within the picture of this size.
+  move(index, left, top, [width, height]) {
+    const within = (value, most) => Math.round(Math.min(Math.max(value, NEAREST), most - NEAREST));
+    this.#draft[index] = [within(left, width), within(top, height)];
+  }
+
+  takeOff(index) {
+    this.#draft[index] = [0, 0];
+  }
+
+  // True when saved. Both lists go in one request: all or nothing.
+  async save() {
+    const [top, left] = ["postop", "posleft"].map((name) => this.#context.commands.find(name));
+    const query = [
+      top.query({ A: this.#draft.map((place) => place[1]) }),
+      left.query({ A: this.#draft.map((place) => place[0]) }),
+    ];
+    try {
+      await api.send(`${top.path}?${query.join("&")}`);
+      await this.#overview.read();
+      this.end();
+      return true;
+    } catch (error) {
+      this.refusal = error instanceof api.Refused ? error.message : t("not_sent");
+      return false;
+    } finally {
+      this.#context.redraw();
+    }
+  }
+}

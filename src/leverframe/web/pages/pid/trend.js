@@ -1,0 +1,88 @@
+// The picture of a course: input and target on the left scale, duty on the right one.
+
+import { colour, plotter } from "../../lib/plot.js";
+import { currentLanguage } from "../../lib/words.js";
+import { SPAN_S } from "./course.js";
+
+const HEIGHT = 240;
+
+export class Trend {
+  element = document.createElement("div");
+  #uPlot;
+  #plot = null;
+  #ink = null;
+  #watch = new ResizeObserver(() => this.#fit());
+
+  async start() {
+    this.element.className = "trend";
+    this.#watch.observe(this.element);
+    this.#uPlot = await plotter();
+  }
+
+  end() {
+    this.#watch.disconnect();
+    this.#plot?.destroy();
+  }
+
+  show({ times, input, target, duty }) {
+    if (!this.#uPlot) return;
+    const data = [times, input, target, duty];
+    const ink = colour("ink");
+    // Another theme has other colours.
+    if (this.#plot && ink === this.#ink) {
+      this.#plot.setData(data);
+      return;
+    }
+    this.#plot?.destroy();
+    this.#ink = ink;
+    this.#plot = new this.#uPlot(this.#options(ink), data, this.element);
+  }
+
+  #fit() {
+    this.#plot?.setSize({ width: this.element.clientWidth, height: HEIGHT });
+  }
+
+  #options(ink) {
+    const paths = this.#uPlot.paths.stepped({ align: 1 });
+    const line = { points: { show: false }, paths, spanGaps: false };
+    const thin = { stroke: colour("line"), width: 1 };
+    const axis = { stroke: colour("quiet"), grid: thin, ticks: thin };
+    return {
+      width: this.element.clientWidth || 320,
+      height: HEIGHT,
+      legend: { show: false },
+      cursor: { show: false },
+      scales: {
+        x: { range: (_, least, most) => [Math.min(least, most - SPAN_S), most] },
+        y: { range: roomy },
+        duty: { range: [0, 100] },
+      },
+      axes: [
+        { ...axis, values: (_, moments) => moments.map(clockTime), space: 80, size: 32 },
+        { ...axis, size: 64 },
+        { ...axis, scale: "duty", side: 1, grid: { show: false }, size: 56, values: percent },
+      ],
+      series: [
+        {},
+        { ...line, stroke: ink, width: 2 },
+        { ...line, stroke: ink, width: 1, dash: [6, 4] },
+        { ...line, stroke: colour("operate"), width: 1.5, scale: "duty" },
+      ],
+    };
+  }
+}
+
+// A value that stands still keeps some room around it.
+function roomy(_, least, most) {
+  if (least === null) return [0, 1];
+  const room = Math.max((most - least) * 0.1, Math.abs(most) * 0.01, 0.1);
+  return [least - room, most + room];
+}
+
+const percent = (_, values) => values.map((value) => `${value} %`);
+
+const clockTime = (seconds) =>
+  new Date(seconds * 1000).toLocaleTimeString(currentLanguage(), {
+    hour: "2-digit",
+    minute: "2-digit",
+  });

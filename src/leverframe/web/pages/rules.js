@@ -1,0 +1,223 @@
+// Rules: each as a sentence with what holds now, why it does not act, and what is wrong with it.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { note } from "../lib/router.js";
+import { t } from "../lib/words.js";
+import { RuleCard } from "./rules/card.js";
+import { Draft } from "./rules/draft.js";
+import { Editor } from "./rules/editor.js";
+import { shortTitle } from "./rules/sentence.js";
+import { TEMPLATES, ruleFrom } from "./rules/templates.js";
+
+// After a change of the state the reports are read again; while a delay runs, every second.
+const READ_AGAIN_MS = 200;
+const COUNT_MS = 1000;
+
+export class Page {
+  #context;
+  #stop;
+  #reports = null;
+  // By index: what is being edited, and the cards.
+  #editors = new Map();
+  #cards = [];
+  #timer = null;
+  #due = Infinity;
+  #isClosed = false;
+  #seen = "";
+  // Units of all readings, by label.
+  #units = {};
+  #stopSettings;
+
+  constructor(context) {
+    this.#context = context;
+    this.#stop = context.live.listen(() => this.#follow());
+    this.#stopSettings = context.live.listenToSettings(() => this.#settingsChanged());
+  }
+
+  async open(params) {
+    await Promise.all([this.#read(), this.#readUnits()]);
+    const edited = Number(params.get("edit"));
+    if (edited >= 1 && edited <= this.#reports?.length) this.#edit(edited - 1);
+    if (params.has("new") || params.has("source")) {
+      this.#add(params.get("new"), params.get("source"));
+    }
+  }
+
+  close() {
+    this.#stop();
+    this.#stopSettings();
+    clearTimeout(this.#timer);
+    this.#isClosed = true;
+  }
+
+  #settingsChanged() {
+    this.#readUnits();
+    this.#readAfter(0);
+  }
+
+  #follow() {
+    const { rules } = this.#context.live.state;
+    const seen = JSON.stringify(rules);
+    if (seen !== this.#seen) this.#readAfter(READ_AGAIN_MS);
+    this.#seen = seen;
+  }
+
+  // A sooner reading that is planned already is not put off: the state may change all the time.
+  #readAfter(ms) {
+    const due = Date.now() + ms;
+    if (this.#isClosed || due >= this.#due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => {
+      this.#due = Infinity;
+      this.#read();
+    }, ms);
+  }
+
+  async #read() {
+    try {
+      this.#take(await api.rules());
+    } catch {
+      // The frame says that the connection is lost; what was read last stays.
+    }
+    const counting = this.#reports?.some(({ explanation }) => explanation.pending !== null);
+    if (counting) this.#readAfter(COUNT_MS);
+    this.#context.redraw();
+  }
+
+  async #readUnits() {
+    try {
+      const labels = Object.entries(await api.labels());
+      this.#units = Object.fromEntries(labels.map(([label, { unit }]) => [label, unit]));
+    } catch {
+      // Units that are not known are not shown.
+    }
+    this.#context.redraw();
+  }
+
+  #take(reports) {
+    this.#reports = reports;
+    this.#cards.length = reports.length;
+    for (let index = 0; index < reports.length; index++) {
+      this.#cards[index] ??= new RuleCard(this.#context, index, {
+        edit: (own) => this.#edit(own),
+        deleted: (own) => this.#deleted(own),
+        changed: () => this.#readAfter(0),
+      });
+    }
+  }
+
+  #titles() {
+    const named = (this.#reports ?? []).map((report) => [
+      report.number,
+      shortTitle(report.settings, report.units),
+    ]);
+    return Object.fromEntries(named);
+  }
+
+  #edit(index) {
+    const saved = this.#context.settings.rules[index];
+    if (!saved) return;
+    note("rules", { edit: index + 1 });
+    this.#open(new Draft(this.#context.commands, index, saved));
+  }
+
+  #add(template, source) {
+    const { commands, live } = this.#context;
+    const index = this.#context.settings.rules.length;
+    const event = commands.find("event");
+    if (index > event.schema("A").maximum) return;
+    const draft = new Draft(commands, index, null, ruleFrom("", { sources: [] }));
+    const { state } = live;
+    const offer = { sources: draft.offered("B"), actions: draft.actions, state, source };
+    this.#open(new Draft(commands, index, null, ruleFrom(template, offer)));
+  }
+
+  #open(draft) {
+    const { index } = draft;
+    this.#editors.get(index)?.leave();
+    const editor = new Editor(this.#context, draft, {
+      titles: () => this.#titles(),
+      units: () => this.#units,
+      left: () => this.#left(editor),
+    });
+    this.#editors.set(index, editor);
+    this.#context.redraw();
+    setTimeout(() => document.getElementById(editor.id("B"))?.focus());
+  }
+
+  #left(editor) {
+    this.#editors.delete(editor.draft.index);
+    note("rules", {});
+    this.#readAfter(0);
+    this.#context.redraw();
+  }
+
+  // Later rules have moved down by one, and what is being edited with them.
+  #deleted(index) {
+    const editors = [...this.#editors.values()];
+    this.#editors.clear();
+    for (const editor of editors) {
+      if (editor.draft.index === index) this.#context.forms.delete(editor);
+      else {
+        if (editor.draft.index > index) editor.draft.index -= 1;
+        this.#editors.set(editor.draft.index, editor);
+      }
+    }
+    this.#cards.splice(index, 1);
+    this.#cards.forEach((card, place) => (card.index = place));
+    return this.#read();
+  }
+
+  view() {
+    if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
+    const count = this.#reports.length;
+    return html`
+      ${this.#summary()}
+      <div class="cards wide rules">
+        ${this.#reports.map((report, index) => this.#rule(report, index))}
+        ${[...this.#editors.values()]
+          .filter(({ draft }) => draft.index >= count)
+          .map((editor) => editor.view())}
+        ${this.#newRules(count)}
+      </div>
+    `;
+  }
+
+  #summary() {
+    const about = new Set(this.#reports.flatMap(({ advice }) => advice.map(({ text }) => text)));
+    if (about.size === 0) return nothing;
+    return html`<p class="warning" role="status">${t("warnings", { count: about.size })}</p>`;
+  }
+
+  #rule(report, index) {
+    const editor = this.#editors.get(index);
+    if (editor) return editor.view();
+    const { rules = [] } = this.#context.live.state;
+    const live = rules.length === this.#reports.length ? rules[index] : report.explanation;
+    return this.#cards[index].view(report, live, this.#titles());
+  }
+
+  #newRules(count) {
+    const most = this.#context.commands.find("event").schema("A").maximum + 1;
+    if (count >= most) return html`<p class="note">${t("all_used", { most })}</p>`;
+    if (this.#editors.has(count)) return nothing;
+    return html`<section class="card templates">
+      <h2>${t("add_rule")}</h2>
+      ${count === 0 ? html`<p class="note">${t("no_rules")}</p>` : nothing}
+      <p class="note">${t("places_left", { left: most - count, most })}</p>
+      <div class="choices-of-templates">
+        ${Object.keys(TEMPLATES).map((name) => this.#template(name))}
+        ${this.#template("empty")}
+      </div>
+    </section>`;
+  }
+
+  #template(name) {
+    return html`<button type="button" @click=${() => this.#add(name)}>
+      <strong>${t(`template_${name}`)}</strong>
+      <small>${t(`about_${name}`)}</small>
+    </button>`;
+  }
+}

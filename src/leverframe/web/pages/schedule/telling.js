@@ -1,0 +1,55 @@
+// Entries of the schedule in words.
+
+import { withName } from "../../lib/names.js";
+import { code, currentLanguage, t } from "../../lib/words.js";
+import { WEEKDAYS, clockText, kindOf } from "./entry.js";
+
+const SWITCHED = /^(OUT|PWM|EVENT)\d$/;
+const COUNTED = /^COUNT /;
+const DOES = ["off", "on", "reverse"];
+// The first of January 1973 was a Monday.
+const MONDAY = Date.UTC(1973, 0, 1);
+const DAY_MS = 86_400_000;
+
+export function dayName(day) {
+  const date = new Date(MONDAY + WEEKDAYS.indexOf(day) * DAY_MS);
+  return date.toLocaleDateString(currentLanguage(), { weekday: "short", timeZone: "UTC" });
+}
+
+// "At 06:00:00 on Mon, Tue: set OUT0 on."
+export function entrySentence(entry, settings) {
+  const deed = deedOf(entry, settings);
+  const time = clockText(entry.time);
+  const days = daysText(entry);
+  const kind = kindOf(entry);
+  if (kind === "period") return t("tells_period", { seconds: entry.time, days, deed });
+  if (kind === "days") return t("tells_days", { time, days, deed });
+  const date = new Date(`${entry.date}T00:00:00Z`);
+  const day = date.toLocaleDateString(currentLanguage(), { dateStyle: "medium", timeZone: "UTC" });
+  return t("tells_date", { time, date: day, deed });
+}
+
+function daysText({ days, periodic }) {
+  const all = days.length === WEEKDAYS.length || (periodic && days.length === 0);
+  return all ? t("every_day") : days.map(dayName).join(", ");
+}
+
+function deedOf({ action, value }, settings) {
+  if (SWITCHED.test(action)) {
+    return t(`deed_${DOES[value]}`, { target: withName(settings, action) });
+  }
+  return COUNTED.test(action)
+    ? t(`deed_${DOES[value]}`, { target: code(action) })
+    : t("deed_do", { target: code(action) });
+}
+
+// A moment in the time of whoever looks.
+export const moment = (seconds) =>
+  new Date(seconds * 1000).toLocaleString(currentLanguage(), {
+    weekday: "short",
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  });

@@ -1,0 +1,58 @@
+// The test bench: what the simulated board is made to be, and the requests that change it.
+
+import * as api from "../../lib/api.js";
+import { t } from "../../lib/words.js";
+
+export class Bench {
+  // As the controller tells it; null until it was read.
+  report = null;
+  // What was sent last, { target }; null before.
+  lastRequest = null;
+  #context;
+  #reading = false;
+  #stale = false;
+
+  constructor(context) {
+    this.#context = context;
+  }
+
+  // However often it is asked for, one reading is under way, and one more after the last change.
+  async read() {
+    this.#stale = true;
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      while (this.#stale) {
+        this.#stale = false;
+        this.report = await api.bench();
+      }
+    } finally {
+      this.#reading = false;
+    }
+    this.#context.redraw();
+  }
+
+  // Items are [name, value]. Null when they are carried out, else why not.
+  async send(...items) {
+    this.lastRequest = { target: api.benchTarget(items) };
+    try {
+      await api.send(this.lastRequest.target);
+      await this.read();
+      return null;
+    } catch (error) {
+      return error instanceof api.Refused ? error.message : t("not_reached");
+    } finally {
+      this.#context.redraw();
+    }
+  }
+
+  // Whether a plant gives this reading.
+  isFed(label) {
+    return this.report.plants.wired.some((wiring) =>
+      wiring.split("*").some((field) => FEEDS.some((name) => field === `${name}:${label}`)),
+    );
+  }
+}
+
+// The fields of a plant that name what it gives.
+const FEEDS = ["reading", "switch"];

@@ -1,0 +1,111 @@
+// A knob: one thing that the board senses, turned by slider or number, plugged in and unplugged.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t } from "../../lib/words.js";
+
+// What something measures that was just plugged in, as far as that is within its usual range.
+const TYPICAL = 20;
+// Beyond this a slider would be no help.
+const WIDEST = 1e6;
+
+export class Knob {
+  #context;
+  #bench;
+  #name;
+  #options;
+  // What is typed or turned and not sent yet; null while the board's own value is shown.
+  #typed = null;
+  #problem = null;
+
+  // `read(report)` gives { value, limits, usual, unit }; `called()` what people call it.
+  constructor(context, bench, name, { read, called = () => "" }) {
+    this.#context = context;
+    this.#bench = bench;
+    this.#name = name;
+    this.#options = { read, called };
+  }
+
+  view() {
+    const reading = this.#options.read(this.#bench.report);
+    const id = `knob-${this.#name.replace(/\W/g, "_")}`;
+    const called = this.#options.called();
+    const shown = this.#typed ?? (reading.value === null ? "" : String(reading.value));
+    return html`<div class="turn" ?data-absent=${reading.value === null}>
+      <label for=${id}>${this.#name}${called ? html` <small>${called}</small>` : nothing}</label>
+      <span class="with-unit">
+        <input
+          id=${id}
+          class="number"
+          inputmode="decimal"
+          autocomplete="off"
+          placeholder=${t("absent")}
+          aria-invalid=${this.#problem ? "true" : "false"}
+          .value=${shown}
+          @input=${(event) => this.#type(event.target.value)}
+          @change=${() => this.#set()}
+        />
+        <span class="unit">${reading.unit}</span>
+      </span>
+      ${this.#plug(reading)} ${this.#slider(reading, shown)} ${this.#backToPlant()}
+      ${this.#problem ? html`<p class="wrong" role="alert">${this.#problem}</p>` : nothing}
+    </div>`;
+  }
+
+  #slider({ usual: [low, high] }, shown) {
+    const value = Number(shown || low);
+    if (high - low > WIDEST || Number.isNaN(value)) return nothing;
+    return html`<input
+      type="range"
+      aria-label=${this.#name}
+      min=${Math.min(low, value)}
+      max=${Math.max(high, value)}
+      step=${stepOf(high - low)}
+      .value=${String(value)}
+      @input=${(event) => this.#type(event.target.value)}
+      @change=${() => this.#set()}
+    />`;
+  }
+
+  #plug({ value, usual: [low, high] }) {
+    const typical = Math.min(Math.max(TYPICAL, low), high);
+    const act = () => (value === null ? this.#send(String(typical)) : this.#send("none"));
+    return html`<button type="button" aria-label=${this.#plugLabel(value)} @click=${act}>
+      ${t(value === null ? "plug_in" : "unplug")}
+    </button>`;
+  }
+
+  #plugLabel(value) {
+    return `${t(value === null ? "plug_in" : "unplug")} ${this.#name}`;
+  }
+
+  #backToPlant() {
+    if (!this.#bench.isFed(this.#name)) return nothing;
+    return html`<button type="button" class="back" @click=${() => this.#send("plant")}>
+      ${t("back_to_plant")}
+    </button>`;
+  }
+
+  #type(typed) {
+    this.#typed = typed;
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  #set() {
+    const [min, max] = this.#options.read(this.#bench.report).limits;
+    const value = this.#typed?.trim() ? Number(this.#typed.trim().replace(",", ".")) : NaN;
+    if (this.#typed === "") return this.#send("none");
+    if (Number.isNaN(value)) this.#problem = t("not_a_number", { min, max });
+    else if (value < min || value > max) this.#problem = t("out_of_range", { min, max });
+    if (this.#problem) return this.#context.redraw();
+    return this.#send(String(value));
+  }
+
+  async #send(text) {
+    this.#problem = await this.#bench.send([this.#name, text]);
+    if (this.#problem === null) this.#typed = null;
+    this.#context.redraw();
+  }
+}
+
+const stepOf = (span) => (span <= 10 ? 0.01 : span <= 200 ? 0.1 : 1);

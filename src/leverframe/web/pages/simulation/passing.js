@@ -1,0 +1,98 @@
+// Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { currentLanguage, t } from "../../lib/words.js";
+
+const STEPS = [
+  [1, "step_second"],
+  [60, "step_minute"],
+  [3600, "step_hour"],
+  [86400, "step_day"],
+];
+
+const moment = (seconds) =>
+  new Date(seconds * 1000).toLocaleString(currentLanguage(), { hourCycle: "h23" });
+
+export class Passing {
+  #context;
+  #bench;
+  #wanted = "";
+  #busy = false;
+  #problem = null;
+
+  constructor(context, bench) {
+    this.#context = context;
+    this.#bench = bench;
+  }
+
+  view() {
+    const { virtual_time: isVirtual } = this.#bench.report;
+    return html`<section class="card">
+      <h2>${t("time_title")}</h2>
+      <p class="moment">${moment(this.#context.live.state.time)}</p>
+      ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
+      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+    </section>`;
+  }
+
+  #ways() {
+    const { due } = this.#bench.report;
+    return html`<div class="time-steps">
+        ${STEPS.map(
+          ([seconds, key]) => html`<button
+            type="button"
+            ?disabled=${this.#busy}
+            @click=${() => this.#advance(String(seconds))}
+          >
+            ${t(key)}
+          </button>`,
+        )}
+        <button
+          type="button"
+          ?disabled=${this.#busy || due === null}
+          @click=${() => this.#advance("next")}
+        >
+          ${t("next_due")}
+        </button>
+      </div>
+      <p class="note">${due === null ? t("nothing_due") : t("due_at", { time: moment(due) })}</p>
+      ${this.#toMoment()}`;
+  }
+
+  #toMoment() {
+    return html`<form class="line" @submit=${(event) => this.#go(event)}>
+      <label class="field">
+        ${t("to_moment")}
+        <input
+          type="datetime-local"
+          step="1"
+          .value=${this.#wanted}
+          @input=${(event) => this.#type(event.target.value)}
+        />
+      </label>
+      <button ?disabled=${this.#busy || !this.#wanted}>${t("go")}</button>
+    </form>`;
+  }
+
+  #type(wanted) {
+    this.#wanted = wanted;
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  #go(event) {
+    event.preventDefault();
+    const seconds = new Date(this.#wanted).getTime() / 1000 - this.#context.live.state.time;
+    if (seconds >= 0) return this.#advance(String(seconds));
+    this.#problem = t("in_the_past");
+    return this.#context.redraw();
+  }
+
+  async #advance(step) {
+    this.#busy = true;
+    this.#context.redraw();
+    this.#problem = await this.#bench.send(["advance", step]);
+    this.#busy = false;
+    this.#context.redraw();
+  }
+}

@@ -1,0 +1,54 @@
+// A digital input: a lever for the level at its pin, which can also be left open.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t } from "../../lib/words.js";
+
+export class Pin {
+  #context;
+  #bench;
+  #label;
+  #called;
+  #problem = null;
+
+  constructor(context, bench, label, called) {
+    this.#context = context;
+    this.#bench = bench;
+    this.#label = label;
+    this.#called = called;
+  }
+
+  view() {
+    const level = this.#bench.report.levels[this.#label];
+    const called = this.#called();
+    // An open input is held high by its pull-up resistor.
+    return html`<div class="pin">
+      <button
+        type="button"
+        class="lever"
+        role="switch"
+        aria-checked=${level === 1 ? "true" : "false"}
+        @click=${() => this.#send(level === 0 ? "1" : "0")}
+      >
+        <span class="name">
+          ${this.#label}${called ? html` <small>${called}</small>` : nothing}
+        </span>
+        <span class="slot" aria-hidden="true"><span class="knob"></span></span>
+        <span class="word">${level === null ? t("level_open") : level}</span>
+      </button>
+      <button
+        type="button"
+        aria-label="${t("unplug")} ${this.#label}"
+        ?disabled=${level === null}
+        @click=${() => this.#send("none")}
+      >
+        ${t("unplug")}
+      </button>
+      ${this.#problem ? html`<p class="wrong" role="alert">${this.#problem}</p>` : nothing}
+    </div>`;
+  }
+
+  async #send(text) {
+    this.#problem = await this.#bench.send([this.#label, text]);
+    this.#context.redraw();
+  }
+}

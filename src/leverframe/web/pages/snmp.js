@@ -1,0 +1,83 @@
+// SNMP: the agent that answers questions, its SNMPv3 user, and who gets traps.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { Action } from "../lib/action.js";
+import { Form } from "../lib/form.js";
+
+export class Page {
+  #cards;
+
+  constructor(context) {
+    this.#cards = [agentCard(context), userCard(context), trapCard(context)];
+  }
+
+  async open() {}
+
+  view() {
+    return html`<div class="cards">${this.#cards.map((card) => card.view())}</div>`;
+  }
+
+  close() {}
+}
+
+// A button that empties the secrets of a card; only where one is set.
+function forgetting(context, command, secrets, values) {
+  const action = new Action(context, {
+    label: "forget",
+    danger: "forget_danger",
+    command,
+    values,
+  });
+  return () => (secrets().every((secret) => secret === null) ? nothing : action.view());
+}
+
+function agentCard(context) {
+  const snmp = () => context.settings.snmp;
+  return new Form(context, {
+    title: "agent",
+    note: "agent_note",
+    tail: forgetting(
+      context,
+      "snmp",
+      () => [snmp().read_community, snmp().write_community],
+      () => ({ A: snmp().enabled, B: "", C: "" }),
+    ),
+    fields: [
+      { command: "snmp", letter: "A", label: "enabled" },
+      { command: "snmp", letter: "B", label: "read_community", hint: "community_hint" },
+      { command: "snmp", letter: "C", label: "write_community", hint: "community_hint" },
+    ],
+  });
+}
+
+function userCard(context) {
+  const snmp = () => context.settings.snmp;
+  return new Form(context, {
+    title: "v3",
+    note: "v3_note",
+    tail: forgetting(
+      context,
+      "snmpv3",
+      () => [snmp().authentication_key, snmp().privacy_key],
+      () => ({ A: snmp().user, B: "", C: "" }),
+    ),
+    fields: [
+      { command: "snmpv3", letter: "A", label: "user", hint: "user_hint" },
+      { command: "snmpv3", letter: "B", label: "authentication_key" },
+      { command: "snmpv3", letter: "C", label: "privacy_key" },
+    ],
+  });
+}
+
+function trapCard(context) {
+  return new Form(context, {
+    title: "trap",
+    note: "trap_note",
+    fields: [
+      { command: "snmptrap", letter: "A", label: "trap_enabled" },
+      { command: "snmptrap", letter: "B", label: "host" },
+      { command: "snmptrap", letter: "C", label: "port" },
+      { command: "snmptrap", letter: "D", label: "community" },
+    ],
+  });
+}

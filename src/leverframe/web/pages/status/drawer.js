@@ -1,0 +1,208 @@
+// What there is to know of one reading: its course, since when, where from, and which rules use it.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { Bars } from "../../lib/chart/bars.js";
+import { Lines } from "../../lib/chart/lines.js";
+import { barsOf, summaryOf, tableOf } from "../../lib/chart/table.js";
+import { isState } from "../../lib/labels.js";
+import { address } from "../../lib/router.js";
+import { code, t } from "../../lib/words.js";
+
+const SPAN_S = 86_400;
+const POINTS = 720;
+// A chart of a controller that has just begun to record still has some width.
+const LEAST_S = 60;
+const CHART_PX = 200;
+
+export class Drawer {
+  #context;
+  #overview;
+  #label = null;
+  #chart = null;
+  #history = null;
+
+  constructor(context, overview) {
+    this.#context = context;
+    this.#overview = overview;
+  }
+
+  async open(label) {
+    this.close();
+    this.#label = label;
+    this.#chart = isState(label) ? new Bars([label], {}) : new Lines({}, CHART_PX);
+    this.#context.redraw();
+    // The dialog is drawn in the next round.
+    await Promise.resolve();
+    document.querySelector("dialog.drawer")?.showModal();
+    await this.#draw(label).catch(() => {});
+  }
+
+  close() {
+    this.#chart?.close();
+    [this.#label, this.#chart, this.#history] = [null, null, null];
+  }
+
+  async #draw(label) {
+    const to = this.#context.live.state.time;
+    const history = await api.history({ labels: label, from: to - SPAN_S, to, points: POINTS });
+    if (this.#label !== label) return;
+    this.#history = history;
+    this.#context.redraw();
+    const drawn = isState(label) ? [barsOf(history, label)] : tableOf(history, [label]);
+    const begin = Math.max(history.from, Math.min(history.since ?? 0, history.to - LEAST_S));
+    await this.#chart.draw(drawn, begin, history.to);
+  }
+
+  view() {
+    const label = this.#label;
+    if (label === null) return nothing;
+    const name = this.#overview.name(label);
+    return html`<dialog
+      class="drawer"
+      aria-labelledby="drawer-name"
+      @close=${() => this.#shut()}
+      @click=${(event) => event.target === event.currentTarget && event.currentTarget.close()}
+    >
+      <div class="inside">
+        <header>
+          <h2 id="drawer-name">
+            ${name || label}${name ? html` <small>${label}</small>` : nothing}
+          </h2>
+          <form method="dialog"><button>${t("close")}</button></form>
+        </header>
+        <p class="present">${this.#now(label)}</p>
+        ${this.#chart.element} ${this.#known()}
+        <dl class="about">
+          ${this.#facts(label).map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
+        </dl>
+        ${this.#rules(label)}
+        <p class="ways">
+          <a href=${address("charts", { labels: label })}>${t("in_charts")}</a>
+          ${this.#context.isAdmin
+            ? html`<a href=${address("rules", { source: label })}>${t("make_rule")}</a>`
+            : nothing}
+        </p>
+      </div>
+    </dialog>`;
+  }
+
+  #shut() {
+    this.close();
+    this.#context.redraw();
+  }
+
+  #now(label) {
+    if (isState(label)) {
+      const on = this.#overview.isOn(label);
+      return on === null ? "–" : t(on ? "level_open" : "level_closed");
+    }
+    const { text, unit, absent } = this.#overview.shown(label);
+    return absent ? "–" : html`${text}<small>${unit}</small>`;
+  }
+
+  // No history teaches since when there is one.
+  #known() {
+    if (this.#history === null) return html`<p class="note">${t("reading_history")}</p>`;
+    const { since } = this.#history;
+    return html`<p class="note">
+      ${since === null
+        ? t("no_history")
+        : t("records_since", { time: this.#overview.moment(since) })}
+    </p>`;
+  }
+
+  #facts(label) {
+    const raw = this.#context.live.state[label];
+    const since = this.#overview.absentSince(label);
+    const facts = [[t("source"), this.#source(label)]];
+    if (raw !== null && raw !== undefined) facts.push([t("raw_value"), String(raw)]);
+    if (since) facts.push([t("gone"), this.#overview.moment(since)]);
+    const changed = this.#lastChange(label);
+    if (changed) facts.push([t("unchanged_since"), this.#overview.moment(changed)]);
+    if (this.#history && !isState(label)) facts.push(...this.#extremes(label));
+    return facts.filter(([, text]) => text);
+  }
+
+  #extremes(label) {
+    const { min, max } = summaryOf(this.#history, label);
+    if (min === null) return [];
+    const text = (value) => {
+      const { text, unit } = this.#overview.shown(label, value);
+      return `${text} ${unit}`;
+    };
+    return [
+      [t("lowest"), text(min)],
+      [t("highest"), text(max)],
+    ];
+  }
+
+  // Known only while values are kept as they came.
+  #lastChange(label) {
+    if (this.#history?.step !== 0) return null;
+    const last = this.#history.series[label]?.times.at(-1);
+    return last > this.#history.from ? last : null;
+  }
+
+  // Where it comes from, with its address. Addresses are in the settings of the administrator.
+  #source(label) {
+    const settings = this.#context.settings;
+    const [, kind, number] = /^(DS|INPA|INPD|DIFF|POWER|m)(\d+)$/.exec(label) ?? [null, label, "0"];
+    const place = Number(number) - 1;
+    const word = t(`from_${SOURCES[kind] ?? "board"}`);
+    const where = settings ? ADDRESSES[kind]?.(settings, place) : "";
+    return where ? `${word} · ${where}` : word;
+  }
+
+  #rules(label) {
+    const numbers = (this.#context.settings?.rules ?? []).flatMap((rule, index) =>
+      [rule.source, rule.operator === "-" ? null : rule.source2].includes(label) ? [index + 1] : [],
+    );
+    if (!this.#context.isAdmin) return nothing;
+    if (numbers.length === 0) return html`<p class="note">${t("used_by_none")}</p>`;
+    return html`<p class="used">
+      <span>${t("used_by")}</span>
+      ${numbers.map(
+        (number) =>
+          html`<a href=${address("rules", { edit: number })}>${t("rule_number", { number })}</a> `,
+      )}
+    </p>`;
+  }
+}
+
+// Kind of label -> the rest of a key `from_...`.
+const SOURCES = {
+  DS: "onewire",
+  INPA: "analog",
+  INPD: "digital",
+  DIFF: "differential",
+  POWER: "meter",
+  m: "module",
+  T1: "weather",
+  H1: "weather",
+  P1: "weather",
+  DEWPOINT: "computed",
+  CO2: "i2c",
+  "PM1.0": "i2c",
+  "PM2.5": "i2c",
+  "PM4.0": "i2c",
+  "PM10.0": "i2c",
+};
+const NO_SENSOR = /^[0:]+$/;
+const ADDRESSES = {
+  DS: ({ onewire }, place) => (NO_SENSOR.test(onewire[place].id) ? "" : onewire[place].id),
+  INPA: ({ analog_inputs: inputs }, place) => code(inputs[place].sensor),
+  DIFF: ({ differentials }, place) => {
+    const { first, operator, second } = differentials[place];
+    return `${first} ${operator} ${second}`;
+  },
+  POWER: ({ power }, place) => `${code(power[place].current)} · ${code(power[place].voltage)}`,
+  m: ({ modbus_mapping: mapping, modbus_slots: slots }, place) => {
+    const { slot, reading } = mapping[place] ?? { slot: 1, reading: place };
+    return t("slot_reading", { slot, reading, module: code(slots[slot - 1]?.module ?? "") });
+  },
+  T1: ({ i2c }) => i2c.primary,
+  H1: ({ i2c }) => i2c.primary,
+  P1: ({ i2c }) => i2c.primary,
+  CO2: ({ i2c }) => i2c.primary,
+};

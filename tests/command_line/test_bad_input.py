@@ -1,0 +1,121 @@
+"""Mistakes at the keyboard: one line each, which says what to do. Never a trace."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leverframe.__main__ import main
+
+#: A folder in which nobody, not even the administrator of the machine, can make files.
+FORBIDDEN = "/sys"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that was printed."""
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.count("\n") == 1, errors
+    assert errors.startswith("leverframe")
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("", "COMMAND; see leverframe --help"),
+        ("rum", "invalid choice: 'rum' (choose from 'run'"),
+        ("run --prot 8081", "unknown option --prot (did you mean --port?); see leverframe run"),
+        ("run --prot=8081", "unknown option --prot (did you mean --port?)"),
+        ("run --virt", "unknown option --virt"),
+        ("run extra", "unknown argument extra; see leverframe run --help"),
+        ("run --port", "--port: expected one argument"),
+        ("board chekc", "invalid choice: 'chekc' (choose from 'check')"),
+        ("board check", "required: --config"),
+        ("backup show", "required: file"),
+        ("backup show a.bin --jsn", "did you mean --json?"),
+        ("simulate a.toml --for 3x", "--for"),
+        ("simulate a.toml --step 0s", "write it like 60s"),
+        ("firmware build a.img --hw 9 --sw 1.75", "choose from '3.0'"),
+    ],
+)
+def test_a_command_line_that_is_not_understood(
+    arguments: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments.split())
+    assert left.value.code == 2
+    assert words in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("run --config none.toml", "none.toml cannot be read: No such file or directory"),
+        ("run --config .", "cannot be read: Is a directory"),
+        ("run --hw 4.0", "--hw: "),
+        ("run --sw 2", "--sw: "),
+        ("run --port 70000", "--port: port must be a whole number from 0 to 65535, not 70000"),
+        ("run --log-level loud", '"debug", "info", "warning" or "error"'),
+        ("run --tls-key key.pem", "tls_certificate and tls_key go together"),
+        (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
+        (f"run --data {FORBIDDEN}/leverframe/deep", "choose another folder with --data"),
+        ("run --syslog /nowhere", "name a socket or a host"),
+        ("run --tls-certificate a --tls-key b", "certificate a and its key b cannot be used"),
+        ("run --data d --firmware-key none.pub", "--firmware-key: "),
+        ("run --data d --ca-file none.pem", "--ca-file: "),
+        ("commands --hw 9", "3.0, 3.5"),
+        ("config check --config none.toml", "none.toml cannot be read"),
+        ("board check --config none.toml", "none.toml cannot be read"),
+        ("passwd nobody --generate --data d", "nobody"),
+        ("simulate none.toml", "none.toml"),
+        ("site build none", "none: No such file or directory; check the name"),
+        ("site reset --config none.toml", "none.toml cannot be read"),
+        ("firmware sign none.img --key k", "none.img: No such file or directory; check the name"),
+        (f"firmware keygen {FORBIDDEN}/owner", f"{FORBIDDEN}/owner.key: "),
+        ("firmware build a.img --hw 3.9 --sw 7", "1.36"),
+    ],
+)
+def test_what_cannot_be_done(
+    arguments: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments.split()) == 1
+    assert words in told(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["backup diff a.bin b.bin", "data check --data d", "data repair --config x.toml"]
+)
+def test_where_one_means_something_else_a_mistake_is_two(
+    arguments: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments.split()) == 2
+    told(capsys)
+
+
+@pytest.mark.parametrize("package", ["msgspec", "rich"])
+def test_a_missing_package_is_named(package: str) -> None:
+    program = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from leverframe.__main__ import main; sys.exit(main(['commands']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"The package {package} is missing; install" in done.stderr
+
+
+def test_a_fault_of_the_program_is_not_hidden() -> None:
+    program = (
+        "import sys; sys.modules['leverframe.reference.terminal'] = None\n"
+        "from leverframe.__main__ import main; sys.exit(main(['commands']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "Traceback" in done.stderr

@@ -1,0 +1,1 @@
+"""What the process is told to be: by file, environment and flags."""

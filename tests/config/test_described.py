@@ -1,0 +1,64 @@
+"""What is said about the keys of the configuration."""
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from leverframe.config import Config
+from leverframe.config.described import REQUIRED, Key, in_words, keys, labelled, nearest
+
+ALL = [*keys(), *(key for tables in labelled() for key in tables.keys)]
+
+
+@pytest.mark.parametrize("key", ALL, ids=lambda key: key.name)
+def test_every_key_says_what_it_means(key: Key) -> None:
+    assert key.description.endswith("."), f"{key.name} needs Meta(description=...) with a sentence"
+
+
+@pytest.mark.parametrize("key", keys(), ids=lambda key: key.name)
+def test_a_key_without_a_default_shows_a_value_that_fits(key: Key) -> None:
+    if key.default in (None, REQUIRED):
+        assert key.example is not None, f"{key.name} needs Meta(examples=[...])"
+        msgspec.convert(key.example, key.hint)
+
+
+def test_every_field_is_a_key_or_a_table_of_keys() -> None:
+    places = {key.place[0] for key in keys()}
+    assert places == set(Config.__struct_fields__)
+
+
+@pytest.mark.parametrize("said", ["name", "variable", "flag"])
+def test_no_two_keys_are_called_the_same(said: str) -> None:
+    counted = Counter(getattr(key, said) for key in keys())
+    assert [name for name, times in counted.items() if times > 1] == []
+
+
+def test_names_follow_the_place_of_a_key() -> None:
+    key = next(key for key in keys() if key.place == ("board", "onewire", "extra"))
+    assert key.name == "board.onewire.extra"
+    assert key.variable == "LEVERFRAME_BOARD_ONEWIRE_EXTRA"
+    assert key.flag == "--board-onewire-extra"
+    assert key.is_list
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("port", "a whole number from 0 to 65535"),
+        ("tls", "true or false"),
+        ("capture", "true or false"),
+        ("ca_file", "a text"),
+        ("hosts", "a list of texts"),
+        ("log_format", '"text" or "json"'),
+        ("board.i2c.bus", "a whole number of at least 0"),
+    ],
+)
+def test_what_is_allowed_is_said_in_words(name: str, words: str) -> None:
+    (key,) = (key for key in keys() if key.name == name)
+    assert in_words(key.hint) == words
+
+
+def test_a_slip_of_the_finger_finds_the_word_that_was_meant() -> None:
+    assert nearest("prot", ["port", "host"]) == "port"
+    assert nearest("zebra", ["port", "host"]) is None

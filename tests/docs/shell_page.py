@@ -1,0 +1,114 @@
+"""Runs what a page tells its readers to type: one shell, one folder, ports that are free.
+
+Two small programs come first on the path. `leverframe` gives a controller free ports where neither
+its options nor its file name one; `curl` fails on a refusal and waits for a controller that is
+still starting. Ports that the page names are exchanged for free ones throughout.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from tests.conftest import PROGRAM_FOLDERS
+from tests.docs.blocks import PROJECT, SHELL, Block
+
+PATIENCE_S = 300
+#: What a controller takes unless told otherwise, and what pages use besides.
+USUAL_PORTS = {"port": 8080, "modbus_port": 5020, "snmp_port": 1161, "tftp_port": 1069}
+PORTS = (*USUAL_PORTS.values(), *range(8081, 8090), *range(5021, 5024), *range(1162, 1165), 1883)
+
+_LEVERFRAME = """\
+#!/usr/bin/env bash
+config=/dev/null
+for word in "$@"; do
+  [ "${{before-}}" = --config ] && config=$word
+  before=$word
+done
+if [ "${{1-}}" = run ]; then
+  shift
+  set -- run {options} "$@"
+fi
+exec {program} -m leverframe "$@"
+"""
+_CURL = """\
+#!/usr/bin/env bash
+exec {program} --silent --show-error --fail-with-body --max-time 30 \\
+  --retry 60 --retry-delay 1 --retry-connrefused "$@"
+"""
+
+
+def run_page(blocks: list[Block], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs the blocks of one page in an empty folder beside `examples` and `packaging`."""
+    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    _write_programs(folder / ".programs", ports)
+    for name in ("examples", "packaging"):
+        (folder / name).symlink_to(PROJECT / name)
+    script = "set -euo pipefail\n" + "".join(map(_step, blocks))
+    with (folder / ".said").open("wb") as said:
+        shell = subprocess.Popen(
+            ["bash", "-c", exchanged(script, ports)],
+            cwd=folder,
+            env={**os.environ, "PATH": f"{folder / '.programs'}:{PROGRAM_FOLDERS}"},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            # A group of its own, so that whatever the page leaves running ends with it.
+            start_new_session=True,
+        )
+    try:
+        shell.wait(PATIENCE_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    text = (folder / ".said").read_text(encoding="utf-8", errors="replace")
+    return subprocess.CompletedProcess(script, shell.returncode, text)
+
+
+def _step(block: Block) -> str:
+    return f"\necho '### {block}'\n{block.text}\n" if _is_run(block) else ""
+
+
+def _is_run(block: Block) -> bool:
+    return block.language in SHELL and not block.not_run
+
+
+def exchanged(text: str, ports: dict[int, int]) -> str:
+    return re.sub(r"(?<![\d.])\d{4}(?!\d)", lambda x: str(ports.get(int(x[0]), x[0])), text)
+
+
+def free_ports(count: int) -> list[int]:
+    """Free for TCP and UDP alike; all are held at once, so that none is given twice."""
+    ports: set[int] = set()
+    with ExitStack() as held:
+        while len(ports) < count:
+            stream = held.enter_context(socket.socket(type=socket.SOCK_STREAM))
+            datagrams = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            stream.bind(("127.0.0.1", 0))
+            with suppress(OSError):
+                datagrams.bind(stream.getsockname())
+                ports.add(stream.getsockname()[1])
+    return sorted(ports)
+
+
+def _write_programs(folder: Path, ports: dict[int, int]) -> None:
+    options = " ".join(
+        f"$(grep -qs '^{key} *=' \"$config\" || echo --{key.replace('_', '-')} {ports[usual]})"
+        for key, usual in USUAL_PORTS.items()
+    )
+    programs = {
+        "leverframe": _LEVERFRAME.format(options=options, program=sys.executable),
+        "curl": _CURL.format(program=shutil.which("curl", path=PROGRAM_FOLDERS)),
+        "python3": f'#!/usr/bin/env bash\nexec {sys.executable} "$@"\n',
+    }
+    folder.mkdir()
+    for name, text in programs.items():
+        path = folder / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)

@@ -1,0 +1,37 @@
+"""The page about the architecture knows every folder, and no folder that is gone."""
+
+import re
+
+import pytest
+
+from tests.docs.blocks import DOCS, PROJECT
+
+PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+PACKAGE = PROJECT / "src" / "leverframe"
+
+
+def folders_in(place: str) -> set[str]:
+    found = (PROJECT / place).iterdir()
+    return {x.name for x in found if x.is_dir() and x.name != "__pycache__"}
+
+
+@pytest.mark.parametrize(
+    ("place", "above"),
+    [("src/leverframe", ""), ("src/leverframe/servers", "servers/"), ("src/leverframe/web", "")],
+)
+def test_every_folder_of_the_package_has_its_line(place: str, above: str) -> None:
+    missing = {name for name in folders_in(place) if f"`{above}{name}/" not in PAGE}
+    assert missing - {"servers", "web"} == set()
+
+
+def test_every_module_beside_the_folders_has_its_line() -> None:
+    modules = {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py"}
+    assert {name for name in modules if f"`{name}`" not in PAGE} == set()
+
+
+def test_every_file_and_folder_that_is_named_exists() -> None:
+    named = set(re.findall(r"`([\w/]+(?:/|\.(?:py|js|md)))`", PAGE))
+    places = (PROJECT, PACKAGE, PACKAGE / "web", PACKAGE / "command_line", PACKAGE / "web" / "lib")
+    places += (PACKAGE / "config", DOCS, PROJECT / "tests", PACKAGE / "web" / "pages")
+    named -= {"NAME.js"}
+    assert {x for x in named if not any((place / x).exists() for place in places)} == set()

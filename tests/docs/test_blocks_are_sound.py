@@ -1,0 +1,157 @@
+"""What is in blocks of code, and what is named in the text, exists and is well-formed."""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leverframe import files
+from leverframe.command_line.entry import carry_out, command_line_parser
+from leverframe.commands.endpoints import API, SENSED, SIM_PATH, TRY_PATH
+from leverframe.commands.query_schema import item_names
+from leverframe.commands.table import TABLE
+from leverframe.config import read_config
+from leverframe.profile import Profile
+from leverframe.servers.routes.router import OTHER_PATHS
+from leverframe.simulation.scenario import read_scenario
+from tests.docs.blocks import DOCUMENTS, SHELL, WRITTEN, Block, blocks, blocks_in, name_of
+
+SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
+BENCH = {*SENSED, "advance", "plant", "onewire", "i2c", "barcode", "ping"}
+PATHS = {*files.PATHS, *OTHER_PATHS, *(endpoint.path for endpoint in API)}
+PATHS |= {row.form.path for row in TABLE} | {SIM_PATH, TRY_PATH}
+_SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_block_says_its_language(document: Path) -> None:
+    assert [str(block) for block in blocks(document) if not block.language] == []
+
+
+@pytest.mark.parametrize("block", blocks_in(SHELL), ids=str)
+def test_shell_is_shell(block: Block) -> None:
+    checked = subprocess.run(
+        ["bash", "-n"], input=block.text, text=True, capture_output=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("block", blocks_in(("toml",)), ids=str)
+def test_toml_is_a_configuration_or_a_scenario(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "some.toml"
+    file.write_text(block.text, encoding="utf-8")
+    values = tomllib.loads(block.text)
+    if values.keys() & SCENARIO_KEYS:
+        read_scenario(file)
+        return
+    with chdir(tmp_path):
+        carry_out(["firmware", "keygen", "owner"])
+        read_config(file, {"board.kind": "linux"} if "board" in values else {})
+
+
+@pytest.mark.parametrize("block", blocks_in(("json",)), ids=str)
+def test_json_is_json(block: Block) -> None:
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize("block", blocks_in(("yaml",)), ids=str)
+def test_yaml_is_yaml(block: Block) -> None:
+    yaml.safe_load(block.text)
+
+
+@pytest.mark.parametrize("block", blocks_in(("python",)), ids=str)
+def test_python_is_python(block: Block) -> None:
+    compile(block.text, str(block), "exec")
+
+
+def code_in(document: Path) -> str:
+    """Blocks and `code` in the text, one a line."""
+    text = document.read_text(encoding="utf-8")
+    shell = [x.text.replace("\\\n", " ") for x in blocks(document) if x.language in SHELL]
+    return "\n".join([*shell, *re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)])
+
+
+def calls_of_the_program(text: str) -> Iterator[list[str]]:
+    for call in re.findall(r"(?:^|[\s/(])leverframe ([a-z][^\n#]*)", text):
+        words: list[str] = []
+        for word in shlex.split(call.replace("'", "").replace('"', "")):
+            if word in _SHELL_ENDS or word.startswith((">", "|")):
+                break
+            words.append(word.rstrip(");"))
+        yield words
+
+
+def unknown_words(words: list[str]) -> list[str]:
+    """Commands, tasks and options that the program does not have."""
+    parser: argparse.ArgumentParser = command_line_parser()
+    rest = list(words)
+    while rest and (tasks := _tasks_of(parser)):
+        names = rest.pop(0).split("|")
+        if unknown := [name for name in names if name not in tasks]:
+            return unknown
+        parser = tasks[names[0]]
+    options = [word.partition("=")[0] for word in rest if word.startswith("-")]
+    return [option for option in options if option not in parser._option_string_actions]
+
+
+def _tasks_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_every_command_line_in_the_text_exists(document: Path) -> None:
+    calls = calls_of_the_program(code_in(document))
+    assert [words for words in calls if unknown_words(words)] == []
+
+
+def test_a_command_line_that_does_not_exist_is_found() -> None:
+    assert unknown_words(["run", "--port", "1", "--warp"]) == ["--warp"]
+    assert unknown_words(["backup", "shew", "x.bin"]) == ["shew"]
+    assert unknown_words(["config", "check|example"]) == []
+
+
+def names_at(path: str) -> set[str]:
+    profiles = (Profile(), Profile("3.0", "1.58a"), Profile("3.5", "1.19"))
+    return {
+        name
+        for row in TABLE
+        if row.form.path == path
+        for item in row.form.items
+        for profile in profiles
+        for name in item_names(item, row.params, profile)
+    }
+
+
+def commands_in(text: str) -> Iterator[tuple[str, str]]:
+    """Path and name of every command that a text shows."""
+    for path, query in re.findall(r"(/[a-z]+\.cgi)\?([^\s'\"`]+)", text):
+        for item in query.split("&"):
+            if name := item.partition("=")[0]:
+                yield path, name
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=name_of)
+def test_every_command_in_the_text_exists(document: Path) -> None:
+    shown = set(commands_in(document.read_text(encoding="utf-8")))
+    assert {
+        (path, name)
+        for path, name in shown
+        if name not in (BENCH if path == SIM_PATH else names_at(path))
+    } == set()
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=name_of)
+def test_every_path_in_the_text_exists(document: Path) -> None:
+    named = set(re.findall(r"(?<![\w.])/(?:api|json|xml)/[\w./-]*\w", code_in(document)))
+    assert named - PATHS == set()

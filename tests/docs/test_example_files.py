@@ -1,0 +1,78 @@
+"""Files in `examples/` that other programs read: they name only what exists."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from leverframe.reference.metrics_page import metrics_page
+from tests.conftest import PROGRAM_FOLDERS
+from tests.docs.blocks import DOCS, PROJECT, blocks
+from tests.docs.test_blocks_are_sound import PATHS, commands_in, names_at
+
+EXAMPLES = PROJECT / "examples"
+_METRIC = re.compile(r"\b(?:leverframe|process)_\w+")
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_dashboard_and_the_alerts_use_figures_that_exist() -> None:
+    dashboard = (EXAMPLES / "grafana" / "leverframe.json").read_text(encoding="utf-8")
+    alerts = (DOCS / "how-to" / "prometheus-grafana.md").read_text(encoding="utf-8")
+    queries = re.findall(r'"expr": "(.*)"', dashboard) + re.findall(r"expr: (.*)", alerts)
+    used = {name for query in queries for name in _METRIC.findall(query)}
+    assert len(used) > 12
+    assert used - set(_METRIC.findall(metrics_page())) == set()
+
+
+def test_the_panels_of_the_dashboard_do_not_overlap() -> None:
+    dashboard = read(EXAMPLES / "grafana" / "leverframe.json")
+    cells: list[tuple[int, int]] = []
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        columns = range(place["x"], place["x"] + place["w"])
+        rows = range(place["y"], place["y"] + place["h"])
+        cells += [(x, y) for x in columns for y in rows]
+    assert len(cells) == len(set(cells))
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
+    path = EXAMPLES / "node-red" / "leverframe.json"
+    nodes = {node["id"]: node for node in read(path)}
+    ends = {end for node in nodes.values() for wires in node.get("wires", ()) for end in wires}
+    assert ends <= nodes.keys()
+    text = path.read_text(encoding="utf-8")
+    paths = set(re.findall(r"127\.0\.0\.1:8080(/[\w./]+)", text))
+    assert paths
+    assert paths <= PATHS
+    sent = {f"/outs.cgi?{x}" for x in re.findall(r"[\"`](out\d=)", text)}
+    assert sent
+    assert all(name in names_at(path) for x in sent for path, name in commands_in(x))
+
+
+@pytest.mark.needs_program("nginx")
+def test_nginx_takes_the_configuration_of_the_proxy(tmp_path: Path) -> None:
+    (block,) = [x for x in blocks(DOCS / "how-to" / "reverse-proxy.md") if x.language == "nginx"]
+    pair = trustme.CA().issue_cert("cellar.example")
+    pair.cert_chain_pems[0].write_to_path(tmp_path / "cellar.example.pem")
+    pair.private_key_pem.write_to_path(tmp_path / "cellar.example.key")
+    server = block.text.replace("/etc/ssl", str(tmp_path))
+    (tmp_path / "nginx.conf").write_text(
+        f"pid {tmp_path}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n{server}}}\n"
+    )
+    checked = subprocess.run(
+        ["nginx", "-t", "-q", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": PROGRAM_FOLDERS},
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")

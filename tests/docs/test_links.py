@@ -1,0 +1,40 @@
+"""Links in the documents lead to files and headings that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from leverframe.reference.markdown import anchor
+from tests.docs.blocks import DOCUMENTS, name_of
+
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^ *```.*?^ *```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(document: Path) -> set[str]:
+    text = re.sub(r"^ *```.*?^ *```$", "", document.read_text("utf-8"), flags=re.M | re.S)
+    return {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+
+
+def broken(document: Path) -> list[str]:
+    found = []
+    for target, place in _LINK.findall(without_code(document.read_text(encoding="utf-8"))):
+        path = document.parent / target if target else document
+        if not path.exists() or (place and place not in anchors(path)):
+            found.append(f"{target}#{place}")
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_lead_to_files_and_headings_that_exist(document: Path) -> None:
+    assert broken(document) == []
+
+
+def test_a_link_to_a_missing_heading_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One\n\n[a](#one) [b](#two) [c](no.md)\n", encoding="utf-8")
+    assert broken(page) == ["#two", "no.md#"]

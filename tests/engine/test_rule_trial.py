@@ -1,0 +1,83 @@
+"""Trying a rule on the past: it acts when it would have, and nothing else is touched."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leverframe.engine.live_rule import Firing
+from leverframe.engine.rule_trial import MOST_FIRINGS, Course, sources_of_trial, try_rule
+from leverframe.engine.settings import Rule
+from leverframe.profile import Profile
+
+from .rule_bench import bench_with, rule
+
+DAY = (1000.0, 87400.0)
+NEWEST = Profile()
+
+
+def tried(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[float, bool]]:
+    firings = try_rule(rules, index, courses, DAY, NEWEST)
+    return [(firing.time, firing.active) for firing in firings]
+
+
+def test_a_rule_begins_and_ceases_with_its_delays() -> None:
+    warm = ((1000.0, 18.0), (2000.0, 21.0), (2001.5, 19.0), (3000.0, 22.0), (4000.0, 18.0))
+    heating = rule(on_delay=3, off_delay=5)
+    assert tried(heating, DS1=warm) == [(3003.0, True), (4005.0, False)]
+
+
+def test_a_disabled_rule_is_tried_as_if_it_were_enabled() -> None:
+    assert tried(rule(enabled=False), DS1=[(1000.0, 25.0)]) == [(1000.0, True)]
+
+
+def test_an_absent_value_makes_a_rule_neither_begin_nor_cease() -> None:
+    assert tried(rule(), DS1=[(1000.0, 25.0), (2000.0, None), (3000.0, 10.0)]) == [
+        (1000.0, True),
+        (3000.0, False),
+    ]
+
+
+def test_what_is_due_after_the_last_moment_has_not_happened() -> None:
+    assert tried(rule(on_delay=10), DS1=[(87395.0, 25.0)]) == []
+
+
+def test_the_rule_it_depends_on_lives_through_the_same_past() -> None:
+    needed = rule(source="T1", action="EVENT1")
+    dependent = rule(depends=21)
+    courses = {"DS1": [(1000.0, 25.0)], "T1": [(1000.0, 10.0), (5000.0, 30.0), (6000.0, 10.0)]}
+    rules = (needed, dependent)
+    assert sources_of_trial(rules, 1) == {"DS1", "T1"}
+    assert tried(*rules, index=1, **courses) == [(5000.0, True), (6000.0, False)]
+
+
+def test_a_rule_is_not_told_what_it_switches_itself() -> None:
+    own = rule(source="OUT0", reference=1.0, operator="AND", source2="DS1", action="OUT0")
+    assert sources_of_trial([own], 0) == {"DS1"}
+
+
+def test_a_flickering_rule_does_not_fill_the_answer() -> None:
+    flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MOST_FIRINGS)]
+    assert len(tried(rule(), DS1=flicker)) == MOST_FIRINGS
+
+
+STEPS = st.lists(st.tuples(st.integers(1, 20), st.sampled_from([15.0, 19.5, 20.0, 25.0, None])))
+
+
+@given(steps=STEPS, delays=st.tuples(st.integers(0, 9), st.integers(0, 9)))
+@settings(max_examples=60, deadline=None)
+def test_a_trial_finds_what_the_engine_did_with_the_same_values(
+    steps: list[tuple[int, float | None]], delays: tuple[int, int]
+) -> None:
+    lived = rule(hysteresis=1.0, on_delay=delays[0], off_delay=delays[1])
+    bench = bench_with(lived)
+    start = bench.engine.machine.at.wall
+    course: list[tuple[float, float | None]] = [(start, None)]
+    time = start
+    for wait, value in steps:
+        bench.wait(wait)
+        bench.sense(DS1=value)
+        time += wait
+        course.append((time, value))
+    bench.wait(0)
+    happened: list[Firing] = bench.engine.rules.firings()[0]
+    found = try_rule([lived], 0, {"DS1": course}, (start, time), NEWEST)
+    assert found[-len(happened) :] == happened if happened else found == []

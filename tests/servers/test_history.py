@@ -1,0 +1,207 @@
+"""`/api/history`: what a controller has recorded, by label, span and number of points."""
+
+import csv
+import io
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.clock import VirtualClock
+from leverframe.engine.labels import OUTPUTS
+from leverframe.servers.http.messages import StreamReply
+from tests.twin import Twin
+
+START = VirtualClock.START
+DAY_S = 86400
+
+
+async def history(twin: Twin, query: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode((await twin.ok(f"/api/history?{query}")).body)
+    return found
+
+
+async def table(twin: Twin, query: str) -> list[list[str]]:
+    reply = await twin.ask(f"/api/history.csv?{query}")
+    assert isinstance(reply, StreamReply)
+    assert reply.content_type == "text/csv; charset=utf-8"
+    text = b"".join([chunk async for chunk in reply.chunks]).decode()
+    return list(csv.reader(io.StringIO(text)))
+
+
+async def measured() -> Twin:
+    """DS1 is 20 for 100 s, 22 for 100 s, absent for 100 s, and 21 for 100 s."""
+    twin = await Twin.start()
+    for text in ("20", "22", "none", "21"):
+        await twin.ok(f"/sim.cgi?DS1={text}&advance=100")
+    return twin
+
+
+async def test_raw_values_hold_until_the_next_and_absence_is_null() -> None:
+    found = await history(await measured(), f"labels=DS1&from={START}")
+    assert (found["step"], found["times"]) == (0, [])
+    assert found["series"] == {
+        "DS1": {
+            "times": [START, START + 100, START + 200, START + 300],
+            "values": [20, 22, None, 21],
+        }
+    }
+    assert (found["since"], found["now"], found["to"]) == (START, START + 400, START + 400)
+
+
+async def test_the_value_that_held_before_the_span_comes_first() -> None:
+    found = await history(await measured(), f"labels=DS1&from={START + 150}&to={START + 190}")
+    assert found["series"]["DS1"] == {"times": [START + 150], "values": [22]}
+
+
+async def test_few_points_are_intervals_with_lowest_mean_and_highest() -> None:
+    found = await history(await measured(), f"labels=DS1&from={START}&to={START + 400}&points=3")
+    assert found["step"] == 300
+    assert found["times"] == [START, START + 300]
+    assert found["series"]["DS1"] == {"min": [20, 21], "mean": [21, 21], "max": [22, 21]}
+
+
+async def test_intervals_in_which_a_reading_is_absent_are_null() -> None:
+    twin = await Twin.start()
+    await twin.ok("/sim.cgi?DS1=20&advance=60")
+    await twin.ok("/sim.cgi?DS1=none&advance=120")
+    for text in ("21", "22", "23", "24", "25"):
+        await twin.ok(f"/sim.cgi?DS1={text}&advance=12")
+    found = await history(twin, f"labels=DS1&from={START}&points=4")
+    assert found["series"]["DS1"]["mean"] == [20, None, None, 23]
+
+
+async def test_states_and_duties_are_recorded() -> None:
+    twin = await Twin.start()
+    await twin.ok("/sim.cgi?INPD1=1&advance=1")
+    await twin.ok("/outs.cgi?out3=1&vout0=1")
+    await twin.ok("/stm.cgi?pwmd=025")
+    await twin.ok("/sim.cgi?advance=1")
+    found = (await history(twin, "labels=OUT3,INPD1,EVENT1,PWM0.duty"))["series"]
+    assert found["OUT3"]["values"] == found["EVENT1"]["values"] == [0, 1]
+    assert found["PWM0.duty"]["values"][-1] == 25
+    state = await twin.state()
+    for label, series in found.items():
+        assert series["values"][-1] == state[label]
+
+
+async def test_an_output_that_is_on_for_an_instant_is_recorded() -> None:
+    twin = await Twin.start()
+    await twin.ok("/sim.cgi?advance=10")
+    await twin.ok("/outs.cgi?out0=1&out0=0&out0=1&out0=0")
+    series = (await history(twin, "labels=OUT0"))["series"]["OUT0"]
+    assert series["values"] == [0, 1, 0, 1, 0]
+
+
+async def test_without_labels_all_that_were_recorded_are_told() -> None:
+    twin = await measured()
+    series = (await history(twin, "points=60"))["series"]
+    present = {label for label, value in (await twin.state()).items() if label in series}
+    assert {"DS1", *OUTPUTS, "PWM0.duty"} <= set(series) == present
+    assert "DS2" not in series
+
+
+async def test_a_label_that_was_never_there_has_no_values() -> None:
+    twin = await measured()
+    assert (await history(twin, "labels=DS7"))["series"]["DS7"] == {"times": [], "values": []}
+
+
+async def test_nothing_is_told_of_the_future() -> None:
+    twin = await measured()
+    found = await history(twin, f"labels=DS1&from={START}&to={START + DAY_S}&points=100")
+    assert found["step"] == 0
+    found = await history(twin, f"labels=DS1&from={START}&to={START + DAY_S}&points=3")
+    assert found["times"] == [START]
+    later = await history(twin, f"labels=DS1&from={START + 500}&to={START + DAY_S}")
+    assert later["series"]["DS1"] == {"times": [], "values": []}
+
+
+async def test_a_restart_is_no_change_of_what_is_as_before() -> None:
+    twin = await measured()
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/stm.cgi?devrestart=1")
+    await twin.ok("/sim.cgi?advance=5")
+    series = (await history(twin, f"labels=DS1,OUT0&from={START}"))["series"]
+    assert series["DS1"]["values"][:4] == [20, 22, None, 21]
+    assert series["OUT0"]["values"] == [0, 1, 0]
+
+
+async def test_years_pass_quickly_and_the_clock_may_be_set_back() -> None:
+    twin = await measured()
+    await twin.ok(f"/sim.cgi?advance={3000 * DAY_S}")
+    await twin.ok("/sim.cgi?DS1=25&advance=60")
+    await twin.ok("/stm.cgi?t_man=1767571260")
+    await twin.ok("/sim.cgi?DS1=26&advance=60")
+    found = await history(twin, f"labels=DS1&from={START}&to={START + 400}&points=100")
+    times = found["series"]["DS1"]["times"]
+    assert times == sorted(times)
+    assert 26 in found["series"]["DS1"]["values"]
+
+
+async def test_csv_has_a_column_for_each_label() -> None:
+    lines = await table(await measured(), f"labels=DS1,OUT0&from={START}")
+    assert lines == [
+        ["time", "DS1", "OUT0"],
+        ["2026-01-05T00:00:00.000Z", "20", "0"],
+        ["2026-01-05T00:01:40.000Z", "22", "0"],
+        ["2026-01-05T00:03:20.000Z", "", "0"],
+        ["2026-01-05T00:05:00.000Z", "21", "0"],
+    ]
+
+
+async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
+    lines = await table(await measured(), f"labels=DS1&from={START}&points=3")
+    assert lines == [
+        ["time", "DS1 min", "DS1 mean", "DS1 max"],
+        ["2026-01-05T00:00:00.000Z", "20", "21", "22"],
+        ["2026-01-05T00:05:00.000Z", "21", "21", "21"],
+    ]
+
+
+@pytest.mark.parametrize("path", ["/api/history", "/api/history.csv"])
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("labels=DS9", "no label 'DS9'"),
+        ("labels=", "no label ''"),
+        ("labels=DS1,", "no label ''"),
+        ("from=yesterday", "is no time"),
+        ("to=nan", "is no time"),
+        ("to=1e99", "seconds since 1970"),
+        ("from=-1", "is no time"),
+        ("from=20&to=10", "later than"),
+        ("points=0", "1 to 100000"),
+        ("points=100001", "1 to 100000"),
+        ("points=many", "no number of points"),
+        ("points=5&points=6", "twice"),
+        ("label=DS1", "no field label"),
+        ("DS1", "name=value"),
+    ],
+)
+async def test_a_query_that_makes_no_sense_is_refused(path: str, query: str, says: str) -> None:
+    twin = await Twin.start()
+    assert says in (await twin.refused(f"{path}?{query}", 400))["detail"]
+
+
+async def test_the_history_is_read_with_get_only() -> None:
+    twin = await Twin.start()
+    await twin.refused("/api/history", 405, "POST")
+
+
+async def test_an_idle_controller_hands_nothing_over() -> None:
+    twin = await Twin.start()
+    recorder = twin.controller.history
+    assert recorder is not None
+    recorder.flush()
+    await twin.ok(f"/sim.cgi?advance={DAY_S}")
+    assert recorder.trail == []
+
+
+async def test_metrics_count_what_is_kept() -> None:
+    twin = await measured()
+    kept = len((await history(twin, f"labels=DS1&from={START}"))["series"]["DS1"]["times"])
+    text = (await twin.ok("/metrics")).body.decode()
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if "_history_" in line)
+    assert float(figures["leverframe_history_points"]) > kept
+    assert float(figures["leverframe_history_bytes"]) > 0
+    assert float(figures["leverframe_history_dropped_total"]) == 0

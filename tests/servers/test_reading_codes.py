@@ -1,0 +1,20 @@
+"""What the pages are told about reading codes is what texts make of them."""
+
+import msgspec
+import pytest
+
+from leverframe.engine.texts import rendered
+from leverframe.profile import Profile
+from tests.twin import Twin
+
+
+@pytest.mark.parametrize("version", [("3.9", "1.75"), ("3.5", "1.36"), ("3.0", "1.58a")])
+async def test_every_code_that_is_offered_stands_for_its_label(version: tuple[str, str]) -> None:
+    profile = Profile(*version)
+    twin = await Twin.start(profile)
+    codes = msgspec.json.decode((await twin.ok("/api/reading-codes")).body)
+    values = {label: index % 2 for index, label in enumerate(codes.values())}
+    assert codes
+    for number, label in codes.items():
+        assert rendered(f"%{number}0", values, profile) == str(values[label])
+        assert rendered(f"%{number}0", {label: None}, profile) == "--"

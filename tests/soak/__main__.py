@@ -1,0 +1,68 @@
+"""Runs the soak for a given time: `make soak ARGS="--minutes 10"`.
+
+Three controllers at once: one on real time that is killed now and then, one that is not, and one on
+virtual time. A line every few seconds says how far it is; the exit status is 1 if anything happened
+that must not.
+"""
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.soak.ledger import Ledger
+from tests.soak.real_time import real_time
+from tests.soak.virtual_time import virtual_time
+
+PROGRESS_S = 5.0
+
+
+async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> list[Ledger]:
+    """What each of the stories saw."""
+    steady, killed, moved = (
+        Path(tempfile.mkdtemp(dir=folder, prefix=name)) for name in ("steady", "killed", "virtual")
+    )
+    async with (
+        real_time(steady, "real time", seed=seed, kills=False) as first,
+        real_time(killed, "real time, killed", seed=seed + 1, kills=True) as second,
+        virtual_time(moved, "virtual time", seed=seed + 2) as third,
+    ):
+        ledgers = [first.ledger, second.ledger, third.ledger]
+        showing = asyncio.create_task(show(ledgers, seconds)) if progress else None
+        async with asyncio.TaskGroup() as group:
+            for story in (first, second, third):
+                group.create_task(story.run(seconds))
+        if showing is not None:
+            showing.cancel()
+        return ledgers
+
+
+async def show(ledgers: list[Ledger], seconds: float) -> None:
+    began = time.monotonic()
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        print(f"--- {time.monotonic() - began:.0f} of {seconds:.0f} s", flush=True)
+        for ledger in ledgers:
+            print(ledger.line(), flush=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="make soak", description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--minutes", type=float, default=10.0)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    if shutil.which("mosquitto") is None:
+        options.error("it needs the program mosquitto; its package is in requirements/debian.txt")
+    with tempfile.TemporaryDirectory() as folder:
+        ledgers = asyncio.run(soak(Path(folder), 60 * chosen.minutes, chosen.seed, progress=True))
+    print("\n" + "\n\n".join(ledger.summary() for ledger in ledgers))
+    violations = sum(len(ledger.violations) for ledger in ledgers)
+    print(f"\n{chosen.minutes:g} minutes, {violations} violations")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

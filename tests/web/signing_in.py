@@ -1,0 +1,24 @@
+"""A page of an account that may look and switch, but is not the administrator."""
+
+from base64 import b64encode
+
+from playwright.sync_api import Page
+
+from tests.clients.served_twin import HOST, ServedTwin
+
+ADMIN = ("admin", "long admin secret")
+USER = ("user", "long user secret")
+
+
+def sign_in_as_user(page: Page, twin: ServedTwin) -> None:
+    """Let the controller ask for passwords, and open the page anew as somebody signed in."""
+    route = page.url
+    page.goto("about:blank")
+    names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
+    twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
+    signed_in = page.request.post(
+        f"http://{HOST}:{twin.port}/post.cgi?signin",
+        form={"username": USER[0], "password": USER[1]},
+    )
+    assert signed_in.ok
+    page.goto(route)

@@ -1,0 +1,148 @@
+"""Accounts in a real browser: who may do what, and how sessions end."""
+
+from base64 import b64encode
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.test_notify_pages import card
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+ADMIN = ("admin", "the admin secret")
+USER = ("user", "the user's secret")
+GUEST = ("guest", "a guest's secret")
+
+
+def protect(twin: ServedTwin) -> None:
+    """Ask for a password from now on."""
+    texts = [quote(b64encode(text.encode()).decode()) for text in (*ADMIN, *USER)]
+    twin.get("/stm.cgi?auth=11" + "*".join(texts))
+
+
+def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
+    page.goto(f"http://{HOST}:{twin.port}/signin")
+    form = page.locator("form[action$=signin]")
+    form.get_by_label("User name").fill(account[0])
+    form.get_by_label("Password").fill(account[1])
+    form.get_by_role("button", name="Sign in").click()
+
+
+def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("accounts", allow=REFUSALS)
+    form = card(page, "Sign-in")
+    form.get_by_label("Ask for user name and password").check()
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert")).to_contain_text("The administrator has no password yet")
+    form.get_by_label("Administrator’s password").fill(ADMIN[1])
+    form.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/signin")
+    sign_in(page, twin, ADMIN)
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status", language="pl", allow=REFUSALS)
+    protect(twin)
+    page.goto(f"http://{HOST}:{twin.port}/signin")
+    page.get_by_label("Nazwa użytkownika").fill("admin")
+    page.get_by_label("Hasło").fill("not this one")
+    page.get_by_role("button", name="Zaloguj").click()
+    expect(page.get_by_role("alert")).to_have_text("Nazwa użytkownika lub hasło są błędne.")
+    expect(page.get_by_label("Nazwa użytkownika")).to_have_value("admin")
+    page.get_by_label("Hasło").fill(ADMIN[1])
+    page.get_by_role("button", name="Zaloguj").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("accounts", allow=REFUSALS)
+    users = card(page, "Control users")
+    users.get_by_role("button", name="Add a user").click()
+    users.get_by_label("Name").fill(GUEST[0])
+    users.get_by_label("Password").fill(GUEST[1])
+    users.get_by_role("button", name="Save").click()
+    expect(users.get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["access"]["users"][0] == {
+        "name": "guest",
+        "password": "***",
+        "active": True,
+    }
+    protect(twin)
+    sign_in(page, twin, GUEST)
+    page.get_by_role("switch").filter(has_text="OUT1").click()
+    expect(page.get_by_role("switch", checked=True)).to_have_count(1)
+    for group in ("Outputs", "Notify", "Rules"):
+        expect(page.get_by_role("link", name=group, exact=True)).to_have_count(0)
+    page.goto(f"http://{HOST}:{twin.port}/#/backup")
+    expect(page.get_by_text("for the administrator")).to_be_visible()
+    page.goto(f"http://{HOST}:{twin.port}/#/accounts")
+    expect(page.get_by_text("Signed in as guest.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Control users")).to_have_count(0)
+
+
+def test_the_user_account_can_be_limited_to_looking(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/eeprom.cgi?bit3=1")
+    page = open_page("status", allow=REFUSALS)
+    protect(twin)
+    sign_in(page, twin, USER)
+    lever = page.get_by_role("switch").filter(has_text="OUT1")
+    expect(lever).to_contain_text("this account may only look")
+    lever.click(force=True)
+    expect(page.get_by_role("switch", checked=True)).to_have_count(0)
+    assert twin.twin.controller.engine.machine.values["OUT1"] == 0
+
+
+def test_a_changed_password_ends_every_session_of_the_account(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    first, second = open_page("status", allow=REFUSALS), open_page("status", allow=REFUSALS)
+    protect(twin)
+    for page in (first, second):
+        sign_in(page, twin, USER)
+        expect(page.locator("main[data-page=status]")).to_be_visible()
+    first.goto(f"http://{HOST}:{twin.port}/#/accounts")
+    own = card(first, "Your account")
+    own.get_by_label("Present password").fill("wrong")
+    own.get_by_label("New password", exact=True).fill("another long secret")
+    own.get_by_label("New password once more").fill("another long secret!")
+    own.get_by_role("button", name="Change the password").click()
+    expect(own.get_by_role("alert")).to_have_text("The new passwords are not the same.")
+    own.get_by_label("New password once more").fill("another long secret")
+    own.get_by_role("button", name="Change the password").click()
+    expect(own.get_by_role("alert")).to_have_text("The present password is wrong.")
+    own.get_by_label("Present password").fill(USER[1])
+    own.get_by_role("button", name="Change the password").click()
+    first.wait_for_url("**/signin")
+    second.reload()
+    second.wait_for_url("**/signin")
+    sign_in(second, twin, (USER[0], "another long secret"))
+    expect(second.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_a_user_is_taken_off_the_list_and_others_keep_their_passwords(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("accounts")
+    users = card(page, "Control users")
+    for name in ("one", "two"):
+        users.get_by_role("button", name="Add a user").click()
+        users.get_by_label("Name").last.fill(name)
+        users.get_by_label("Password").last.fill("a long enough secret")
+    users.get_by_role("button", name="Save").click()
+    expect(users.get_by_role("status")).to_have_text("Saved")
+    users.get_by_role("button", name="Remove").first.click()
+    users.get_by_role("button", name="Save").click()
+    expect(users.get_by_text("1 of 50")).to_be_visible()
+    expect(users.get_by_role("status")).to_have_text("Saved")
+    stored = [user for user in twin.settings()["access"]["users"] if user]
+    assert stored == [{"name": "two", "password": "***", "active": True}]

@@ -1,0 +1,174 @@
+"""The console in a real browser: every command as a form, its request, and what is answered."""
+
+import re
+from typing import Any
+from urllib.parse import unquote, unquote_plus
+
+import pytest
+from playwright.sync_api import FilePayload, Locator, Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage, Serve
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+#: Opens everything that is listed, one after the other, and tells the line and the shown request.
+OPEN_ALL = """
+async () => {
+  const shown = [];
+  const frame = () => new Promise((next) => requestAnimationFrame(next));
+  for (const details of document.querySelectorAll("main details")) {
+    if (details.closest(".request")) continue;
+    details.open = true;
+    for (let tries = 0; tries < 100 && !details.querySelector(".command"); tries++) await frame();
+    shown.push({
+      line: details.querySelector("summary").textContent,
+      fields: details.querySelectorAll(".command [id]:is(input, select)").length,
+      request: details.querySelector(".request pre")?.textContent ?? null,
+    });
+    details.open = false;
+  }
+  return shown;
+}
+"""
+
+
+def opened(page: Page, line: str) -> Locator:
+    """The command whose printed form is this."""
+    listed = page.locator("details").filter(has=page.get_by_text(line, exact=True))
+    listed.locator("summary").first.click()
+    expect(listed.locator(".command")).to_be_visible()
+    return listed
+
+
+def expected(row: dict[str, Any], origin: str) -> str | None:
+    """What curl has to show for the example of a row; nothing before a file is chosen."""
+    if row["body"] and row["body"]["kind"] == "upload":
+        return None
+    method, target = row["example"].split(" ")
+    verb = "" if method == "GET" else f" -X {method}"
+    data = f" --data-raw '{unquote_plus(row['example_body'])}'" if row["example_body"] else ""
+    return f"curl{verb}{data} '{origin}{unquote(target)}'"
+
+
+@pytest.mark.parametrize("versions", [("3.9", "1.75"), ("3.0", "1.58a")], ids=" ".join)
+def test_every_command_is_drawn_and_begins_with_its_example(
+    serve: Serve, open_page: OpenPage, versions: tuple[str, str]
+) -> None:
+    twin = serve(*versions)
+    rows = twin.get("/api/commands").json()
+    shown = open_page("console", of=twin).evaluate(OPEN_ALL)
+    origin = f"http://127.0.0.1:{twin.port}"
+    by_section: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_section.setdefault(row["section"], []).append(row)
+    in_order = [row for section in by_section.values() for row in section]
+    assert [one["line"] for one in shown[: len(rows)]] == [row["line"] for row in in_order]
+    for one, row in zip(shown, in_order, strict=False):
+        fields = (row["body"] or {}).get("fields", row["fields"])
+        assert one["fields"] >= len(fields), row["line"]
+        request = one["request"] and unquote(one["request"])
+        assert request == expected(row, origin), row["line"]
+    # What follows is read, and no command.
+    assert {"GET /api/state", "GET /json/all.json"} <= {one["line"] for one in shown[len(rows) :]}
+
+
+def test_a_command_is_found_changed_sent_and_answered(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("console")
+    page.get_by_label("Search commands and paths").fill("oname")
+    command = opened(page, "GET /stm.cgi?oname=<A><B>")
+    expect(command.get_by_text("for the administrator")).to_be_visible()
+    command.get_by_label("A", exact=True).fill("2")
+    command.get_by_label("B", exact=True).fill("Żaluzja *")
+    address = f"http://127.0.0.1:{twin.port}/stm.cgi?oname=2%C5%BBaluzja%20%2A"
+    expect(command.locator(".request pre")).to_have_text(f"curl '{address}'")
+    with page.expect_request(address) as sent:
+        command.get_by_role("button", name="Send").click()
+    assert sent.value.method == "GET"
+    expect(command.locator(".reply strong")).to_have_text("200")
+    expect(command.locator(".reply pre")).to_contain_text("<out>000000</out>")
+    assert twin.settings()["outputs"][2]["name"] == "Żaluzja *"
+
+
+def test_a_search_has_an_address_and_survives_a_reload(open_page: OpenPage) -> None:
+    page = open_page("console")
+    page.get_by_label("Search commands and paths").fill("watchdog wdog1")
+    expect(page.get_by_text("Found: 1")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Search commands and paths")).to_have_value("watchdog wdog1")
+    expect(page.get_by_text("Found: 1")).to_be_visible()
+
+
+def test_a_list_is_sent_with_as_many_entries_as_wanted(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("console?q=sched_save")
+    command = opened(page, "POST /post.cgi?sched_save")
+    command.get_by_role("button", name="Add").click()
+    second = command.get_by_role("group", name="Entry 2")
+    second.get_by_label("A", exact=True).fill("1")
+    second.get_by_label("B", exact=True).fill("Evening")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("200")
+    assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
+
+
+def test_a_refusal_is_shown_with_its_words(open_page: OpenPage) -> None:
+    page = open_page("console?q=eventon", allow=REFUSALS)
+    command = opened(page, "GET /inpa.cgi?eventon=<A>*<B>")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("409")
+    expect(command.locator(".reply pre")).to_contain_text('"detail"')
+    expect(command.get_by_role("status")).not_to_be_empty()
+
+
+def test_what_is_out_of_range_is_not_sent(open_page: OpenPage) -> None:
+    command = opened(open_page("console?q=pwmd"), "GET /stm.cgi?pwmd=<A><B>")
+    command.get_by_label("B", exact=True).fill("101")
+    expect(command.get_by_role("alert")).to_contain_text("0 to 100")
+    expect(command.get_by_role("button", name="Send")).to_have_count(0)
+
+
+def test_a_dangerous_command_needs_a_second_press(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("console?q=eeprom_reset", allow="ERR_|503")
+    command = opened(page, "GET /stm.cgi?eeprom_reset=1")
+    command.get_by_role("button", name="Send").click()
+    expect(command.get_by_text("Press again to send it.")).to_be_visible()
+    assert twin.settings()["outputs"][1]["name"] == "Pump"
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text("200")
+    assert twin.settings()["outputs"][1]["name"] == ""
+
+
+def test_a_file_is_chosen_and_sent(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("console?q=pictureupload", allow=REFUSALS)
+    command = opened(page, "POST /post.cgi?pictureupload")
+    picture: FilePayload = {
+        "name": "plan.png",
+        "mimeType": "image/png",
+        "buffer": b"no picture",
+    }
+    command.get_by_label("File").set_input_files(picture)
+    expect(command.locator(".request pre")).to_contain_text("--data-binary '@plan.png'")
+    command.get_by_role("button", name="Send").click()
+    expect(command.locator(".reply strong")).to_have_text(re.compile("4.."))
+
+
+def test_status_files_and_the_api_are_read(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.feel(DS1=21.5)
+    page = open_page("console")
+    state = opened(page, "GET /api/state")
+    state.get_by_role("button", name="Send").click()
+    expect(state.locator(".reply pre")).to_contain_text('"DS1": 21.5')
+    history = opened(page, "GET /api/history")
+    history.get_by_label("labels").fill("DS1")
+    expect(history.locator(".request pre")).to_contain_text("/api/history?labels=DS1")
+    history.get_by_role("button", name="Send").click()
+    expect(history.locator(".reply pre")).to_contain_text('"series"')
+    file = opened(page, "GET /xml/ix.xml")
+    file.get_by_role("button", name="Send").click()
+    expect(file.locator(".reply")).to_contain_text("text/xml")
+    expect(file.locator(".reply pre")).to_contain_text("<ds1>215</ds1>")

@@ -1,0 +1,148 @@
+"""What stands around every page: language, theme, ways around, the connection, unsaved changes."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import LOSSES, PHONE, OpenPage
+from tests.web.signing_in import sign_in_as_user
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+
+def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
+    page = open_page("outputs")
+    page.get_by_label("Name").first.fill("Lamp")
+    page.get_by_label("Language").select_option("CZ")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
+    expect(page.get_by_label("Název").first).to_have_value("Lamp")
+    page.get_by_label("Název").first.press("Escape")
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
+
+
+def test_the_language_of_the_controller_holds_until_one_is_chosen(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?lang=3")
+    page = open_page("outputs", language="fr")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Kimenetek")
+
+
+def ground(page: Page) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    return colour
+
+
+def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) -> None:
+    light = ground(open_page("status"))
+    page = open_page("status", theme="dark")
+    assert ground(page) != light
+    page.get_by_label("Colours").select_option("light")
+    assert ground(page) == light
+    page.reload()
+    assert ground(page) == light
+
+
+def test_an_unknown_address_says_so_and_leads_back(open_page: OpenPage) -> None:
+    page = open_page("cellar")
+    expect(page.get_by_text("There is no page “cellar”.")).to_be_visible()
+    page.get_by_role("link", name="To the status").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_an_address_without_a_page_opens_the_status(open_page: OpenPage) -> None:
+    expect(open_page().locator("main[data-page=status]")).to_be_visible()
+
+
+def test_back_and_forth_lead_through_the_pages(open_page: OpenPage) -> None:
+    page = open_page("status")
+    page.locator("nav.groups").get_by_role("link", name="Outputs").click()
+    expect(page.locator("main[data-page=outputs]")).to_be_visible()
+    page.go_back()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_a_phone_has_its_ways_at_the_bottom(open_page: OpenPage) -> None:
+    page = open_page("status", viewport=PHONE)
+    bar = page.get_by_role("navigation", name="Main pages")
+    bar.get_by_role("link", name="More").click()
+    page.get_by_role("main").get_by_role("link", name="Outputs", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Outputs")
+    box = bar.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] == PHONE[1]
+
+
+def leave_with_a_change(page: Page) -> None:
+    page.get_by_label("Name").first.fill("Lamp")
+    page.locator("nav.groups").get_by_role("link", name="Status").click()
+    expect(page.get_by_role("dialog")).to_contain_text("unsaved")
+
+
+def test_unsaved_changes_are_asked_about_and_can_be_kept(open_page: OpenPage) -> None:
+    page = open_page("outputs")
+    leave_with_a_change(page)
+    page.get_by_role("button", name="Stay").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_label("Name").first).to_have_value("Lamp")
+    assert page.url.endswith("#/outputs")
+
+
+def test_unsaved_changes_can_be_saved_on_the_way(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("outputs")
+    leave_with_a_change(page)
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+
+
+def test_unsaved_changes_can_be_left(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("outputs")
+    leave_with_a_change(page)
+    page.get_by_role("button", name="Leave without saving").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+    assert twin.settings()["outputs"][0]["name"] == ""
+
+
+def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("outputs", allow=LOSSES)
+    page.get_by_label("Name").first.fill("Lamp")
+    page.context.set_offline(True)
+    expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
+    page.get_by_role("button", name="Save").nth(1).click()
+    expect(page.locator("form.card .refusal")).to_contain_text("nothing was saved")
+    page.context.set_offline(False)
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+    expect(page.locator(".lost")).to_have_count(0)
+    page.get_by_label("Name").first.press("Enter")
+    expect(page.locator("form.card").nth(1).get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+
+
+def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/eeprom.cgi?word0=4")
+    page = open_page("status", allow=LOSSES)
+    page.route("**/api/stream", lambda route: route.abort())
+    page.clock.install()
+    page.reload()
+    expect(page.locator(".connection[data-kind=polling]")).to_be_visible()
+    expect(page.locator("main[aria-busy=false]")).to_be_visible()
+    reads: list[str] = []
+    page.on("request", lambda request: reads.append(request.url))
+    page.clock.run_for(35_000)
+    assert [url for url in reads if url.endswith("/api/state")] == []
+    with page.expect_response("**/api/state"):
+        page.clock.run_for(6_000)
+
+
+def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+    sign_in_as_user(page, twin)
+    page.get_by_role("switch").filter(has_text="OUT1").click()
+    expect(page.get_by_role("switch", checked=True)).to_have_count(1)
+    expect(page.get_by_role("link", name="Outputs")).to_have_count(0)
+    page.goto(page.url.replace("#/status", "#/outputs"))
+    expect(page.get_by_text("for the administrator")).to_be_visible()

@@ -1,0 +1,94 @@
+"""The GSM page in a real browser: the modem's state, commands by hand, SMS with reading codes."""
+
+import pytest
+from playwright.sync_api import expect
+
+from leverframe.hardware.modem_status import ModemStatus
+from leverframe.wire.at import Answer
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import OpenPage, Serve
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+
+def with_modem(twin: ServedTwin) -> ModemStatus:
+    """What a modem would tell, without one."""
+    status = ModemStatus()
+    twin.twin.controller.reports["modem"] = status.shown
+    twin.twin.controller.modem_report = status.shown_in_full
+    return status
+
+
+def test_the_modem_is_shown_with_its_network_and_signal(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    status = with_modem(twin)
+    status.state = "ready"
+    status.took_sim(Answer(("+CPIN: READY",), "OK"))
+    status.took_registration(Answer(("+CREG: 0,5",), "OK"))
+    status.took_operator(Answer(('+COPS: 0,0,"Polkomtel"',), "OK"))
+    status.took_signal(Answer(("+CSQ: 20,0",), "OK"))
+    modem = open_page("gsm").locator(".modem")
+    expect(modem.locator(".value")).to_have_text(["ready", "-73dBm", "Polkomtel", "READY"])
+    expect(modem).to_contain_text("roaming")
+    expect(modem).to_contain_text("good")
+    status.took_signal(Answer(("+CSQ: 2,0",), "OK"))
+    twin.feel(DS1=20.0)
+    expect(modem).to_contain_text("weak: move the antenna")
+
+
+def test_the_answer_to_a_command_appears_when_the_modem_gives_it(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    status = with_modem(twin)
+    twin.twin.controller.on_modem = lambda effect: status.asked(effect.command)
+    page = open_page("gsm")
+    page.get_by_label("Command", exact=True).fill("AT+CSQ")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer")).to_contain_text("> AT+CSQ")
+    expect(page.locator(".answer")).to_contain_text("waiting")
+    status.answered(("+CSQ: 20,0", "OK"))
+    expect(page.locator(".answer")).to_have_text("> AT+CSQ\n+CSQ: 20,0\nOK")
+
+
+def test_an_empty_command_is_not_sent(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("gsm")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("Allowed: 1 to 255")
+
+
+def test_recipients_and_texts_with_reading_codes_are_saved(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("gsm")
+    card = page.locator("form.card", has=page.get_by_role("heading", name="SMS2"))
+    card.get_by_role("button", name="Add").click()
+    card.get_by_label("Recipient 1").fill("12x")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("alert")).to_contain_text("3 to 20 digits, perhaps after a plus")
+    card.get_by_label("Recipient 1").fill("+48123456789")
+    text = card.get_by_label("SMS2: text when a rule becomes active")
+    text.fill("Outside ")
+    page.get_by_label("Stands for").select_option(label="T1")
+    page.get_by_role("button", name="Insert").click()
+    expect(text).to_have_value("Outside %0141")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_text("Saved")).to_be_visible()
+    slot = twin.settings()["gsm"]["sms"][1]
+    assert slot == {"numbers": ["+48123456789"], "on_text": "Outside %0141", "off_text": ""}
+
+
+def test_secrets_are_set_and_never_shown(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("gsm")
+    code = page.get_by_label("Authorization code")
+    code.fill("open sesame")
+    code.press("Enter")
+    expect(code).to_have_value("")
+    expect(code).to_have_attribute("placeholder", "set")
+    assert twin.twin.controller.engine.settings.gsm.code == "open sesame"
+
+
+def test_versions_without_an_apn_offer_none(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page("gsm", of=serve("3.0", "1.58a"))
+    expect(page.get_by_label("Authorization code")).to_be_visible()
+    expect(page.get_by_label("APN, user name, password")).to_have_count(0)

@@ -1,0 +1,99 @@
+"""Pages and clock in a real browser: homepage, what is shown, the picture, the clock."""
+
+from datetime import UTC, datetime
+from io import BytesIO
+
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import OpenPage, Serve
+from tests.web.test_notify_pages import card
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "opened"),
+    [
+        ("Status", "status"),
+        ("Status for user", "panel"),
+        ("Serial port", "serial"),
+        ("Modbus", "modbus"),
+    ],
+)
+def test_an_address_without_a_page_opens_the_homepage(
+    open_page: OpenPage, chosen: str, opened: str
+) -> None:
+    page = open_page("interface")
+    page.get_by_label("First page").select_option(chosen)
+    save = card(page, "Pages").get_by_role("button", name="Save")
+    if save.is_enabled():
+        save.click()
+        expect(card(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    page.goto("about:blank")
+    page.go_back()
+    page.goto(page.url.partition("#")[0])
+    expect(page.locator(f"main[data-page={opened}]")).to_be_visible()
+
+
+def test_the_older_homepage_is_chosen_where_the_version_has_it(
+    serve: Serve, open_page: OpenPage
+) -> None:
+    old = serve("3.5", "1.36")
+    page = open_page("interface", of=old)
+    expect(page.get_by_label("Show only names")).to_have_count(0)
+    page.get_by_label("First page").select_option("Status for user")
+    card(page, "Pages").get_by_role("button", name="Save").click()
+    expect(card(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    settings = old.settings()
+    assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
+    expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
+
+
+def test_places_of_the_status_page_are_ticked_by_name(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("interface")
+    shown = card(page, "What the Status page shows")
+    shown.get_by_label("Pump (OUT1)").uncheck()
+    shown.get_by_role("button", name="Save").click()
+    expect(shown.get_by_role("status")).to_have_text("Saved")
+    visible = twin.settings()["layout"]["visible"]
+    assert [index for index, one in enumerate(visible) if not one] == [1]
+    page.goto(page.url.replace("interface", "status"))
+    expect(page.get_by_role("switch").filter(has_text="OUT0")).to_be_visible()
+    expect(page.get_by_role("switch").filter(has_text="Pump")).to_have_count(0)
+
+
+def test_the_picture_of_the_panel_is_exchanged_and_removed(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    data = BytesIO()
+    Image.new("RGB", (40, 30), "white").save(data, "PNG")
+    page = open_page("interface")
+    picture = card(page, "Picture of the panel")
+    expect(picture.get_by_role("button", name="Use this picture")).to_be_disabled()
+    picture.get_by_label("PNG, JPEG, GIF or WebP").set_input_files(
+        {"name": "plan.png", "mimeType": "image/png", "buffer": data.getvalue()}
+    )
+    picture.get_by_role("button", name="Use this picture").click()
+    expect(picture.get_by_role("img")).to_be_visible()
+    picture.get_by_role("button", name="Remove the picture").click()
+    picture.get_by_role("button", name="Remove the picture").click()
+    expect(picture.get_by_role("img")).to_have_count(0)
+    assert twin.get("/api/panel").json() == {"picture": None}
+
+
+def test_the_clock_is_set_to_what_was_typed(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("interface")
+    clock = card(page, "Clock")
+    clock.get_by_label("Another time").fill("2026-03-01T12:30:00")
+    clock.get_by_role("button", name="Set to that time").click()
+    expect(clock.get_by_role("status").last).to_have_text("The clock was set.")
+    # The tests' controller lives in UTC; the command takes the wall time.
+    assert twin.state()["time"] == datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
+    expect(clock.locator(".value")).to_contain_text("2026")
+    expect(clock.locator(".since")).to_contain_text("behind this browser")

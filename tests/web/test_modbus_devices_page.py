@@ -1,0 +1,173 @@
+"""The Modbus devices page in a real browser: thirty readings by hand and by CSV."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import OpenPage, Serve
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+HEADER = "reading,name,unit,function,register,type,endian,divisor"
+FLOW = {
+    "name": 'Flow, "hot"',
+    "unit": "°C",
+    "divisor": 10,
+    "register": 1000,
+    "function": 4,
+    "type": "int32",
+    "endian": "byte and word",
+}
+
+
+def table(page: Page) -> Locator:
+    return page.locator("form.readings")
+
+
+def give(page: Page, *lines: str, header: str = HEADER, name: str = "pump.csv") -> None:
+    text = "\n".join([header, *lines]) + "\n"
+    page.get_by_label("Import from CSV").set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+    )
+
+
+def test_a_reading_is_described_in_the_table_and_the_others_stay(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    before = twin.settings()["modbus_devices"]
+    page = open_page("modbus_devices?device=2")
+    form = table(page)
+    form.get_by_label("Name, reading 7").fill(FLOW["name"])
+    form.get_by_label("Unit, reading 7").fill(FLOW["unit"])
+    form.get_by_label("Function, reading 7").select_option("4")
+    form.get_by_label("Register, reading 7").fill("1000")
+    form.get_by_label("Type, reading 7").select_option("int32")
+    form.get_by_label("Swapped, reading 7").select_option("byte and word")
+    form.get_by_label("Divided by, reading 7").select_option("10")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_text("Saved")).to_be_visible()
+    before[1]["readings"][7] = FLOW
+    assert twin.settings()["modbus_devices"] == before
+    page.reload()
+    expect(table(page).get_by_label("Name, reading 7")).to_have_value(FLOW["name"])
+
+
+def test_a_register_out_of_range_is_refused_beside_its_cell(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    form = table(open_page("modbus_devices"))
+    form.get_by_label("Register, reading 3").fill("65536")
+    form.get_by_role("button", name="Save").click()
+    expect(form.locator("tr", has_text="65535.").get_by_role("alert")).to_have_text(
+        "Out of range. Allowed: 0 to 65535."
+    )
+    form.get_by_label("Register, reading 3").press("Escape")
+    expect(form.get_by_label("Register, reading 3")).to_have_value("0")
+
+
+def test_what_is_typed_for_one_device_stays_while_another_is_looked_at(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("modbus_devices")
+    table(page).get_by_label("Name, reading 0").fill("Flow")
+    page.get_by_role("button", name="Device 2").click()
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
+    page.get_by_role("button", name="Device 1 · changed").click()
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
+
+
+def test_an_exported_table_can_be_imported_into_another_device(
+    twin: ServedTwin, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page("modbus_devices")
+    give(page, '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10', "29,Last,,3,5,float,none,1")
+    expect(page.get_by_text("pump.csv is in the table now.")).to_be_visible()
+    table(page).get_by_role("button", name="Save").click()
+    expect(table(page).get_by_text("Saved")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as CSV").click()
+    assert download.value.suggested_filename == "modbus-device-1.csv"
+    exported = tmp_path / "exported.csv"
+    download.value.save_as(exported)
+    page.get_by_role("button", name="Device 4").click()
+    page.get_by_label("Import from CSV").set_input_files(exported)
+    table(page).get_by_role("button", name="Save").click()
+    expect(table(page).get_by_text("Saved")).to_be_visible()
+    devices = twin.settings()["modbus_devices"]
+    assert devices[0]["readings"][7] == FLOW
+    assert devices[3]["readings"] == devices[0]["readings"]
+
+
+def test_an_import_changes_nothing_before_it_is_saved(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("modbus_devices")
+    give(page, "0;Flow;°C;4;1000;int16;none;1", header=HEADER.replace(",", ";"))
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("Flow")
+    assert twin.settings()["modbus_devices"][0]["readings"][0]["name"] == ""
+    table(page).get_by_role("button", name="Restore").click()
+    expect(table(page).get_by_label("Name, reading 0")).to_have_value("")
+
+
+#: Lines below a right header, and what is said of them.
+BAD_LINES = [
+    (["0,Flow,C,4,70000,int16,none,1"], "Line 2, column “register”: “70000” cannot be taken."),
+    (["", "0,A,,3,1,int16,none,7"], "Line 3, column “divisor”: “7” cannot be taken."),
+    (["0,A,,3,1,int16,none,8"], "Allowed: 1, 10, 100, 1000, 10000."),
+    (["0,A,,9,1,int16,none,1"], "Line 2, column “function”: “9” cannot be taken."),
+    (["0,A,,3,1,int24,none,1"], "Line 2, column “type”: “int24” cannot be taken."),
+    (["30,A,,3,1,int16,none,1"], "Line 2, column “reading”: “30” cannot be taken."),
+    (["x,A,,3,1,int16,none,1"], "“x” cannot be taken. Allowed: 0 to 29."),
+    (["0,A name that is long,,3,1,int16,none,1"], "Line 2, column “name”: “A name that is long”"),
+    (["0,A,,3,1,int16,none"], "Line 2: cells: 7, but there are columns: 8."),
+    (
+        ["0,A,,3,1,int16,none,1", "0,B,,3,1,int16,none,1"],
+        "Line 3, column “reading”: reading 0 is already in line 2.",
+    ),
+    (['0,"two', 'lines",,3,1,int16,none,1'], "Line 2, column “name”: “two lines”"),
+    (['0,"A,,3,1,int16,none,7'], "Line 2: a quotation mark is not closed."),
+    ([], "There is no reading in the file."),
+]
+BAD_HEADERS = [
+    (HEADER.replace("unit", "units"), "Line 1: the column “units” is not known."),
+    (HEADER.replace("unit", "name"), "Line 1: the column “name” is there twice."),
+    (HEADER.replace(",divisor", ""), "Line 1: the column “divisor” is missing."),
+]
+
+
+def test_a_bad_table_is_refused_with_line_and_column(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("modbus_devices")
+    cases = [(lines, HEADER, sentence) for lines, sentence in BAD_LINES]
+    cases += [(["0,A,,3,1,int16,none,1"], header, sentence) for header, sentence in BAD_HEADERS]
+    for number, (lines, header, sentence) in enumerate(cases):
+        give(page, *lines, header=header, name=f"{number}.csv")
+        said = page.get_by_role("alert")
+        expect(said).to_contain_text(f"{number}.csv was not taken; nothing changed")
+        expect(said).to_contain_text(sentence)
+        expect(table(page).get_by_role("button", name="Save")).to_be_disabled()
+
+
+def test_readings_show_what_is_measured(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/stm.cgi?modbus_sensor=1100")
+    twin.get("/stm.cgi?modbusmapping=" + "*".join(["24", *["00"] * 29]))
+    page = open_page("modbus_devices")
+    twin.feel(m1=38.25)
+    expect(table(page).locator("tbody tr").nth(4).locator("td").last).to_have_text("38.25")
+    expect(page.get_by_text("In slot: 2")).to_be_visible()
+
+
+def test_an_older_version_has_fewer_devices_and_no_swapping(
+    serve: Serve, open_page: OpenPage
+) -> None:
+    page = open_page("modbus_devices", of=serve("3.5", "1.36"))
+    expect(page.locator(".devices button")).to_have_count(3)
+    expect(page.get_by_label("Swapped, reading 0")).to_have_count(0)
+    expect(page.get_by_label("Divided by, reading 0").locator("option")).to_have_count(3)
+
+
+def test_a_version_without_devices_has_no_such_page(serve: Serve, open_page: OpenPage) -> None:
+    page = open_page("modbus", of=serve("3.0", "1.58a"))
+    expect(page.get_by_role("link", name="Modbus", exact=True).first).to_be_visible()
+    expect(page.get_by_role("link", name="Modbus devices")).to_have_count(0)

@@ -1,0 +1,172 @@
+"""The Panel page, "Status for user", in a real browser."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+import requests
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.signing_in import ADMIN, sign_in_as_user
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+#: Places of OUT0 and DS1 in the lists of positions.
+OUT0, DS1 = 0, 22
+PICTURE = (800, 400)
+
+
+def twin_address(twin: ServedTwin) -> str:
+    return f"http://{HOST}:{twin.port}"
+
+
+def upload_picture(twin: ServedTwin) -> None:
+    buffer = BytesIO()
+    Image.new("RGB", PICTURE, "#8899aa").save(buffer, "PNG")
+    requests.post(
+        f"{twin_address(twin)}/post.cgi?pictureupload", data=buffer.getvalue(), timeout=10
+    ).raise_for_status()
+
+
+def place(twin: ServedTwin, index: int, left: int, top: int) -> None:
+    layout = twin.settings()["layout"]
+    layout["top"][index], layout["left"][index] = top, left
+    joined = {name: "*".join(map(str, layout[name])) for name in ("top", "left")}
+    twin.get(f"/stm.cgi?postop=0*{joined['top']}&posleft=0*{joined['left']}")
+
+
+def placed(page: Page, label: str) -> Locator:
+    return page.locator(f".placed[data-element='{label}']")
+
+
+def stored(twin: ServedTwin, index: int) -> tuple[Any, Any]:
+    layout = twin.settings()["layout"]
+    return layout["left"][index], layout["top"][index]
+
+
+def drag(page: Page, element: Locator, to: tuple[float, float]) -> None:
+    """By its upper left corner to a place of the picture, in its own pixels."""
+    element.scroll_into_view_if_needed()
+    grip, stage = element.bounding_box(), page.locator(".stage").bounding_box()
+    assert grip
+    assert stage
+    scale = stage["width"] / PICTURE[0]
+    page.mouse.move(grip["x"] + 2, grip["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(stage["x"] + 50, stage["y"] + 50)
+    page.mouse.move(stage["x"] + to[0] * scale + 2, stage["y"] + to[1] * scale + 2, steps=3)
+    page.mouse.up()
+
+
+def test_elements_are_dragged_onto_the_picture_and_stored(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    upload_picture(twin)
+    twin.feel(DS1=61.4)
+    page = open_page("panel")
+    page.get_by_role("button", name="Arrange").click()
+    drag(page, page.locator(".tray [data-element=OUT0]"), (200, 100))
+    drag(page, page.locator(".tray [data-element=DS1]"), (600, 300))
+    drag(page, placed(page, "OUT0"), (300, 160))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+    assert stored(twin, OUT0) == pytest.approx((300, 160), abs=2)
+    assert stored(twin, DS1) == pytest.approx((600, 300), abs=2)
+
+    page.reload()
+    expect(placed(page, "DS1")).to_contain_text("61.4")
+    placed(page, "OUT0").get_by_role("switch").click()
+    expect(placed(page, "OUT0").get_by_role("switch")).to_have_attribute("aria-checked", "true")
+    assert twin.state()["OUT0"] == 1
+
+
+def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("panel")
+    page.get_by_role("button", name="Arrange").click()
+    page.locator(".tray [data-element=OUT0]").press("Enter")
+    out0 = placed(page, "OUT0")
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
+        out0.press(key)
+    expect(out0).to_have_attribute("aria-label", "OUT0: 66 from the left, 68 from the top")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+    assert stored(twin, OUT0) == (66, 68)
+
+    page.get_by_role("button", name="Arrange").click()
+    out0.press("Delete")
+    page.get_by_role("button", name="Restore").click()
+    expect(out0).to_have_count(1)
+    out0.press("Delete")
+    expect(out0).to_have_count(0)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+    assert stored(twin, OUT0) == (0, 0)
+
+
+def test_an_unsaved_arrangement_is_not_left_by_accident(open_page: OpenPage) -> None:
+    page = open_page("panel")
+    page.get_by_role("button", name="Arrange").click()
+    page.locator(".tray [data-element=OUT0]").press("Enter")
+    page.get_by_role("link", name="Charts").click()
+    page.get_by_role("button", name="Stay").click()
+    expect(placed(page, "OUT0")).to_be_visible()
+
+
+def test_a_picture_is_uploaded_and_removed(twin: ServedTwin, open_page: OpenPage) -> None:
+    buffer = BytesIO()
+    Image.new("RGB", PICTURE, "#8899aa").save(buffer, "PNG")
+    page = open_page("panel")
+    page.get_by_role("button", name="Arrange").click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "house.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
+    )
+    expect(page.get_by_role("img", name="Picture of the place")).to_be_visible()
+    page.get_by_role("button", name="Remove the picture").click()
+    page.get_by_role("button", name="Remove the picture").click()
+    expect(page.get_by_role("img")).to_have_count(0)
+    assert twin.get("/api/panel").json() == {"picture": None}
+
+
+def test_elements_keep_their_place_on_the_picture_of_a_phone(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    upload_picture(twin)
+    place(twin, OUT0, 400, 200)
+    page = open_page("panel", viewport=PHONE)
+    expect(page.get_by_role("img")).to_be_visible()
+    box, stage = placed(page, "OUT0").bounding_box(), page.locator(".stage").bounding_box()
+    assert box
+    assert stage
+    assert (box["x"] - stage["x"]) / stage["width"] == pytest.approx(0.5, abs=0.02)
+    assert (box["y"] - stage["y"]) / stage["height"] == pytest.approx(0.5, abs=0.02)
+    expect(page.locator(".list-of-placed").get_by_role("switch")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_read_only_account_sees_why_it_cannot_switch(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    place(twin, OUT0, 40, 40)
+    page = open_page("panel")
+    expect(placed(page, "OUT0")).not_to_contain_text("may only look")
+    twin.get("/eeprom.cgi?bit3=1")
+    sign_in_as_user(page, twin)
+    expect(placed(page, "OUT0")).to_contain_text("this account may only look")
+    placed(page, "OUT0").get_by_role("switch").dispatch_event("click")
+    expect(page.get_by_role("button", name="Arrange")).to_have_count(0)
+    state = requests.get(f"{twin_address(twin)}/api/state", auth=ADMIN, timeout=10).json()
+    assert state["OUT0"] == 0
+
+
+def test_an_older_version_has_fewer_places(serve: Serve, open_page: OpenPage) -> None:
+    old = serve("3.0", "1.40")
+    page = open_page("panel", of=old)
+    page.get_by_role("button", name="Arrange").click()
+    page.locator(".tray [data-element=OUT5]").press("Enter")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+    assert len(old.settings()["layout"]["top"]) == 43
+    assert stored(old, 5) != (0, 0)

@@ -1,0 +1,94 @@
+"""The PID regulator page in a real browser."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.cards import card, save
+from tests.web.conftest import OpenPage, Serve
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+
+def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("pid")
+    setting = card(page, "Setting")
+    setting.get_by_label("Regulate").check()
+    setting.get_by_label("Input").select_option("DS1")
+    setting.get_by_label("Target").fill("-21.5")
+    setting.get_by_label("Controlled output").select_option("3")
+    setting.get_by_label("Kp").fill("250")
+    setting.get_by_label("Ki").fill("3")
+    setting.get_by_label("Kd").fill("-4")
+    save(setting)
+    page.reload()
+    expect(setting.get_by_label("Controlled output")).to_have_value("3")
+    assert twin.settings()["pid"] == {
+        "enabled": True,
+        "source": "DS1",
+        "target": -21.5,
+        "kp": 250,
+        "ki": 3,
+        "kd": -4,
+        "pwm": 3,
+    }
+
+
+def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.feel(DS1=20)
+    twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
+    now = open_page("pid").locator(".card").first
+    expect(now).to_contain_text("regulates")
+    expect(now).to_contain_text("P 20.0 + I 0.0 + D 0.0")
+    twin.feel(DS1=25)
+    twin.get("/sim.cgi?advance=1")
+    expect(now).to_contain_text("P 10.0 + I 0.0 + D 0.0")
+    twin.feel(DS1=None)
+    twin.get("/sim.cgi?advance=1")
+    expect(now.get_by_text("The input is absent, so the duty stays as it is.")).to_be_visible()
+
+
+#: What the drawing is made of: how many moments, and the last values.
+DRAWN = """
+import('/web/pages/pid/course.js').then(({ Course }) => {
+  const answer = { step: 0, to: 30, times: [], series: {
+    DS1: { times: [0, 10], values: [20, null] }, 'PWM1.duty': { times: [5], values: [50] } } };
+  const course = Course.of(answer, { source: 'DS1', output: 'PWM1.duty', target: 21 });
+  course.add(31, 22, 23, 60);
+  return [course.times, course.input, course.target, course.duty];
+})
+"""
+
+
+def test_history_and_what_happens_make_one_course(open_page: OpenPage) -> None:
+    assert open_page("pid").evaluate(DRAWN) == [
+        [0, 5, 10, 30, 31],
+        [20, 20, None, None, 22],
+        [21, 21, 21, 21, 23],
+        [None, 50, 50, 50, 60],
+    ]
+
+
+def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.feel(DS1=20)
+    twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
+    page = open_page("pid")
+    canvas = page.get_by_role("img").locator("canvas")
+    expect(canvas).to_be_visible()
+    before = canvas.evaluate("(canvas) => canvas.toDataURL()")
+    twin.feel(DS1=29)
+    twin.get("/sim.cgi?advance=30")
+    page.wait_for_function(
+        "(before) => document.querySelector('.trend canvas').toDataURL() !== before", arg=before
+    )
+
+
+def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
+    def offered(version: tuple[str, ...], source: str) -> int:
+        setting = card(open_page("pid", of=serve(*version)), "Setting")
+        return setting.get_by_label("Input").locator(f"option[value='{source}']").count()
+
+    assert offered((), "POWER6") == 1
+    assert offered(("3.5", "1.36"), "POWER4") == 1
+    assert offered(("3.5", "1.36"), "POWER6") == 0
+    assert offered(("3.0", "1.58a"), "POWER1") == 0

@@ -1,0 +1,134 @@
+"""The Schedule page in a real browser: entries as sentences, with their next run, and edited."""
+
+import pytest
+import requests
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import OpenPage, Serve
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+MORNING = "&s0=Morning*0*1*21600*0*31*1&&"
+
+
+def set_schedule(twin: ServedTwin, body: str) -> None:
+    url = f"http://{HOST}:{twin.port}/post.cgi?sched_save"
+    requests.post(url, data=body.encode(), timeout=10).raise_for_status()
+
+
+def card(page: Page, name: str) -> Locator:
+    return page.get_by_role("article", name=name)
+
+
+def editor(page: Page) -> Locator:
+    return page.locator("form.editing")
+
+
+def test_an_entry_is_told_with_its_next_and_its_last_run(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    entry = card(open_page("schedule"), "Morning")
+    expect(entry.locator(".sentence")).to_have_text(
+        "At 06:00:00, Mon, Tue, Wed, Thu, Fri: set OUT0 on."
+    )
+    expect(entry.locator(".next")).to_contain_text("Next: Mon, Jan 5")
+    twin.get("/sim.cgi?advance=30000")
+    expect(entry.locator(".next")).to_contain_text("Next: Tue, Jan 6")
+    expect(entry.locator(".next")).to_contain_text("Last: Mon, Jan 5")
+
+
+def test_an_entry_is_switched_off_and_says_that_it_does_not_run(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_schedule(twin, MORNING)
+    entry = card(open_page("schedule"), "Morning")
+    entry.get_by_role("switch", name="Morning is active").click()
+    expect(entry.locator(".next")).to_have_text("Not active: it does not run.")
+    assert twin.settings()["schedule"][0]["active"] is False
+
+
+def test_a_new_entry_is_saved_beside_the_others(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule")
+    page.get_by_role("button", name="New entry").click()
+    form = editor(page)
+    form.get_by_label("Name").fill("Abend *&=")
+    form.get_by_label("Action").select_option("EVENT2")
+    form.get_by_label("Value").select_option("2")
+    form.get_by_label("Time of day").fill("19:30:05")
+    for day in ("Mon", "Tue", "Wed", "Thu", "Fri"):
+        form.get_by_role("button", name=day).click()
+    form.get_by_role("button", name="Save").click()
+    expect(card(page, "Abend").locator(".sentence")).to_have_text(
+        "At 19:30:05, Sat, Sun: reverse EVENT2."
+    )
+    first, second = twin.settings()["schedule"][:2]
+    assert first["name"] == "Morning"
+    assert second == {
+        "name": "Abend *&=",
+        "action": "EVENT2",
+        "value": 2,
+        "time": 70205,
+        "date": None,
+        "days": ["Sat", "Sun"],
+        "periodic": False,
+        "active": True,
+    }
+
+
+def test_an_entry_runs_on_a_date_or_again_and_again(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_schedule(twin, MORNING)
+    page = open_page("schedule?edit=0")
+    form = editor(page)
+    form.get_by_label("Repeats").select_option("date")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert")).to_have_text("Choose the date on which it runs.")
+    form.get_by_label("Date").fill("2027-03-01")
+    form.get_by_role("button", name="Save").click()
+    expect(card(page, "Morning").locator(".sentence")).to_contain_text("on Mar 1, 2027")
+    assert twin.settings()["schedule"][0]["date"] == "2027-03-01"
+
+    card(page, "Morning").get_by_role("button", name="Edit").click()
+    form.get_by_label("Repeats").select_option("period")
+    form.get_by_label("Period in seconds").fill("0")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert")).to_contain_text("Allowed: 1 to 86400")
+    form.get_by_label("Period in seconds").fill("90")
+    form.get_by_role("button", name="Save").click()
+    expect(card(page, "Morning").locator(".sentence")).to_contain_text("Every 90 s from midnight")
+
+
+def test_an_entry_without_a_day_is_refused_before_sending(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("schedule")
+    expect(page.get_by_text("Nothing is scheduled yet.")).to_be_visible()
+    page.get_by_role("button", name="New entry").click()
+    form = editor(page)
+    form.get_by_label("Name").fill("A name of more than fifteen letters")
+    for day in ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"):
+        form.get_by_role("button", name=day).click()
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert").nth(0)).to_contain_text("Allowed: 0 to 15")
+    expect(form.get_by_role("alert").nth(1)).to_have_text("Choose at least one day.")
+    assert twin.settings()["schedule"][0] is None
+
+
+def test_deleting_an_entry_needs_a_second_press(twin: ServedTwin, open_page: OpenPage) -> None:
+    set_schedule(twin, MORNING.replace("&&", "&s4=Evening*0*0*79200*0*31*1&&"))
+    page = open_page("schedule")
+    card(page, "Morning").get_by_role("button", name="Delete the entry").click()
+    expect(card(page, "Morning")).to_contain_text("The entry will be lost.")
+    card(page, "Morning").get_by_role("button", name="Delete the entry").click()
+    expect(card(page, "Morning")).to_have_count(0)
+    expect(card(page, "Evening")).to_be_visible()
+    assert twin.settings()["schedule"][4]["name"] == "Evening"
+
+
+def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) -> None:
+    form = editor(open_page("schedule?new", of=serve("3.0", "1.58a")))
+    expect(form.locator("option[value=EVENT4]")).to_have_count(1)
+    expect(form.locator("option[value=EVENT5]")).to_have_count(0)
+    expect(form.get_by_label("Value").locator("option")).to_have_count(2)

@@ -1,0 +1,240 @@
+"""The page of the simulated board in a real browser: every control acts on the controller."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+SENSOR = "28:FF:64:1E:8C:16:03:5A"
+
+
+def card(page: Page, heading: str) -> Locator:
+    exact = page.get_by_role("heading", name=heading, exact=True)
+    return page.locator("section.card").filter(has=exact)
+
+
+def turn(page: Page, label: str, typed: str) -> None:
+    field = page.get_by_role("textbox", name=re.compile(rf"^{re.escape(label)}\b"))
+    field.fill(typed)
+    field.press("Enter")
+
+
+def last_request(page: Page) -> Locator:
+    return card(page, "Last request").locator("pre")
+
+
+def test_every_reading_of_the_board_has_a_knob(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    labels = twin.get("/api/sim").json()["readings"]
+    shown = page.locator(".turn > label").all_inner_texts()
+    assert sorted(shown) == sorted(labels)
+    assert page.locator(".pin .lever").count() == 4
+
+
+def test_a_number_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    turned = {"INPA1": 1.25, "VCC": 11.5, "TEMP": 31.5, "T1": 20.5, "m30": 7.25, "PM2.5": 8.5}
+    for label, value in turned.items():
+        # A decimal comma is as good as a point.
+        turn(page, label, str(value).replace(".", ","))
+        address = f"http://127.0.0.1:{twin.port}/sim.cgi?{label}={value}"
+        expect(last_request(page)).to_have_text(f"curl -X POST '{address}'")
+        expect(page.get_by_role("textbox", name=label, exact=True)).to_have_value(str(value))
+    felt = twin.get("/api/sim").json()["readings"]
+    assert {label: felt[label]["value"] for label in turned} == turned
+
+
+def test_a_slider_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    slider = page.get_by_role("slider", name="H1", exact=True)
+    slider.press("End")
+    expect(last_request(page)).to_contain_text("H1=100")
+    assert twin.state()["H1"] == 100
+
+
+def test_what_is_not_possible_is_refused_before_sending(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("simulation")
+    for typed, said in (("200", "Out of range."), ("warm", "not a number")):
+        turn(page, "DS1", typed)
+        expect(card(page, "DS1 to DS8").get_by_role("alert")).to_contain_text(
+            re.compile(said, re.IGNORECASE)
+        )
+    assert twin.state()["DS1"] is None
+    expect(card(page, "Last request").locator("pre")).to_have_count(0)
+
+
+def test_unplugging_makes_a_reading_absent_on_the_status_page(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.feel(DS1=21.5)
+    page = open_page("simulation")
+    page.get_by_role("button", name="Unplug DS1").click()
+    expect(page.get_by_role("button", name="Plug in DS1")).to_be_visible()
+    page.goto(f"http://127.0.0.1:{twin.port}/#/status")
+    reading = page.locator("[data-absent]").filter(has_text="DS1")
+    expect(reading.first).to_be_visible()
+    assert twin.state()["DS1"] is None
+
+
+def test_a_digital_input_is_a_lever_that_can_be_left_open(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("simulation")
+    lever = page.get_by_role("switch", name=re.compile("INPD2"))
+    expect(lever.locator(".word")).to_have_text("open")
+    for level in ("0", "1", "0"):
+        lever.click()
+        expect(lever.locator(".word")).to_have_text(level)
+        assert twin.state()["INPD2"] == int(level)
+    page.get_by_role("button", name="Unplug INPD2").click()
+    expect(lever.locator(".word")).to_have_text("open")
+    assert twin.get("/api/sim").json()["levels"]["INPD2"] is None
+
+
+def test_a_onewire_sensor_is_plugged_in_turned_and_unplugged(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(f"/stm.cgi?dswrite=1:{SENSOR}")
+    page = open_page("simulation")
+    bus = card(page, "1-Wire")
+    bus.get_by_label("ID of the sensor").fill(SENSOR.lower())
+    bus.get_by_role("button", name="Plug in", exact=True).click()
+    field = bus.get_by_role("textbox", name=SENSOR)
+    expect(field).to_have_value("20")
+    assert twin.state()["DS1"] == 20
+    field.fill("-3.5")
+    field.press("Enter")
+    expect(last_request(page)).to_contain_text(f"{SENSOR}=-3.5")
+    assert twin.state()["DS1"] == -3.5
+    bus.get_by_role("button", name=f"Unplug {SENSOR}").click()
+    expect(bus.get_by_text("Nothing hangs on the bus.")).to_be_visible()
+    assert twin.state()["DS1"] is None
+
+
+def test_an_id_that_is_none_is_refused_in_words(open_page: OpenPage) -> None:
+    page = open_page("simulation", allow=REFUSALS)
+    bus = card(page, "1-Wire")
+    bus.get_by_label("ID of the sensor").fill("28:FF")
+    bus.get_by_role("button", name="Plug in", exact=True).click()
+    expect(bus.get_by_role("alert")).to_contain_text("not a 1-Wire ID")
+
+
+def test_the_sensor_that_answers_on_the_i2c_bus_is_chosen(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("simulation")
+    page.get_by_label("Sensor that answers").select_option("HTS221")
+    expect(last_request(page)).to_contain_text("i2c=HTS221")
+    assert twin.get("/api/sim").json()["i2c"]["found"] == "HTS221"
+
+
+def test_a_code_is_scanned(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    page.get_by_label("Code to scan").fill("590 & 1+1")
+    page.get_by_role("button", name="Scan", exact=True).click()
+    expect(page.get_by_text("Scanned last: 590 & 1+1")).to_be_visible()
+    assert twin.state()["barcode"] == "590 & 1+1"
+
+
+def test_an_sms_is_received_obeyed_and_answered(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/stm.cgi?gsmcode=1234")
+    page = open_page("simulation")
+    sms = card(page, "Receive an SMS")
+    for text in ("0000:out1=1", "1234:out0=1"):
+        sms.get_by_label("Text").fill(text)
+        sms.get_by_role("button", name="Receive").click()
+        expect(sms.locator("li").first).to_contain_text(text)
+    expect(sms.locator("li").nth(0)).to_contain_text("OK OUT 100000")
+    expect(sms.locator("li").nth(1)).to_contain_text("not answered")
+    assert (twin.state()["OUT0"], twin.state()["OUT1"]) == (1, 0)
+
+
+def test_a_host_answers_and_falls_silent(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    hosts = card(page, "Hosts that answer pings")
+    hosts.get_by_label("Host").fill("router")
+    hosts.get_by_label("Milliseconds").fill("12")
+    hosts.get_by_role("button", name="Let it answer").click()
+    expect(hosts.get_by_text("router answers after 12 ms")).to_be_visible()
+    assert twin.get("/api/sim").json()["hosts"] == {"router": 12}
+    hosts.get_by_role("button", name="Fall silent").click()
+    expect(hosts.get_by_text("router answers")).to_have_count(0)
+
+
+def test_time_goes_forward_by_steps_to_what_is_due_and_to_a_moment(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/outs.cgi?ortime=07200&out0=1")
+    start = twin.state()["time"]
+    page = open_page("simulation")
+    time = card(page, "Time")
+    for button, seconds in (("+1 s", 1), ("+1 min", 61), ("+1 h", 3661)):
+        time.get_by_role("button", name=button, exact=True).click()
+        expect(time.get_by_role("button", name=button, exact=True)).to_be_enabled()
+        assert twin.state()["time"] == start + seconds
+    time.get_by_role("button", name="To what is due next").click()
+    expect(time.get_by_text("Nothing is due.")).to_be_visible()
+    assert (twin.state()["OUT0"], twin.state()["time"]) == (0, start + 7200)
+    moment = page.evaluate(
+        "(s) => new Date((s - new Date(s * 1000).getTimezoneOffset() * 60) * 1000)"
+        ".toISOString().slice(0, 19)",
+        start + 90_000,
+    )
+    time.get_by_label("To a moment").fill(moment)
+    time.get_by_role("button", name="Go there").click()
+    expect(last_request(page)).to_contain_text("advance=82800")
+    assert twin.state()["time"] == start + 90_000
+
+
+def test_a_moment_that_has_passed_is_refused(open_page: OpenPage) -> None:
+    time = card(open_page("simulation"), "Time")
+    time.get_by_label("To a moment").fill("2001-01-01T00:00:00")
+    time.get_by_role("button", name="Go there").click()
+    expect(time.get_by_role("alert")).to_contain_text("time only goes forward")
+
+
+def test_a_plant_is_wired_feeds_its_reading_and_is_removed(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("simulation")
+    plants = card(page, "Plants")
+    plants.get_by_label("Kind").select_option("load")
+    plants.get_by_label("Reading that it gives").select_option("m1")
+    plants.get_by_label("Reading with power").fill("5")
+    plants.get_by_role("button", name="Wire").click()
+    expect(plants.locator(".wired")).to_have_text("load · switch:OUT0 · reading:m1 · on:5")
+    assert twin.state()["m1"] == 0
+    page.get_by_role("button", name="Unplug m1", exact=True).click()
+    expect(page.get_by_role("button", name="Plug in m1", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Back to the plant").click()
+    expect(page.get_by_role("textbox", name="m1", exact=True)).to_have_value("0")
+    plants.get_by_role("button", name="Remove all").click()
+    expect(plants.get_by_text("Nothing is wired.")).to_be_visible()
+
+
+def test_a_plant_that_lacks_something_is_refused_in_words(open_page: OpenPage) -> None:
+    plants = card(open_page("simulation", allow=REFUSALS), "Plants")
+    plants.get_by_role("button", name="Wire").click()
+    expect(plants.get_by_role("alert")).to_contain_text("needs outside")
+
+
+def test_what_others_do_to_the_board_shows(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    twin.feel(CO2=800)
+    expect(page.get_by_role("textbox", name="CO2", exact=True)).to_have_value("800")
+
+
+def test_a_board_that_is_not_simulated_has_no_such_page(open_page: OpenPage) -> None:
+    page = open_page("console")
+    expect(page.get_by_role("link", name="Simulated board")).to_be_visible()
+    page.route("**/health", lambda route: route.fulfill(json={"status": "ok", "board": "linux"}))
+    page.reload()
+    expect(page.get_by_role("link", name="API console")).to_be_visible()
+    expect(page.get_by_role("link", name="Simulated board")).to_have_count(0)

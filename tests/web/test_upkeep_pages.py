@@ -1,0 +1,160 @@
+"""Backup, reset, firmware and log in a real browser."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from leverframe.uploads.site_archive import pack_site
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage, Serve
+from tests.web.test_notify_pages import card
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+#: What Chromium says while the bootloader answers nothing else.
+WAITING = r"the server responded with a status of 503|net::ERR_|ERR_INCOMPLETE_CHUNKED"
+
+
+def device_name(page: Page) -> str:
+    shown = page.locator(".brand span").inner_text()
+    return shown.removeprefix(" · ").strip()
+
+
+def confirm(page: Page, heading: str, button: str) -> None:
+    """Press, type the name of the controller, press again."""
+    place = card(page, heading)
+    place.get_by_role("button", name=button).click()
+    second = place.get_by_role("button", name=button)
+    expect(second).to_be_disabled()
+    place.get_by_label("to confirm").fill(device_name(page))
+    second.click()
+
+
+@pytest.mark.parametrize("passphrase", ["", "correct horse"])
+def test_a_backup_is_downloaded_and_restored(
+    twin: ServedTwin, open_page: OpenPage, tmp_path: Path, passphrase: str
+) -> None:
+    twin.get("/stm.cgi?oname=1Pump&em4=a+secret")
+    page = open_page("backup")
+    card(page, "Backup").get_by_label("Passphrase").fill(passphrase)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the backup").click()
+    file = tmp_path / "backup.bin"
+    download.value.save_as(file)
+    assert download.value.suggested_filename.startswith(device_name(page))
+    twin.get("/stm.cgi?oname=1Other&em4=")
+    restoring = card(page, "Restore")
+    restoring.get_by_label("Backup file").set_input_files(file)
+    restoring.get_by_label("Passphrase").fill(passphrase)
+    confirm(page, "Restore", "Restore this backup")
+    expect(restoring.get_by_role("status")).to_have_text("The backup was restored.")
+    settings = twin.settings()
+    assert settings["outputs"][1]["name"] == "Pump"
+    assert settings["email"]["password"] == ("***" if passphrase else None)
+
+
+def test_a_file_that_is_no_backup_changes_nothing_and_says_so(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("backup", allow=REFUSALS)
+    restoring = card(page, "Restore")
+    restoring.get_by_label("Backup file").set_input_files(
+        {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
+    )
+    confirm(page, "Restore", "Restore this backup")
+    expect(restoring.locator(".refusal")).to_contain_text("backup")
+    assert twin.settings()["outputs"][1]["name"] == "Pump"
+
+
+def test_what_could_not_be_carried_over_is_listed(
+    serve: Serve, open_page: OpenPage, twin: ServedTwin
+) -> None:
+    old = serve("3.0", "1.58a")
+    twin.get("/stm.cgi?diffname=3Attic")
+    backup = twin.get("/dev_settings.bin").content
+    page = open_page("backup", of=old)
+    card(page, "Restore").get_by_label("Backup file").set_input_files(
+        {"name": "new.bin", "mimeType": "application/octet-stream", "buffer": backup}
+    )
+    confirm(page, "Restore", "Restore this backup")
+    report = card(page, "Not carried over")
+    expect(report.get_by_role("row").nth(1)).to_be_visible()
+    listed = old.get("/api/restore-report").json()
+    expect(report.get_by_role("row")).to_have_count(len(listed) + 1)
+    expect(report).to_contain_text(listed[0]["reason"])
+
+
+def test_a_reset_needs_the_name_typed(twin: ServedTwin, open_page: OpenPage) -> None:
+    twin.get("/stm.cgi?oname=1Pump")
+    page = open_page("backup")
+    reset = card(page, "Factory settings")
+    reset.get_by_role("button", name="Reset to factory settings").click()
+    expect(reset.get_by_text("energy counters are lost")).to_be_visible()
+    reset.get_by_label("to confirm").fill("something else")
+    expect(reset.get_by_role("button", name="Reset to factory settings")).to_be_disabled()
+    reset.get_by_role("button", name="Cancel").click()
+    assert twin.settings()["outputs"][1]["name"] == "Pump"
+    confirm(page, "Factory settings", "Reset to factory settings")
+    expect(reset.get_by_role("status")).to_have_text("The factory settings are in force.")
+    assert twin.settings()["outputs"][1]["name"] == ""
+
+
+def test_the_restart_flag_is_shown_and_set(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("backup")
+    expect(page.get_by_text("The flag is not set.")).to_be_visible()
+    page.get_by_role("button", name="Set the flag").click()
+    expect(page.get_by_text("The flag is set.")).to_be_visible()
+    assert twin.state()["restart"] == 1
+
+
+def test_the_bootloader_counts_down_and_the_page_comes_back(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("firmware", allow=WAITING)
+    confirm(page, "Firmware", "Start the bootloader")
+    expect(page.get_by_role("timer")).to_contain_text("The bootloader waits 60 s for an image.")
+    twin.get("/sim.cgi?advance=20")
+    expect(page.get_by_role("timer")).to_contain_text("The bootloader waits 40 s for an image.")
+    twin.get("/sim.cgi?advance=41")
+    expect(page.get_by_text("SW 1.75 has started again; no other image was taken.")).to_be_visible()
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+
+
+def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("firmware")
+    site = pack_site({"index.html": b"<!doctype html><title>mine</title><h1>My own page</h1>"})
+    page.get_by_label("Site archive").set_input_files(
+        {"name": "my.site", "mimeType": "application/octet-stream", "buffer": site}
+    )
+    page.get_by_role("button", name="Use this site").click()
+    page.get_by_role("button", name="Use this site").click()
+    expect(page.get_by_text("The site is in place.")).to_be_visible()
+    assert "My own page" in twin.get("/").text
+    page.get_by_role("link", name=f"{HOST}:{twin.port}/?safe").click()
+    expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+def test_the_log_follows_and_is_filtered_by_cause_and_text(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("log")
+    twin.get("/stm.cgi?oname=1Pump")
+    twin.get("/outs.cgi?out0=1")
+    twin.get("/stm.cgi?testemail=1")
+    entries = page.locator(".log li")
+    expect(entries).to_have_count(3)
+    page.get_by_label("Cause").select_option("outbox")
+    expect(entries).to_have_count(1)
+    page.get_by_label("Cause").select_option("all")
+    page.get_by_label("Contains").fill("pump")
+    expect(entries).to_have_count(1)
+    expect(entries).to_contain_text("Pump")
+    assert "text=pump" in page.url
+    page.get_by_label("List").select_option("Who changed what")
+    expect(entries).to_contain_text("outputs.1.name: “” → “Pump”")
+    page.reload()
+    expect(entries).to_contain_text("outputs.1.name: “” → “Pump”")

@@ -1,0 +1,134 @@
+"""The texts of the pages: complete in five languages, each used, each existing once."""
+
+import json
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.commands.describe import command_table
+from leverframe.profile import Profile
+
+WEB = Path(str(resources.files("leverframe.web")))
+LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
+#: The frame's own texts, those of one page, and the words of code lists.
+FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
+PAGES = [name for name in FILES if name not in ("frame", "codes")]
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+#: `t("key"`, `label: "key"`, `label: ["key"`; a choice `t(on ? "on" : "off")` names two.
+CALLED = re.compile(r'\bt\(\s*"(\w+)"')
+CHOSEN = re.compile(r'\bt\([^"`()]*(?:\([^()]*\))?[^"`()]*\?\s*"(\w+)"\s*:\s*"(\w+)"')
+NAMED = re.compile(r'\b(?:label|title|note|hint|done|danger):\s*\[?\s*"(\w+)"')
+#: t(`prefix_${rest}`)
+COMPOSED = re.compile(r"\bt\(\s*`(\w+)\$\{")
+COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+QUOTED = re.compile(r'"(\w+)"')
+
+
+def words(name: str) -> dict[str, dict[str, str]]:
+    """A file of words; a key that is written twice is an error."""
+    text = (WEB / "words" / f"{name}.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, str]] = json.loads(text, object_pairs_hook=_without_repetition)
+    return found
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), f"repeated: {[k for k in keys if keys.count(k) > 1]}"
+    return dict(pairs)
+
+
+def source_of(name: str) -> str:
+    """All code that uses a file of words."""
+    if name == "frame":
+        paths = [WEB / "app.js", *WEB.glob("lib/**/*.js"), WEB / "pages/more.js"]
+    else:
+        paths = [WEB / f"pages/{name}.js", *WEB.glob(f"pages/{name}/**/*.js")]
+    return "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in paths)
+
+
+def asked_for(source: str) -> set[str]:
+    chosen = {key for pair in CHOSEN.findall(source) for key in pair}
+    return {*CALLED.findall(source), *NAMED.findall(source), *chosen}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_text_exists_in_every_language(name: str) -> None:
+    for key, entry in words(name).items():
+        assert set(entry) == LANGUAGES, key
+        assert all(text == text.strip() and text for text in entry.values()), key
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_language_has_the_same_placeholders(name: str) -> None:
+    for key, entry in words(name).items():
+        placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}
+        assert len(placeholders) == 1, key
+
+
+@pytest.mark.parametrize("name", ["frame", *PAGES])
+def test_every_text_that_is_asked_for_exists(name: str) -> None:
+    missing = asked_for(source_of(name)) - set(words(name)) - set(words("frame"))
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", ["frame", *PAGES])
+def test_every_text_is_used(name: str) -> None:
+    source = source_of(name) if name != "frame" else _all_sources()
+    quoted = set(QUOTED.findall(source))
+    composed = tuple(COMPOSED.findall(source))
+    unused = {
+        key
+        for key in words(name)
+        if key not in quoted and not (composed and key.startswith(composed))
+    }
+    assert unused == set()
+
+
+def _all_sources() -> str:
+    return "\n".join(source_of(name) for name in ("frame", *PAGES))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_text_of_a_page_does_not_hide_one_of_the_frame(name: str) -> None:
+    assert set(words(name)) & set(words("frame")) == set()
+
+
+@pytest.mark.parametrize("path", sorted(WEB.glob("pages/*.js")), ids=lambda path: path.stem)
+def test_every_page_has_a_title(path: Path) -> None:
+    assert path.stem == "index" or f"page_{path.stem}" in words("frame")
+
+
+def _descriptions(schema: Any) -> set[str]:
+    """The words of all codes and what patterns want, anywhere in a description."""
+    if isinstance(schema, list):
+        return set().union(*map(_descriptions, schema)) if schema else set()
+    if not isinstance(schema, dict):
+        return set()
+    own = {str(word) for word in schema.get("x-words", {}).values()}
+    if isinstance(schema.get("description"), str):
+        own.add(schema["description"])
+    return own.union(*map(_descriptions, schema.values())) if schema else own
+
+
+#: Four small letters in a row are a word that people read in their language; labels, units and
+#: names of parts are the same in all of them.
+SPOKEN = re.compile(r"[a-z]{4}")
+NAMES = {"Modbus"}
+
+
+def test_every_word_of_a_code_list_is_translated() -> None:
+    versions = [("3.0", "1.58a"), ("3.5", "1.24"), ("3.5", "1.49"), ("3.9", "1.75")]
+    spoken = {
+        text
+        for version in versions
+        for text in _descriptions(command_table(Profile(*version)))
+        if SPOKEN.search(text) and text not in NAMES
+    }
+    known = set(words("codes"))
+    assert {
+        text for text in spoken if text not in known and text.rpartition(" ")[0] not in known
+    } == set()

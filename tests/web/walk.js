@@ -1,0 +1,169 @@
+// Run inside a page by test_setting_pages.py: try every field of every card, as somebody would.
+//
+// `walk({ texts, skipped, hidden })` types something impossible and then another valid value into
+// each field, saves each card, and answers { values, problems }: what was typed by the id of the
+// field, and what did not go as it should. `shownValues(ids)` tells what fields show.
+
+const CARDS = "form.card:has(> .fields)";
+const INPUTS = "input, select, textarea";
+const PATIENCE_MS = 4000;
+
+// A page draws itself in a microtask after what was done to it.
+const drawn = () => Promise.resolve();
+const aMoment = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+const settings = async () => leaves(await (await fetch("/api/settings")).json());
+
+// Every value of a tree by its path.
+function leaves(tree, path = "") {
+  if (tree === null || typeof tree !== "object") return { [path]: tree };
+  return Object.assign(
+    {},
+    ...Object.entries(tree).map(([name, value]) => leaves(value, `${path}.${name}`)),
+  );
+}
+
+const headingOf = (card) => card.querySelector("h2").textContent.trim();
+const hintOf = (input) => input.closest(".field")?.querySelector(".hint")?.textContent ?? "";
+const complaintOf = (input) => input.closest(".field")?.querySelector(".wrong")?.textContent ?? "";
+const isNumber = (input) => input.inputMode === "decimal";
+const isTyped = (input) => input.type !== "checkbox" && input.tagName !== "SELECT";
+
+// The limits that are told beside a field: { least, most }, as far as there are any.
+function limitsOf(input) {
+  const hint = hintOf(input);
+  const [, least, most] = /(-?[\d.]+) to (-?[\d.]+)$/.exec(hint) ?? [];
+  if (least !== undefined) return { least: Number(least), most: Number(most) };
+  const [, from] = /from (-?[\d.]+)$/.exec(hint) ?? [];
+  return from === undefined ? {} : { least: Number(from) };
+}
+
+function put(input, value) {
+  if (input.type === "checkbox") input.checked = value;
+  else input.value = value;
+  const told = isTyped(input) ? "input" : "change";
+  input.dispatchEvent(new Event(told, { bubbles: true }));
+}
+
+// One after the other, as people type: { id: value }.
+async function putAll(values) {
+  for (const [id, value] of Object.entries(values)) {
+    put(inputOf(id), value);
+    await drawn();
+  }
+}
+
+// What can never be right there, or null where everything is.
+function impossible(input) {
+  if (!isTyped(input)) return null;
+  if (isNumber(input)) {
+    const { least, most } = limitsOf(input);
+    return most === undefined ? String((least ?? NaN) - 1) : String(most + 1);
+  }
+  const [, most] = /up to (\d+) letters/.exec(hintOf(input)) ?? [];
+  return most ? "x".repeat(Number(most) + 1) : null;
+}
+
+// Another value than the present one.
+function another(input, texts) {
+  if (input.type === "checkbox") return !input.checked;
+  if (input.tagName === "SELECT") {
+    return input.options[(input.selectedIndex + 1) % input.options.length].value;
+  }
+  if (!isNumber(input)) return anotherText(input, texts);
+  const { most = Infinity } = limitsOf(input);
+  const value = Number(input.value);
+  return String(value + 1 > most ? value - 1 : value + 1);
+}
+
+function anotherText(input, texts) {
+  const hint = hintOf(input);
+  const fitting = texts.find(([form]) => hint.includes(form));
+  return fitting[1];
+}
+
+const read = (input) => (input.type === "checkbox" ? input.checked : input.value);
+// Cards draw themselves anew, so inputs are looked up again each time.
+const inputOf = (id) => document.getElementById(id);
+
+const byId = (ids, make) => Object.fromEntries(ids.map((id) => [id, make(inputOf(id))]));
+
+async function tryImpossible(ids, problems, place) {
+  const wrong = Object.entries(byId(ids, impossible)).filter(([, value]) => value !== null);
+  await putAll(Object.fromEntries(wrong));
+  for (const [id, value] of wrong) {
+    const input = inputOf(id);
+    const limits = isNumber(input) ? Object.values(limitsOf(input)) : [];
+    const complaint = complaintOf(input);
+    if (complaint === "" || limits.some((limit) => !complaint.includes(String(limit)))) {
+      problems.push(`${place} ${id}: "${value.slice(0, 20)}" is not refused with the limits`);
+    }
+  }
+}
+
+// Some numbers are allowed in larger steps only.
+async function keepToSteps(typed) {
+  for (const id of Object.keys(typed)) {
+    const [, step] = /in steps of ([\d.]+)/.exec(complaintOf(inputOf(id))) ?? [];
+    if (!step) continue;
+    typed[id] = String(Number(typed[id]) - 1 + Number(step));
+    await putAll({ [id]: typed[id] });
+  }
+}
+
+async function saved(card) {
+  card.querySelector(":scope > footer button.primary").click();
+  const until = performance.now() + PATIENCE_MS;
+  while (performance.now() < until) {
+    await aMoment();
+    if (card.querySelector(".wrong, .refusal")) return false;
+    if (card.querySelector(":scope > footer .saved").textContent.trim() !== "") return true;
+  }
+  return false;
+}
+
+const sameText = (value) =>
+  typeof value === "boolean" ? String(Number(value)) : String(value).trim();
+
+// Which of the typed values did not get into the settings?
+function missing(typed, before, after) {
+  const changed = Object.keys(after).filter((path) => after[path] !== before[path]);
+  const arrived = new Set(changed.map((path) => sameText(after[path])));
+  return typed.filter(([, value]) => !arrived.has(sameText(value)));
+}
+
+async function walkCard(card, { texts, skipped, hidden }, values, problems) {
+  const place = headingOf(card);
+  const isLeftAlone = (id) => !id || skipped.some((begin) => id.startsWith(begin));
+  const inputs = [...card.querySelectorAll(`.fields :is(${INPUTS})`)];
+  const ids = inputs.map(({ id }) => id).filter((id) => !isLeftAlone(id));
+  if (ids.length === 0) return;
+  const typed = byId(ids, (input) => another(input, texts));
+  await tryImpossible(ids, problems, place);
+  await putAll(typed);
+  await keepToSteps(typed);
+  const before = await settings();
+  if (!(await saved(card))) {
+    const said = [...card.querySelectorAll(".wrong, .refusal")].map((one) => one.textContent);
+    problems.push(`${place} could not be saved: ${said.join(" ").trim()}`);
+    return;
+  }
+  const readable = Object.entries(typed).filter(([id]) => inputOf(id)?.type !== "password");
+  const compared = readable.filter(([id]) => !hidden.some((begin) => id.startsWith(begin)));
+  for (const [id, value] of missing(compared, before, await settings())) {
+    problems.push(`${place} ${id}: ${value} is not in /api/settings`);
+  }
+  Object.assign(values, Object.fromEntries(readable));
+}
+
+globalThis.walk = async (options) => {
+  const values = {};
+  const problems = [];
+  for (const card of [...document.querySelectorAll(CARDS)]) {
+    await walkCard(card, options, values, problems);
+  }
+  return { values, problems };
+};
+
+globalThis.shownValues = (ids) =>
+  Object.fromEntries(ids.map((id) => [id, inputOf(id) ? read(inputOf(id)) : "no such field"]));

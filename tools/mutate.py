@@ -1,0 +1,216 @@
+"""Do the tests notice mistakes in the rules and in the parser of commands?
+
+Takes a sample of all mutants (see `mutants.py`), always the same for the same seed and sources.
+Each runs in a process of its own, in which the changed module is what an import gives; no file is
+touched. A mutant is killed if the tests of its part fail, or do not end in time.
+
+    python -m tools.mutate [--sample 400] [--seed 1] [--only NAME]
+
+Ends with status 1 if fewer than the wanted share is killed.
+"""
+
+import argparse
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from tools.mutants import Mutant, mutants_of, mutated
+
+PROJECT = Path(__file__).parent.parent
+SOURCE = PROJECT / "src" / "leverframe"
+WANTED_PERCENT = 80
+#: Of processor time, so that a busy machine kills nothing; the other is for a mutant that waits.
+CPU_LIMIT_S, WALL_LIMIT_S = 90, 600
+MEMORY_LIMIT = 2 << 30
+QUICKLY = (
+    "-q",
+    "-x",
+    "--assert=plain",
+    "--hypothesis-profile=without shrinking",
+    "-p",
+    "no:cacheprovider",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files to put mistakes into, and the tests that should notice."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+PARTS = (
+    Part(
+        "rules",
+        ("engine/rule*.py", "engine/live_rule.py", "engine/conditions.py"),
+        (
+            "tests/engine/test_rules.py",
+            "tests/engine/test_rules_lasting.py",
+            "tests/engine/test_rule_advice.py",
+            "tests/engine/test_rule_trial.py",
+            "tests/engine/test_rules_properties.py",
+            "tests/servers/test_rules_api.py",
+        ),
+    ),
+    Part(
+        "parser",
+        ("commands/table.py", "commands/shape.py", "commands/params/*.py"),
+        (
+            "tests/commands/test_shape.py",
+            "tests/commands/test_params.py",
+            "tests/commands/test_table.py",
+            "tests/commands/test_examples.py",
+            "tests/commands/test_describe.py",
+            "tests/conformance/test_rows.py",
+        ),
+    ),
+)
+
+
+class Spoiled(importlib.machinery.SourceFileLoader):
+    """Loads a module with a mutant in it."""
+
+    def __init__(self, name: str, path: str, mutant: Mutant) -> None:
+        super().__init__(name, path)
+        self._mutant = mutant
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = Path(self.path).read_text(encoding="utf-8")
+        return compile(mutated(source, self._mutant), self.path, "exec")
+
+
+class SpoiledImport(importlib.abc.MetaPathFinder):
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+        self._name = _module_name(mutant.file)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != self._name:
+            return None
+        file = str(SOURCE / self._mutant.file)
+        loader = Spoiled(name, file, self._mutant)
+        folder = [str(Path(file).parent)] if file.endswith("__init__.py") else None
+        return importlib.util.spec_from_file_location(
+            name, file, loader=loader, submodule_search_locations=folder
+        )
+
+
+def _module_name(file: str) -> str:
+    return ".".join(("leverframe", *Path(file).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def sample(parts: Sequence[Part], size: int, seed: int) -> list[tuple[Part, Mutant]]:
+    found = [
+        (part, mutant)
+        for part in parts
+        for pattern in part.files
+        for file in sorted(SOURCE.glob(pattern))
+        for mutant in mutants_of(str(file.relative_to(SOURCE)), file.read_text(encoding="utf-8"))
+    ]
+    print(f"{len(found)} mutants in all, {min(size, len(found))} of them are tried", flush=True)
+    return random.Random(seed).sample(found, min(size, len(found)))
+
+
+def begin(part: Part, mutant: Mutant | None) -> int:
+    """The process that runs the tests of a part."""
+    pid = os.fork()
+    if pid:
+        return pid
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    if mutant is not None:
+        sys.meta_path.insert(0, SpoiledImport(mutant))
+    import pytest
+
+    os._exit(int(pytest.main([*QUICKLY, *part.tests])))
+
+
+def passed(status: int) -> bool:
+    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+
+
+def survivors(tried: list[tuple[Part, Mutant]], at_once: int) -> Iterator[tuple[Mutant, bool]]:
+    """Each mutant with whether the tests passed all the same, as they end."""
+    running: dict[int, tuple[Mutant, float]] = {}
+    waiting = iter(tried)
+    following = next(waiting, None)
+    while running or following:
+        while following and len(running) < at_once:
+            running[begin(*following)] = (following[1], time.monotonic())
+            following = next(waiting, None)
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid:
+            yield running.pop(pid)[0], passed(status)
+            continue
+        for late, (_, began) in running.items():
+            if time.monotonic() - began > WALL_LIMIT_S:
+                os.kill(late, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def prepare() -> None:
+    """Load once what every run needs, but nothing of ours."""
+    import hypothesis
+    import hypothesis.strategies
+
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile(
+        "without shrinking", phases=phases, derandomize=True, deadline=None, database=None
+    )
+
+
+def report(results: dict[Mutant, bool]) -> float:
+    """Print a table and the survivors; gives the percentage that was killed."""
+    print("\n| file | mutants | killed |\n|---|---|---|")
+    for file in sorted({mutant.file for mutant in results}):
+        of_file = [survived for mutant, survived in results.items() if mutant.file == file]
+        print(f"| `{file}` | {len(of_file)} | {of_file.count(False)} |")
+    killed = list(results.values()).count(False)
+    percent = 100 * killed / len(results)
+    print(f"| all | {len(results)} | {killed} ({percent:.1f} %) |\n\nSurvivors:\n")
+    for mutant in sorted((m for m, survived in results.items() if survived), key=str):
+        print(f"- `{mutant}`")
+    return percent
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    options.add_argument("--sample", type=int, default=400)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--only", choices=[part.name for part in PARTS])
+    chosen = options.parse_args()
+    os.chdir(PROJECT)
+    prepare()
+    parts = [part for part in PARTS if chosen.only in (None, part.name)]
+    for part in parts:
+        if not passed(os.waitpid(begin(part, None), 0)[1]):
+            raise SystemExit(f"The tests of the {part.name} fail without any mutant; mend them.")
+    results: dict[Mutant, bool] = {}
+    tried = sample(parts, chosen.sample, chosen.seed)
+    for mutant, survived in survivors(tried, os.cpu_count() or 1):
+        results[mutant] = survived
+        if survived or len(results) % 20 == 0:
+            print(f"{len(results)}/{len(tried)} {'survived: ' if survived else ''}", end="")
+            print(mutant if survived else "", flush=True)
+    return 0 if report(results) >= WANTED_PERCENT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
