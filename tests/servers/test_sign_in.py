@@ -394,9 +394,6 @@ async def test_auto_sign_in_is_not_for_those_behind_a_proxy(header: str) -> None
 # The page of people
 
 
-PERSON = {"accept": "text/html,application/xhtml+xml"}
-
-
 @pytest.mark.parametrize(
     ("spoken", "sentence"),
     [
@@ -412,7 +409,7 @@ async def test_a_person_reads_on_the_page_in_their_language_why_signing_in_faile
     spoken: str, sentence: str
 ) -> None:
     twin = await signed_up()
-    reply = await sign_in(twin, ("chief", "wrong"), accept_language=spoken, **PERSON)
+    reply = await sign_in(twin, ("chief", "wrong"), accept_language=spoken, accept=BROWSER)
     assert (reply.status, reply.content_type) == (401, "text/html")
     assert sentence in reply.body.decode()
     assert 'value="chief"' in reply.body.decode()
@@ -428,7 +425,7 @@ async def test_a_program_gets_the_refusal_as_a_problem() -> None:
 
 async def test_what_was_typed_makes_no_markup_on_the_page() -> None:
     twin = await signed_up()
-    reply = await sign_in(twin, ("%22%3E%3Cb%3Ex", "wrong"), **PERSON)
+    reply = await sign_in(twin, ("%22%3E%3Cb%3Ex", "wrong"), accept=BROWSER)
     assert b"<b>" not in reply.body
     assert b'value="&quot;&gt;&lt;b&gt;x"' in reply.body
 
@@ -436,7 +433,7 @@ async def test_what_was_typed_makes_no_markup_on_the_page() -> None:
 async def test_the_page_says_how_long_to_wait_after_too_many_tries() -> None:
     twin = await signed_up()
     for _ in range(20):
-        reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", **PERSON)
+        reply = await sign_in(twin, ("chief", "wrong"), accept_language="hu", accept=BROWSER)
     assert (reply.status, reply.content_type) == (429, "text/html")
     seconds = dict(reply.headers)["Retry-After"]
     assert f"próbálja újra {seconds} s múlva" in reply.body.decode()
@@ -446,7 +443,7 @@ async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
     twin = await signed_up()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
     body = b"username=chief&password=long+admin+secret&new=short"
-    reply = await twin.ask("/post.cgi?passwd", "POST", body, cookie=cookie, **PERSON)
+    reply = await twin.ask("/post.cgi?passwd", "POST", body, cookie=cookie, accept=BROWSER)
     page = reply.body.decode()
     assert (reply.status, reply.content_type) == (400, "text/html")
     assert page.index("/post.cgi?passwd") < page.index("12 to 128") < page.index('id="own-new"')
@@ -455,6 +452,6 @@ async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
 async def test_only_who_is_signed_in_is_offered_to_sign_out_or_change_a_password() -> None:
     twin = await signed_up()
     cookie = cookie_of(await sign_in(twin, USER))
-    for headers, offered in (({}, False), ({"cookie": cookie}, True)):
-        page = (await twin.ask("/signin", **PERSON, **headers)).body
+    for session, offered in (("", False), (cookie, True)):
+        page = (await twin.ask("/signin", accept=BROWSER, cookie=session)).body
         assert (b"?signout" in page, b"?passwd" in page) == (offered, offered)

@@ -172,3 +172,6 @@ def test_status_files_and_the_api_are_read(twin: ServedTwin, open_page: OpenPage
     file.get_by_role("button", name="Send").click()
     expect(file.locator(".reply")).to_contain_text("text/xml")
     expect(file.locator(".reply pre")).to_contain_text("<ds1>215</ds1>")
+    stream = opened(page, "GET /api/stream")
+    stream.get_by_role("button", name="Send").click()
+    expect(stream.locator(".reply pre")).to_contain_text("event: state")

@@ -1,6 +1,7 @@
 """The Modbus devices page in a real browser: thirty readings by hand and by CSV."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -11,7 +12,7 @@ from tests.web.conftest import OpenPage, Serve
 pytestmark = pytest.mark.needs_program("chromium")
 
 HEADER = "reading,name,unit,function,register,type,endian,divisor"
-FLOW = {
+FLOW: dict[str, Any] = {
     "name": 'Flow, "hot"',
     "unit": "°C",
     "divisor": 10,

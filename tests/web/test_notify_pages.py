@@ -1,4 +1,4 @@
-"""E-mail, HTTP, MQTT, SNMP and the outbox in a real browser: what is set up, and what came of it."""
+"""E-mail, HTTP, MQTT and the outbox in a real browser: what is set up, and what came of it."""
 
 import re
 

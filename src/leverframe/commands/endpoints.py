@@ -34,8 +34,8 @@ TRY_DOC = (
 #: Answers without an end, to every account.
 STREAM_PATH = "/api/stream"
 STREAM_DOC = (
-    "The live state as server-sent events: `state` with all of it first, then `change` with what is "
-    "different, and `settings` when one was changed."
+    "The live state as server-sent events: `state` with all of it first, then `change` with what "
+    "is different, and `settings` when one was changed."
 )
 _DERIVED = {"DEWPOINT", *DIFFERENTIALS, *POWERS, *ENERGIES}
 #: What a simulated board can be made to feel.
@@ -207,7 +207,8 @@ API = (
         ADMIN,
         "The newest 1000 changes of settings, and the newest 1000 orders to switch outputs, PWM "
         "outputs and event variables or to do something else, oldest first: when, by whom, from "
-        "where, old and new values. Secrets read `***`. They survive a restart and a factory reset.",
+        "where, old and new values. Secrets read `***`. They survive a restart and a factory "
+        "reset.",
         "Audit",
     ),
     Endpoint(

@@ -19,7 +19,6 @@ from leverframe.commands.endpoints import (
     API,
     BINARY,
     EVENT_STREAM,
-    Endpoint,
     JSON,
     PROBLEM,
     REFUSALS,
@@ -31,6 +30,7 @@ from leverframe.commands.endpoints import (
     TRY_DOC,
     TRY_PATH,
     XML,
+    Endpoint,
 )
 from leverframe.commands.examples import example_body, example_texts
 from leverframe.commands.query_schema import (
@@ -39,7 +39,7 @@ from leverframe.commands.query_schema import (
     list_body_schema,
     value_schema,
 )
-from leverframe.commands.row import ADMIN, Row
+from leverframe.commands.row import ADMIN, CONTROL, Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import COMMAND_PATHS, TABLE
 from leverframe.engine.labels import DIGITAL_INPUTS

@@ -1,6 +1,6 @@
 """What the engine asks the world to do. Small, frozen, and nothing but data.
 
-`controller.py` carries effects out in order: the board drives pins, the outbox sends notifications,
+The controller carries effects out in order: the board drives pins, the outbox sends notifications,
 the store keeps what must survive a restart.
 """
 

@@ -88,8 +88,8 @@ any other address it is required always.
 _STREAM = f"""
 ## The live state
 
-`{STREAM_PATH}`, for every account, is an answer without an end (`text/event-stream`, as `EventSource`
-in browsers and `curl -N` read it):
+`{STREAM_PATH}`, for every account, is an answer without an end (`text/event-stream`, as
+`EventSource` in browsers and `curl -N` read it):
 
 - `state` comes first, with all that `/api/state` has.
 - `change` has those of its members that are different now, as whole values. Changes within a tenth

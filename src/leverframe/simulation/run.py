@@ -17,7 +17,8 @@ import msgspec
 from leverframe.clock import VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import OPEN
-from leverframe.controller import DEADLINES_AT_A_TIME, Controller
+from leverframe.controller import Controller
+from leverframe.controller.passing_time import DEADLINES_AT_A_TIME
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.process.build import BuiltController, build
@@ -92,7 +93,7 @@ class Simulation:
         for table in self.scenario.plants:
             self.board.wire(plant_from_table(table))
         for stop in _stops(self.scenario, for_s, step_s):
-            deadlines = self.controller.live_until(begin + stop.after_s)
+            deadlines = self.controller.time.live_until(begin + stop.after_s)
             for served, _ in enumerate(deadlines, start=1):
                 self._look(watchers, begin)
                 if served % DEADLINES_AT_A_TIME == 0:

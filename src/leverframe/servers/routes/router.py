@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from leverframe import files
-from leverframe.commands.endpoints import METRICS as METRICS_TYPE
 from leverframe.commands.endpoints import EVENT_STREAM, STREAM_PATH, TRY_PATH
+from leverframe.commands.endpoints import METRICS as METRICS_TYPE
 from leverframe.commands.refusals import Refusal, SignInRequired
 from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL

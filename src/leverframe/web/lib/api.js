@@ -100,8 +100,17 @@ export const switchVariable = (index, on) => send(`/outs.cgi?vout${index}=${on ?
 export async function ask({ method, target, body, type }) {
   const headers = body === undefined ? {} : { "Content-Type": type ?? FORM };
   const reply = await fetch(target, { method, body, headers, credentials: "same-origin" });
-  const content = await reply.blob();
-  return { status: reply.status, type: reply.headers.get("content-type") ?? "", content };
+  const kind = reply.headers.get("content-type") ?? "";
+  const content = kind.includes("event-stream") ? await beginning(reply) : await reply.blob();
+  return { status: reply.status, type: kind, content };
+}
+
+// A stream has no end to wait for.
+async function beginning(reply) {
+  const reader = reply.body.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return new Blob([value]);
 }
 
 // The same request for a terminal. Single quotes hold everything but themselves.

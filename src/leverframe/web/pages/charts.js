@@ -11,8 +11,7 @@ import { t } from "../lib/words.js";
 import { Course } from "./charts/course.js";
 import { Legend } from "./charts/legend.js";
 import { Picker } from "./charts/picker.js";
-import { DEFAULT_RANGE, RANGES } from "./charts/ranges.js";
-import { View } from "./charts/view.js";
+import { DEFAULT_RANGE, RANGES, View } from "./charts/view.js";
 
 const CURSOR = "charts";
 const SHIFT = 0.5;

@@ -48,7 +48,7 @@ export class Page {
       aria-pressed=${index === this.#shown}
       @click=${() => this.#show(index)}
     >
-      ${title(index, name)}${isChanged ? html` <small>· ${t("changed")}</small>` : nothing}
+      ${title(index, name)}${isChanged ? ` · ${t("changed")}` : nothing}
     </button>`;
   }
 

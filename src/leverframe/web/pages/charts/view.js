@@ -1,7 +1,19 @@
 // Which time and labels are shown: kept in the address, moved by buttons, drags and time itself.
 
 import { note } from "../../lib/router.js";
-import { DEFAULT_RANGE, LEAST_S, RANGES } from "./ranges.js";
+
+// The ranges that are offered, and how long each is.
+const HOUR_S = 3600;
+export const RANGES = {
+  "1h": HOUR_S,
+  "24h": 24 * HOUR_S,
+  "7d": 7 * 24 * HOUR_S,
+  "30d": 30 * 24 * HOUR_S,
+  "1y": 365 * 24 * HOUR_S,
+};
+export const DEFAULT_RANGE = "24h";
+// Nobody needs to see less than this many seconds.
+const LEAST_S = 10;
 
 export class View {
   // One of RANGES while the end is now; null for a part of the past.

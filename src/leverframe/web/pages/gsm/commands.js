@@ -16,6 +16,7 @@ export class ModemCommands {
   #heard = {};
   #timer = null;
   #stop = () => {};
+  #closed = false;
 
   constructor(context) {
     this.#context = context;
@@ -28,6 +29,7 @@ export class ModemCommands {
   }
 
   close() {
+    this.#closed = true;
     this.#stop();
     clearTimeout(this.#timer);
   }
@@ -93,6 +95,7 @@ ${["> " + command, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   }
 
   #readSoon() {
+    if (this.#closed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       this.#read();

@@ -4,25 +4,24 @@ Requests come in as calls of the command table. They are staged on the newest ac
 (`pending`), written to the store, and only then given to the engine, in the order in which they
 were accepted; so what the engine lives by is always on disk. A request that changes no setting goes
 straight to the engine. Effects are carried out here, in order, at once.
-
-On a real clock the event loop wakes the controller at the engine's next deadline; on a virtual one
-`advance` moves from deadline to deadline.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from leverframe.clock import Clock, VirtualClock
+from leverframe.clock import Clock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
+from leverframe.controller.passing_time import PassingTime
+from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
@@ -36,17 +35,12 @@ from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
 from leverframe.storage.deeds import DeedTrail
-from leverframe.storage.history.recorder import Recorder
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 from leverframe.storage.version import changes_of_version
-from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
 
 BOOTLOADER_S = 60.0
-#: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
-DEADLINES_AT_A_TIME = 2000
-
 #: Effects that make the engine act again. They come after all others of their list, whose pins
 #: would otherwise be driven after, and to an older state than, what follows from these.
 AGAIN = (do.SetClock, do.RestartController)
@@ -70,14 +64,6 @@ class Told(NamedTuple):
     audit: dict[str, Any]
 
 
-class Timed(Protocol):
-    """Something that wants to be called at a monotonic second."""
-
-    def next_deadline(self) -> float | None: ...
-
-    def tick(self, at: Moment) -> None: ...
-
-
 class NeedsHashing(Exception):
     """The request sets passwords: hash these and perform it again with the hashes."""
 
@@ -86,10 +72,11 @@ class NeedsHashing(Exception):
         self.passwords = tuple(passwords)
 
 
-class Controller:
+class Controller(Surroundings):
     def __init__(
         self, profile: Profile, store: Store, board: Board, clock: Clock, timezone: tzinfo
     ) -> None:
+        super().__init__()
         self.profile = profile
         self.store = store
         self.board = board
@@ -107,41 +94,9 @@ class Controller:
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, self._kept)
-        self._wake: asyncio.TimerHandle | None = None
-        self._wake_at: float | None = None
+        self.time = PassingTime(clock, self.next_deadline, self.tick)
         #: The monotonic second at which the bootloader gives up, while it waits.
         self.bootloader_until: float | None = None
-        #: Effects that leave the controller; whoever sends notifications or pings sets these.
-        self.on_notify: Callable[[do.Notify], None] = _drop
-        self.on_modem: Callable[[do.SendModem], None] = _drop
-        self.on_ping: Callable[[do.PingHost], None] = _drop
-        self.on_screen: Callable[[do.ShowScreen], None] = _drop
-        #: Called with the old and the new tree once the engine has adopted new settings.
-        self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
-        #: Called when the controller has become another version.
-        self.profile_watchers: list[Callable[[], None]] = []
-        #: Called with the name of an uploaded file once it is stored or removed.
-        self.upload_watchers: list[Callable[[str], None]] = []
-        #: Called with True when the bootloader begins to wait, with False when that is over.
-        self.bootloader_watchers: list[Callable[[bool], None]] = []
-        #: Called when something changed that a reader of the state could see.
-        self.watchers: set[Callable[[], None]] = set()
-        #: Follows every value and answers what was (`/api/history`).
-        self.history: Recorder | None = None
-        #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
-        self.troubles: dict[str, str] = {}
-        #: What such parts tell about themselves in `/api/state`, by key.
-        self.reports: dict[str, Callable[[], Any]] = {}
-        #: What such parts count, for `/metrics`.
-        self.figures: list[Callable[[], Iterable[Family]]] = []
-        #: What waits to be sent, was sent, and could not be (`/api/outbox`).
-        self.outbox_report: Callable[[], Any] = dict
-        #: What is known about newer firmware (`/api/firmware`).
-        self.firmware_report: Callable[[], Any] = dict
-        #: Parts around the controller that do something at a time of its clock.
-        self.timed: list[Timed] = []
-        #: What the GSM modem tells the administrator, with the answer to the last command.
-        self.modem_report: Callable[[], Any] = dict
         self._watched_version = NEVER_WATCHED
         self._carry_out: dict[type, Callable[[Any], None]] = {
             do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
@@ -176,8 +131,7 @@ class Controller:
 
     async def stop(self) -> None:
         """A clean end: what must be remembered is on disk before this returns."""
-        if self._wake is not None:
-            self._wake.cancel()
+        self.time.stop()
         self._live(self.engine.stop(self.clock.read()), wake=False)
         self.deeds.write()
         await self.store.close()
@@ -197,8 +151,7 @@ class Controller:
         self._watched_version = NEVER_WATCHED
         self.start(former)
         if was_waiting:
-            for watcher in self.bootloader_watchers:
-                watcher(False)
+            self.tell_of_bootloader(waits=False)
 
     def install(self, sw: str, site: bytes | None, cause: Cause) -> asyncio.Future[None]:
         """Become another software version, perhaps with a web site: on disk first, in one step."""
@@ -238,7 +191,7 @@ class Controller:
         for profile_watcher in self.profile_watchers:
             profile_watcher()
         self._start_anew(settings)
-        self._tell_watchers(old, settings, uploads)
+        self.tell_watchers(old, settings, uploads)
         done.set_result(None)
 
     # --- requests ---------------------------------------------------------------------------------
@@ -349,15 +302,8 @@ class Controller:
         self.audit.written(told.audit)
         self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
-        self._tell_watchers(old, stage.settings, tuple(stage.blobs))
+        self.tell_watchers(old, stage.settings, tuple(stage.blobs))
         return kept
-
-    def _tell_watchers(self, old: Settings, new: Settings, uploads: Sequence[str]) -> None:
-        for settings_watcher in self.settings_watchers:
-            settings_watcher(old, new)
-        for upload_watcher in self.upload_watchers:
-            for name in uploads:
-                upload_watcher(name)
 
     # --- the world --------------------------------------------------------------------------------
 
@@ -426,8 +372,7 @@ class Controller:
 
     def _enter_bootloader(self, effect: do.EnterBootloader) -> None:
         self.bootloader_until = self.clock.read().now + BOOTLOADER_S
-        for watcher in self.bootloader_watchers:
-            watcher(True)
+        self.tell_of_bootloader(waits=True)
 
     def hold_bootloader(self, until: float) -> None:
         """Firmware is coming in: do not give up before this monotonic second."""
@@ -464,47 +409,11 @@ class Controller:
             part.tick(at)
 
     def plan_to_wake(self) -> None:
-        """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
-        if isinstance(self.clock, VirtualClock):
-            return
-        deadline = self.next_deadline()
-        if deadline == self._wake_at:
-            return
-        if self._wake is not None:
-            self._wake.cancel()
-            self._wake = None
-        self._wake_at = deadline
-        if deadline is not None:
-            delay = max(0.0, deadline - self.clock.read().now)
-            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
-
-    def _woken(self) -> None:
-        self._wake = self._wake_at = None
-        self.tick(self.clock.read())
-        self.plan_to_wake()
+        self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; everything due in between happens in order. None: to the next."""
-        now = self.clock.read().now
-        target = self.next_deadline() if seconds is None else now + seconds
-        if target is not None:
-            for served, _ in enumerate(self.live_until(target), start=1):
-                if served % DEADLINES_AT_A_TIME == 0:
-                    await asyncio.sleep(0)
-
-    def live_until(self, target: float) -> Iterator[None]:
-        """Move virtual time to a moment; halts after every deadline that was served on the way."""
-        clock = self.clock
-        assert isinstance(clock, VirtualClock)
-        while (deadline := self.next_deadline()) is not None and deadline <= target:
-            clock.move_to(deadline)
-            self.tick(clock.read())
-            yield
-        clock.move_to(target)
-
-
-def _drop(effect: Effect) -> None:
-    """Nobody takes this kind of effect yet."""
+        """Move virtual time; see PassingTime."""
+        await self.time.advance(seconds)
 
 
 def _heard(future: asyncio.Future[None]) -> None:

@@ -1,0 +1,68 @@
+"""How time passes for a controller: the event loop wakes it, or its virtual clock is moved."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from leverframe.clock import Clock, VirtualClock
+from leverframe.engine.moment import Moment
+
+#: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
+DEADLINES_AT_A_TIME = 2000
+
+
+class PassingTime:
+    """Calls `tick` at each `next_deadline`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        next_deadline: Callable[[], float | None],
+        tick: Callable[[Moment], None],
+    ) -> None:
+        self._clock = clock
+        self._next_deadline = next_deadline
+        self._tick = tick
+        self._wake: asyncio.TimerHandle | None = None
+        self._wake_at: float | None = None
+
+    def plan(self) -> None:
+        """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
+        if isinstance(self._clock, VirtualClock):
+            return
+        deadline = self._next_deadline()
+        if deadline == self._wake_at:
+            return
+        self.stop()
+        self._wake_at = deadline
+        if deadline is not None:
+            delay = max(0.0, deadline - self._clock.read().now)
+            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
+
+    def stop(self) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self._wake_at = None
+
+    def _woken(self) -> None:
+        self._wake = self._wake_at = None
+        self._tick(self._clock.read())
+        self.plan()
+
+    async def advance(self, seconds: float | None) -> None:
+        """Move virtual time; everything due in between happens in order. None: to the next."""
+        now = self._clock.read().now
+        target = self._next_deadline() if seconds is None else now + seconds
+        if target is not None:
+            for served, _ in enumerate(self.live_until(target), start=1):
+                if served % DEADLINES_AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+
+    def live_until(self, target: float) -> Iterator[None]:
+        """Move virtual time to a moment; halts after every deadline that was served on the way."""
+        clock = self._clock
+        assert isinstance(clock, VirtualClock)
+        while (deadline := self._next_deadline()) is not None and deadline <= target:
+            clock.move_to(deadline)
+            self._tick(clock.read())
+            yield
+        clock.move_to(target)
