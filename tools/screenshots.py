@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 PROJECT = Path(__file__).parent.parent
 SCENARIO = PROJECT / "examples" / "greenhouse.toml"
-DESK = (1280, 800)
+DESK = (1280, 900)
 PHONE = (390, 844)
 #: Name of the picture -> route of the page.
 PICTURES = {
@@ -34,18 +34,19 @@ PICTURES = {
     "modbus": "modbus",
     "simulated-board": "simulation",
 }
-#: What makes the other pages look lived in: names, meters, rules, a little switching.
+#: What makes the other pages look lived in: names, a meter, rules, a little switching.
 FURNISHING = (
-    "/stm.cgi?oname=0Water%20pump&oname=2Fan&oname=3Door%20light&iname=0Soil%20moisture",
+    "/stm.cgi?oname=0Water%20pump&oname=2Fan&oname=3Door%20light&iname=1Soil%20moisture",
     "/stm.cgi?idname=2Door&eventname=0Holiday&modbus_sensor=01&modbusid=012",
     "/inpa.cgi?event=0*10*0*2600*200*0*2*0*0*0*0*0&eventon=0*1",
     "/inpa.cgi?event=1*102*0*0*0*0*3*0*0*0*0*120*1*0*0*0&eventon=1*1",
-    "/inpa.cgi?event=2*1*1*90*20*2*0*11*0*2000*100*0*1*300*0*0&eventon=2*1",
+    "/inpa.cgi?event=2*2*1*90*20*2*0*11*0*2000*100*0*1*300*0*0&eventon=2*1",
     "/outs.cgi?ortime=0900",
-    "/inpa.cgi?sensor=01&powsel=0*6&powim=01000&pown=0Lamp&powsave=1",
+    "/inpa.cgi?sensor=11&powsel=0*6&powim=01000&pown=0Lamp&powsave=1",
     "/sim.cgi?plant=meter*switch:OUT1*reading:INPD1*watts:120*pulses:1000",
 )
-MOMENT = "/sim.cgi?INPA1=1.4&INPD3=0&VCC=12.1&TEMP=31"
+MOMENT = "/sim.cgi?INPA2=1.4&INPD3=0&VCC=12.1&TEMP=31"
+DRAWN_AFTER_MS = 2000
 QUIET = ("--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 
 
@@ -94,6 +95,8 @@ def take(browser: Browser, address: str, route: str, size: tuple[int, int], file
     page.goto(f"{address}/#/{route}")
     expect(page.locator("main[aria-busy=false]")).to_be_visible()
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+    # Charts and the small lines below readings are drawn when the history has come.
+    page.wait_for_timeout(DRAWN_AFTER_MS)
     page.screenshot(path=file)
     page.close()
 

@@ -1,4 +1,4 @@
-"""The first view: little to fetch, in one go, and soon there to be used."""
+"""The first view: little to fetch, in one go. How soon it is there: `bench/first_view.py`."""
 
 import re
 from importlib import resources
@@ -14,9 +14,6 @@ WEB = Path(str(resources.files("leverframe.web")))
 IMPORTED = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";$', re.MULTILINE)
 PRELOADED = re.compile(r'rel="modulepreload" href="/web/([^"]+)"')
 MOST_BYTES = 300_000
-THROTTLE = 4
-#: The bound is one second on a machine that does nothing else; tests run beside others.
-MOST_MS = 3000
 
 
 def needed_by(module: Path) -> set[Path]:
@@ -39,7 +36,7 @@ def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
 
 
 @pytest.mark.needs_program("chromium")
-def test_the_first_view_is_small_and_soon_there(twin: ServedTwin, open_page: OpenPage) -> None:
+def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     console = page.context.new_cdp_session(page)
     transferred: list[int] = []
@@ -48,10 +45,8 @@ def test_the_first_view_is_small_and_soon_there(twin: ServedTwin, open_page: Ope
     )
     console.send("Network.enable")
     console.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    console.send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
     page.reload(wait_until="commit")
     lever = page.get_by_role("switch").first
     lever.click()
-    assert page.evaluate("performance.now()") < MOST_MS
     expect(lever).to_have_attribute("aria-checked", "true")
     assert 20_000 < sum(transferred) < MOST_BYTES

@@ -236,6 +236,7 @@ def _bench() -> Json:
     }
     return _object(
         virtual_time={"type": "boolean", "description": "Whether `advance` moves the time."},
+        time=number | {"description": "Seconds since 1970."},
         due=number_or_null | {"description": "When something happens next, in seconds since 1970."},
         readings=_values_by_key(reading),
         levels=_values_by_key({"type": ["integer", "null"]}),

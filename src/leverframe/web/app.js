@@ -84,6 +84,8 @@ class App {
     this.#opening = false;
     this.#redraw();
     document.querySelector("main")?.focus({ preventScroll: true });
+    // A phone shows a part of the bar only: the part with this page.
+    document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
   }
 

@@ -47,6 +47,7 @@ def bench_report(controller: Controller) -> dict[str, Any]:
     felt = board.felt
     return {
         "virtual_time": isinstance(clock, VirtualClock),
+        "time": at.wall,
         "due": None if deadline is None else at.wall + deadline - at.now,
         "readings": {
             label: _reading(label, felt.get(label), controller) for label in (*LIMITS, *LIGHTING)

@@ -26,10 +26,10 @@ export class Passing {
   }
 
   view() {
-    const { virtual_time: isVirtual } = this.#bench.report;
+    const { virtual_time: isVirtual, time } = this.#bench.report;
     return html`<section class="card">
       <h2>${t("time_title")}</h2>
-      <p class="moment">${moment(this.#context.live.state.time)}</p>
+      <p class="moment">${moment(time)}</p>
       ${isVirtual ? this.#ways() : html`<p class="note">${t("time_real")}</p>`}
       ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
     </section>`;
@@ -82,7 +82,7 @@ export class Passing {
 
   #go(event) {
     event.preventDefault();
-    const seconds = new Date(this.#wanted).getTime() / 1000 - this.#context.live.state.time;
+    const seconds = new Date(this.#wanted).getTime() / 1000 - this.#bench.report.time;
     if (seconds >= 0) return this.#advance(String(seconds));
     this.#problem = t("in_the_past");
     return this.#context.redraw();
