@@ -2,16 +2,11 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-import trustme
-
 from leverframe.reference.metrics_page import metrics_page
-from tests.conftest import PROGRAM_FOLDERS
-from tests.docs.blocks import DOCS, PROJECT, blocks
+from tests.docs.blocks import DOCS, PROJECT
 from tests.docs.test_blocks_are_sound import PATHS, commands_in, names_at
 
 EXAMPLES = PROJECT / "examples"
@@ -56,23 +51,3 @@ def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
     sent = {f"/outs.cgi?{x}" for x in re.findall(r"[\"`](out\d=)", text)}
     assert sent
     assert all(name in names_at(path) for x in sent for path, name in commands_in(x))
-
-
-@pytest.mark.needs_program("nginx")
-def test_nginx_takes_the_configuration_of_the_proxy(tmp_path: Path) -> None:
-    (block,) = [x for x in blocks(DOCS / "how-to" / "reverse-proxy.md") if x.language == "nginx"]
-    pair = trustme.CA().issue_cert("cellar.example")
-    pair.cert_chain_pems[0].write_to_path(tmp_path / "cellar.example.pem")
-    pair.private_key_pem.write_to_path(tmp_path / "cellar.example.key")
-    server = block.text.replace("/etc/ssl", str(tmp_path))
-    (tmp_path / "nginx.conf").write_text(
-        f"pid {tmp_path}/pid; error_log stderr;\nevents {{}}\nhttp {{ access_log off;\n{server}}}\n"
-    )
-    checked = subprocess.run(
-        ["nginx", "-t", "-q", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": PROGRAM_FOLDERS},
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")

@@ -62,10 +62,11 @@ class SoakedController:
         self.up.set()
 
     async def kill(self) -> None:
+        """Also one that is just being started; nothing if it has ended."""
         self.up.clear()
-        assert self._process is not None
-        self._process.kill()
-        await self._process.wait()
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
 
     async def stop(self) -> int:
         """A clean end; gives the exit status."""
@@ -80,6 +81,11 @@ class SoakedController:
             os.kill(self.pid, signal.SIGSTOP)
             await asyncio.sleep(seconds)
             os.kill(self.pid, signal.SIGCONT)
+
+    def waited_s(self) -> float:
+        """How long its event loop could have run but was not let, since the start."""
+        own = Path(f"/proc/{self.pid}/task/{self.pid}/schedstat")
+        return int(own.read_text().split()[1]) / 1e9 if own.exists() else 0.0
 
     def note_figures(self) -> None:
         """Memory and open files, as the kernel counts them."""

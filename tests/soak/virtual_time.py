@@ -190,5 +190,4 @@ async def virtual_time(folder: Path, name: str, *, seed: int) -> AsyncIterator[V
     try:
         yield VirtualTime(controller, seed=seed)
     finally:
-        if controller.up.is_set():
-            await controller.kill()
+        await controller.kill()

@@ -11,6 +11,11 @@ def card(page: Page, heading: str) -> Locator:
     return page.locator("form.card").filter(has=page.get_by_role("heading", name=begins))
 
 
+def titled(page: Page, heading: str) -> Locator:
+    """The card with just this heading, be it a form or not."""
+    return page.locator(".card").filter(has=page.get_by_role("heading", name=heading, exact=True))
+
+
 def save(card: Locator) -> None:
     footer = card.locator("> footer")
     footer.get_by_role("button", name="Save").click()

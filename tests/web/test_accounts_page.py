@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.cards import titled
 from tests.web.conftest import REFUSALS, OpenPage
-from tests.web.test_notify_pages import card
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -35,7 +35,7 @@ def test_switching_sign_in_on_leads_to_the_sign_in_page_and_back(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("accounts", allow=REFUSALS)
-    form = card(page, "Sign-in")
+    form = titled(page, "Sign-in")
     form.get_by_label("Ask for user name and password").check()
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert")).to_contain_text("The administrator has no password yet")
@@ -66,7 +66,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("accounts", allow=REFUSALS)
-    users = card(page, "Control users")
+    users = titled(page, "Control users")
     users.get_by_role("button", name="Add a user").click()
     users.get_by_label("Name").fill(GUEST[0])
     users.get_by_label("Password").fill(GUEST[1])
@@ -111,7 +111,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
         sign_in(page, twin, USER)
         expect(page.locator("main[data-page=status]")).to_be_visible()
     first.goto(f"http://{HOST}:{twin.port}/#/accounts")
-    own = card(first, "Your account")
+    own = titled(first, "Your account")
     own.get_by_label("Present password").fill("wrong")
     own.get_by_label("New password", exact=True).fill("another long secret")
     own.get_by_label("New password once more").fill("another long secret!")
@@ -133,7 +133,7 @@ def test_a_user_is_taken_off_the_list_and_others_keep_their_passwords(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("accounts")
-    users = card(page, "Control users")
+    users = titled(page, "Control users")
     for name in ("one", "two"):
         users.get_by_role("button", name="Add a user").click()
         users.get_by_label("Name").last.fill(name)

@@ -8,8 +8,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
+from tests.web.cards import titled
 from tests.web.conftest import OpenPage, Serve
-from tests.web.test_notify_pages import card
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -28,10 +28,10 @@ def test_an_address_without_a_page_opens_the_homepage(
 ) -> None:
     page = open_page("interface")
     page.get_by_label("First page").select_option(chosen)
-    save = card(page, "Pages").get_by_role("button", name="Save")
+    save = titled(page, "Pages").get_by_role("button", name="Save")
     if save.is_enabled():
         save.click()
-        expect(card(page, "Pages").get_by_role("status")).to_have_text("Saved")
+        expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
     page.goto("about:blank")
     page.go_back()
     page.goto(page.url.partition("#")[0])
@@ -45,8 +45,8 @@ def test_the_older_homepage_is_chosen_where_the_version_has_it(
     page = open_page("interface", of=old)
     expect(page.get_by_label("Show only names")).to_have_count(0)
     page.get_by_label("First page").select_option("Status for user")
-    card(page, "Pages").get_by_role("button", name="Save").click()
-    expect(card(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    titled(page, "Pages").get_by_role("button", name="Save").click()
+    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
     settings = old.settings()
     assert (settings["ui"]["homepage"], settings["variables"]["bits"][2]) == ("Status for user", 1)
     expect(page.get_by_label("Sign the administrator in by itself")).to_be_visible()
@@ -57,7 +57,7 @@ def test_places_of_the_status_page_are_ticked_by_name(
 ) -> None:
     twin.get("/stm.cgi?oname=1Pump")
     page = open_page("interface")
-    shown = card(page, "What the Status page shows")
+    shown = titled(page, "What the Status page shows")
     shown.get_by_label("Pump (OUT1)").uncheck()
     shown.get_by_role("button", name="Save").click()
     expect(shown.get_by_role("status")).to_have_text("Saved")
@@ -74,7 +74,7 @@ def test_the_picture_of_the_panel_is_exchanged_and_removed(
     data = BytesIO()
     Image.new("RGB", (40, 30), "white").save(data, "PNG")
     page = open_page("interface")
-    picture = card(page, "Picture of the panel")
+    picture = titled(page, "Picture of the panel")
     expect(picture.get_by_role("button", name="Use this picture")).to_be_disabled()
     picture.get_by_label("PNG, JPEG, GIF or WebP").set_input_files(
         {"name": "plan.png", "mimeType": "image/png", "buffer": data.getvalue()}
@@ -89,7 +89,7 @@ def test_the_picture_of_the_panel_is_exchanged_and_removed(
 
 def test_the_clock_is_set_to_what_was_typed(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("interface")
-    clock = card(page, "Clock")
+    clock = titled(page, "Clock")
     clock.get_by_label("Another time").fill("2026-03-01T12:30:00")
     clock.get_by_role("button", name="Set to that time").click()
     expect(clock.get_by_role("status").last).to_have_text("The clock was set.")

@@ -3,16 +3,13 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.clients.served_twin import ServedTwin
+from tests.web.cards import titled
 from tests.web.conftest import OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
-
-
-def card(page: Page, heading: str) -> Locator:
-    return page.locator(".card").filter(has=page.get_by_role("heading", name=heading, exact=True))
 
 
 def set_up_mail(twin: ServedTwin) -> None:
@@ -23,7 +20,7 @@ def test_a_test_mail_shows_what_became_of_it(twin: ServedTwin, open_page: OpenPa
     set_up_mail(twin)
     page = open_page("email")
     page.get_by_role("button", name="Send a test mail").click()
-    mails = card(page, "Test and last mails").get_by_role("listitem")
+    mails = titled(page, "Test and last mails").get_by_role("listitem")
     expect(mails).to_have_count(1)
     expect(mails).to_contain_text("one@example.org")
     expect(mails).to_contain_text(re.compile("waits|sent|failed|kept"))
@@ -32,7 +29,7 @@ def test_a_test_mail_shows_what_became_of_it(twin: ServedTwin, open_page: OpenPa
 def test_a_mail_that_cannot_be_sent_says_why(open_page: OpenPage) -> None:
     page = open_page("email")
     page.get_by_role("button", name="Send a test mail").click()
-    mail = card(page, "Test and last mails").get_by_role("listitem")
+    mail = titled(page, "Test and last mails").get_by_role("listitem")
     expect(mail).to_contain_text("failed")
     expect(mail).to_contain_text("E-mail has no server")
 
@@ -41,7 +38,7 @@ def test_texts_belong_to_an_edge_and_take_reading_codes(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("email")
-    texts = card(page, "Texts and TLS")
+    texts = titled(page, "Texts and TLS")
     texts.get_by_label("eMail 2: the rule begins to act").fill("Hot: ")
     page.get_by_label("Stands for").select_option("DS1")
     page.get_by_role("button", name="Insert").click()
@@ -58,7 +55,7 @@ def test_texts_are_saved_together_with_the_password_that_is_set(
 ) -> None:
     twin.get("/stm.cgi?em4=a+secret")
     page = open_page("email")
-    texts = card(page, "Texts and TLS")
+    texts = titled(page, "Texts and TLS")
     texts.get_by_label("Encrypt the connection").check()
     texts.get_by_role("button", name="Save").click()
     expect(texts.get_by_role("alert")).to_contain_text("Type this again")

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from leverframe.uploads.site_archive import pack_site
 from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.cards import titled
 from tests.web.conftest import REFUSALS, OpenPage, Serve
-from tests.web.test_notify_pages import card
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -23,7 +23,7 @@ def device_name(page: Page) -> str:
 
 def confirm(page: Page, heading: str, button: str) -> None:
     """Press, type the name of the controller, press again."""
-    place = card(page, heading)
+    place = titled(page, heading)
     place.get_by_role("button", name=button).click()
     second = place.get_by_role("button", name=button)
     expect(second).to_be_disabled()
@@ -37,14 +37,14 @@ def test_a_backup_is_downloaded_and_restored(
 ) -> None:
     twin.get("/stm.cgi?oname=1Pump&em4=a+secret")
     page = open_page("backup")
-    card(page, "Backup").get_by_label("Passphrase").fill(passphrase)
+    titled(page, "Backup").get_by_label("Passphrase").fill(passphrase)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the backup").click()
     file = tmp_path / "backup.bin"
     download.value.save_as(file)
     assert download.value.suggested_filename.startswith(device_name(page))
     twin.get("/stm.cgi?oname=1Other&em4=")
-    restoring = card(page, "Restore")
+    restoring = titled(page, "Restore")
     restoring.get_by_label("Backup file").set_input_files(file)
     restoring.get_by_label("Passphrase").fill(passphrase)
     confirm(page, "Restore", "Restore this backup")
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_backup_changes_nothing_and_says_so(
 ) -> None:
     twin.get("/stm.cgi?oname=1Pump")
     page = open_page("backup", allow=REFUSALS)
-    restoring = card(page, "Restore")
+    restoring = titled(page, "Restore")
     restoring.get_by_label("Backup file").set_input_files(
         {"name": "x.bin", "mimeType": "application/octet-stream", "buffer": b"no backup"}
     )
@@ -75,11 +75,11 @@ def test_what_could_not_be_carried_over_is_listed(
     twin.get("/stm.cgi?diffname=3Attic")
     backup = twin.get("/dev_settings.bin").content
     page = open_page("backup", of=old)
-    card(page, "Restore").get_by_label("Backup file").set_input_files(
+    titled(page, "Restore").get_by_label("Backup file").set_input_files(
         {"name": "new.bin", "mimeType": "application/octet-stream", "buffer": backup}
     )
     confirm(page, "Restore", "Restore this backup")
-    report = card(page, "Not carried over")
+    report = titled(page, "Not carried over")
     expect(report.get_by_role("row").nth(1)).to_be_visible()
     listed = old.get("/api/restore-report").json()
     expect(report.get_by_role("row")).to_have_count(len(listed) + 1)
@@ -89,7 +89,7 @@ def test_what_could_not_be_carried_over_is_listed(
 def test_a_reset_needs_the_name_typed(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/stm.cgi?oname=1Pump")
     page = open_page("backup")
-    reset = card(page, "Factory settings")
+    reset = titled(page, "Factory settings")
     reset.get_by_role("button", name="Reset to factory settings").click()
     expect(reset.get_by_text("energy counters are lost")).to_be_visible()
     reset.get_by_label("to confirm").fill("something else")

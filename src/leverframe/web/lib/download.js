@@ -1,7 +1,7 @@
-// Text that the page made itself, to be kept as a file.
+// What the page made or fetched itself, to be kept as a file.
 
-export function download(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+export function download(name, content, type) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

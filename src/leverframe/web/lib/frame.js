@@ -39,7 +39,7 @@ export function header(context, redraw) {
 const maySignOut = ({ settings, live }) =>
   settings ? settings.access.required : live.connection === "live";
 
-async function leave() {
+export async function leave() {
   await api.signOut();
   location.assign(api.signInPage);
 }

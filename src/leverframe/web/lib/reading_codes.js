@@ -9,6 +9,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
+import { chooser } from "./chooser.js";
 import { line } from "./fields.js";
 import { nameOf } from "./names.js";
 import { t, text } from "./words.js";
@@ -117,21 +118,10 @@ export class ReadingCodes {
   }
 
   #chooser(id, label, offered, current, choose) {
-    return html`<div class="field">
-      <label for=${id}>${label}</label>
-      <select
-        id=${id}
-        @change=${(event) => {
-          choose(event.target.value);
-          this.#context.redraw();
-        }}
-      >
-        ${offered.map(
-          ([value, shown]) =>
-            html`<option value=${value} .selected=${value === String(current)}>${shown}</option>`,
-        )}
-      </select>
-    </div>`;
+    return chooser(id, label, offered, String(current), (chosen) => {
+      choose(chosen);
+      this.#context.redraw();
+    });
   }
 
   // Behind it the text goes on being edited.

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { chooser } from "../lib/chooser.js";
 import { Followed } from "../lib/followed.js";
 import { moment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
@@ -50,15 +51,12 @@ export class Page {
 
   #filters(entries) {
     const present = new Set([...entries.map(({ cause }) => cause), this.#cause]);
-    const causes = [...present].filter(Boolean);
+    const causes = [...present].filter(Boolean).sort();
+    const offered = [["", t("all")], ...causes.map((cause) => [cause, causeName(cause)])];
+    const lists = Object.keys(LISTS).map((list) => [list, t(`list_${list}`)]);
     return html`<div class="filters">
-      ${this.#chooser("list", t("list"), [["log", t("log")], ["audit", t("audit")]], this.#list)}
-      ${this.#chooser(
-        "cause",
-        t("cause"),
-        [["", t("all")], ...causes.sort().map((cause) => [cause, causeName(cause)])],
-        this.#cause,
-      )}
+      ${chooser("log-list", t("list"), lists, this.#list, (one) => this.#choose("list", one))}
+      ${chooser("log-cause", t("cause"), offered, this.#cause, (one) => this.#choose("cause", one))}
       <div class="field">
         <label for="log-text">${t("text")}</label>
         <input
@@ -68,18 +66,6 @@ export class Page {
           @input=${(event) => this.#choose("text", event.target.value)}
         />
       </div>
-    </div>`;
-  }
-
-  #chooser(part, label, offered, current) {
-    return html`<div class="field">
-      <label for="log-${part}">${label}</label>
-      <select id="log-${part}" @change=${(event) => this.#choose(part, event.target.value)}>
-        ${offered.map(
-          ([value, shown]) =>
-            html`<option value=${value} .selected=${value === current}>${shown}</option>`,
-        )}
-      </select>
     </div>`;
   }
 

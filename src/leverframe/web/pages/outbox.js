@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { chooser } from "../lib/chooser.js";
 import { Followed } from "../lib/followed.js";
 import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js";
 import { note } from "../lib/router.js";
@@ -70,43 +71,18 @@ export class Page {
   }
 
   #filters(outbox) {
+    const channels = Object.keys(outbox.channels).map((name) => [name, channelName(name)]);
+    const states = STATES.map((state) => [state, t(`message_${state}`)]);
+    const all = ["", t("all")];
     return html`<div class="filters">
-      ${this.#chooser(
-        "channel",
-        t("channel"),
-        Object.keys(outbox.channels).map((name) => [name, channelName(name)]),
-        this.#channel,
-        (chosen) => {
-          this.#channel = chosen;
-        },
-      )}
-      ${this.#chooser(
-        "state",
-        t("became"),
-        STATES.map((state) => [state, t(`message_${state}`)]),
-        this.#state,
-        (chosen) => {
-          this.#state = chosen;
-        },
-      )}
-    </div>`;
-  }
-
-  #chooser(id, label, offered, current, choose) {
-    return html`<div class="field">
-      <label for="filter-${id}">${label}</label>
-      <select
-        id="filter-${id}"
-        @change=${(event) => {
-          choose(event.target.value);
-          this.#noted();
-        }}
-      >
-        ${[["", t("all")], ...offered].map(
-          ([value, shown]) =>
-            html`<option value=${value} .selected=${value === current}>${shown}</option>`,
-        )}
-      </select>
+      ${chooser("filter-channel", t("channel"), [all, ...channels], this.#channel, (chosen) => {
+        this.#channel = chosen;
+        this.#noted();
+      })}
+      ${chooser("filter-state", t("became"), [all, ...states], this.#state, (chosen) => {
+        this.#state = chosen;
+        this.#noted();
+      })}
     </div>`;
   }
 

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
+import { leave } from "../../lib/frame.js";
 import { allowed } from "../../lib/schema.js";
 import { t } from "../../lib/words.js";
 
@@ -85,7 +86,7 @@ export class OwnPassword {
         : nothing}
       <footer>
         <button class="primary" ?disabled=${!isComplete || this.#busy}>${t("change")}</button>
-        <button type="button" @click=${() => signOut()}>${t("sign_out")}</button>
+        <button type="button" @click=${leave}>${t("sign_out")}</button>
       </footer>
     </form>`;
   }
@@ -116,9 +117,4 @@ export class OwnPassword {
       ${refusal ? html`<p class="wrong" role="alert">${refusal}</p>` : nothing}
     </div>`;
   }
-}
-
-async function signOut() {
-  await api.signOut();
-  location.assign(api.signInPage);
 }

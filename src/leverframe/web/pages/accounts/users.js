@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
+import { copyable } from "../../lib/copyable.js";
 import { allowed, problemOf } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
@@ -172,6 +173,10 @@ export class UsersForm {
       <button type="button" ?disabled=${isFull} @click=${add}>${t("add_user")}</button>
       <small>${t("how_many", { count: this.#users.length, most: this.#most })}</small>
       <span class="saved" role="status">${this.#saved && !this.isChanged ? t("saved") : ""}</span>
+      <details class="request">
+        <summary>${t("as_request")}</summary>
+        ${copyable(api.curl(this.#request))}
+      </details>
     </footer>`;
   }
 }

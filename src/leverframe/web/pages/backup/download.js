@@ -3,6 +3,7 @@
 import { html } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
+import { download } from "../../lib/download.js";
 import { t } from "../../lib/words.js";
 import { Passphrase } from "./passphrase.js";
 
@@ -24,12 +25,8 @@ export class DownloadCard {
 
   async #download() {
     const backup = await api.backup(this.#passphrase.typed);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(backup);
     const day = new Date().toISOString().slice(0, "2026-01-31".length);
-    link.download = `${this.#name()}-${day}.bin`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    download(`${this.#name()}-${day}.bin`, backup, backup.type);
   }
 
   view() {
