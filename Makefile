@@ -18,7 +18,7 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum 
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run test check bench docs lock clean
+.PHONY: help setup run test check bench soak mutate docs lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,12 @@ check: $(TEST_READY) ## format, lint, types and layers only: the quick part of m
 
 bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick
 	@$(BIN)/python -m bench.run $(ARGS)
+
+soak: $(TEST_READY) ## run busy controllers with faults around them; e.g. make soak ARGS="--minutes 10"
+	@$(BIN)/python -m tests.soak $(ARGS)
+
+mutate: $(TEST_READY) ## put mistakes into rules and parser and see whether the tests notice
+	@$(BIN)/python -m tools.mutate $(ARGS)
 
 docs: $(TEST_READY) ## write the reference, take the pictures, and build the site in build/site
 	@$(BIN)/python -m leverframe.reference

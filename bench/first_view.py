@@ -3,17 +3,17 @@
 A real Chromium with an empty cache opens Status of a running controller, with the processor
 throttled four times, and looks when the first lever is there. Also: how long a day of one-second
 values of one reading takes to draw, unthrottled.
-
-    leverframe run --port 8080 &
-    python bench/first_view.py [--url http://127.0.0.1:8080] [--rounds 5]
 """
 
-import argparse
 import shutil
 import statistics
+import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
+
+from bench.figure import Figure, need, progress
+from bench.serving import controller
 
 GOAL_BYTES = 300_000
 GOAL_LEVER_MS = 1000
@@ -56,23 +56,40 @@ def day_drawn(browser: Browser, url: str) -> float:
     return took_ms
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", default="http://127.0.0.1:8080")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    with sync_playwright() as playwright:
+def measure(quick: bool) -> list[Figure]:
+    need("chromium", "taskset")
+    rounds = 1 if quick else 5
+    views, drawn = [], []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        controller(Path(folder, "data")) as url,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
-        views = [first_view(browser, options.url) for _ in range(options.rounds)]
-        drawn = [day_drawn(browser, options.url) for _ in range(options.rounds)]
+        for _ in range(rounds):
+            views.append(first_view(browser, url))
+            drawn.append(day_drawn(browser, url))
+            progress()
         browser.close()
-    lever = statistics.median(lever_ms for _, lever_ms in views)
-    print(f"first view   {max(size for size, _ in views):8} bytes   goal {GOAL_BYTES}")
-    print(f"first lever  {lever:8.0f} ms      goal {GOAL_LEVER_MS}, processor / {THROTTLE}")
-    print(f"day drawn    {statistics.median(drawn):8.0f} ms      goal {GOAL_DRAWN_MS}")
-
-
-if __name__ == "__main__":
-    main()
+    size = max(size for size, _ in views)
+    lever_ms = statistics.median(lever_ms for _, lever_ms in views)
+    drawn_ms = statistics.median(drawn)
+    return [
+        Figure("bytes of the first view", f"{size:,}", "", f"< {GOAL_BYTES:,}", size < GOAL_BYTES),
+        Figure(
+            f"first lever in the page, processor throttled {THROTTLE} times",
+            f"{lever_ms:.0f} ms",
+            "",
+            f"< {GOAL_LEVER_MS} ms",
+            lever_ms < GOAL_LEVER_MS,
+        ),
+        Figure(
+            "a day of values every second drawn",
+            f"{drawn_ms:.0f} ms",
+            "",
+            f"< {GOAL_DRAWN_MS} ms",
+            drawn_ms < GOAL_DRAWN_MS,
+        ),
+    ]

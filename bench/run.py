@@ -32,6 +32,7 @@ BENCHMARKS = {
     "outbox": "outbox",
     "notify": "MQTT",
     "modbus_tcp": "Modbus TCP",
+    "first_view": "page",
 }
 LISTEN_S, LISTEN_QUICKLY_S = 10.0, 2.0
 

@@ -20,3 +20,5 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = False
 # Every reference to a thing that is not there is a warning, and `make docs` fails on warnings.
 nitpicky = True
+# Colours only: the lexer for nginx does not know every form that nginx takes.
+suppress_warnings = ["misc.highlighting_failure"]

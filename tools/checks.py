@@ -19,7 +19,11 @@ LINT = {
 }
 CHECKS = {
     "check": LINT | {"layers": ["pytest", "-q", "tests/test_layers.py"]},
-    "test": LINT | {"tests": ["pytest", "-n", "2", "--cov", "--cov-report=term"]},
+    "test": LINT
+    | {
+        "tests": ["pytest", "-n", "2", "--cov", "--cov-report=term"],
+        "coverage": ["tools.coverage_goals"],
+    },
 }
 
 

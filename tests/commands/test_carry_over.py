@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.carry_over import Content, carry_over
+from leverframe.commands.carry_over import Content, carry_over, missing_of_rule
+from leverframe.commands.codes import RULE_ACTIONS, RULE_SOURCES
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.restored import Restored
 from leverframe.commands.setting_limits import is_allowed
@@ -131,6 +132,18 @@ def test_dependences_follow_the_rule_they_meant() -> None:
     unknown = Rule(source="POWER6"), Rule(), Rule(depends=22)
     restored = moved(with_rules(NEW, *unknown), NEW, Profile("3.9", "1.57"))
     assert restored.settings.rules == unknown
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=str)
+def test_a_version_with_dependences_leaves_out_no_rule(profile: Profile) -> None:
+    if missing_of_rule(Rule(depends=1), profile):
+        return
+    words = [code.word for table in (RULE_SOURCES, RULE_ACTIONS) for code in table.of(NEW)]
+    assert len(words) > 0
+    for word in words:
+        is_source = word in {code.word for code in RULE_SOURCES.of(NEW)}
+        known = Rule(source=word, source2=word) if is_source else Rule(action=word)
+        assert missing_of_rule(known, profile) == []
 
 
 def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:

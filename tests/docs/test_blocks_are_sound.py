@@ -22,7 +22,7 @@ from leverframe.config import read_config
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import OTHER_PATHS
 from leverframe.simulation.scenario import read_scenario
-from tests.docs.blocks import DOCUMENTS, SHELL, WRITTEN, Block, blocks, blocks_in, name_of
+from tests.docs.blocks import DOCS, DOCUMENTS, SHELL, WRITTEN, Block, blocks, blocks_in, name_of
 
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 BENCH = {*SENSED, "advance", "plant", "onewire", "i2c", "barcode", "ping"}
@@ -119,6 +119,15 @@ def test_a_command_line_that_does_not_exist_is_found() -> None:
     assert unknown_words(["run", "--port", "1", "--warp"]) == ["--warp"]
     assert unknown_words(["backup", "shew", "x.bin"]) == ["shew"]
     assert unknown_words(["config", "check|example"]) == []
+
+
+def test_every_command_and_task_of_the_program_is_in_the_reference() -> None:
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    headings = "\n".join(re.findall(r"^## (.*leverframe .*)$", page, re.MULTILINE))
+    for command, parser in _tasks_of(command_line_parser()).items():
+        assert f"leverframe {command}" in headings
+        for task in _tasks_of(parser):
+            assert re.search(rf"leverframe {command} \S*\b{task}\b", headings), (command, task)
 
 
 def names_at(path: str) -> set[str]:

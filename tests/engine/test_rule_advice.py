@@ -139,6 +139,36 @@ def test_a_source_that_nothing_measures_is_told_until_it_is_set_up(
     assert kinds(waiting, tree=tree) == []
 
 
+def test_a_differential_that_rests_on_itself_is_never_set_up() -> None:
+    tree = with_value(defaults(NEWEST), "differentials.0.first", "DIFF2")
+    tree = with_value(tree, "differentials.0.second", "VCC")
+    tree = with_value(tree, "differentials.1.first", "DIFF1")
+    tree = with_value(tree, "differentials.1.second", "VCC")
+    assert kinds(rule(source="DIFF1", reference=1.0), tree=tree) == [("not_set_up", (1,))]
+
+
+def test_the_pressure_at_sea_level_may_be_any() -> None:
+    far = rule(source="P1", reference=1300.0)
+    tree = with_value(defaults(NEWEST), "i2c.primary", "BME280")
+    assert kinds(far, tree=tree) == [("out_of_range", (1,))]
+    assert kinds(far, tree=with_value(tree, "weather.altitude", 500)) == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "unsayable"),
+    [
+        (NEWEST, rule(source="no such reading")),
+        (NEWEST, rule(action="no such action")),
+        (OLDEST, rule(source="POWER6")),
+        (OLDEST, rule(source2="POWER6")),
+    ],
+)
+def test_a_rule_that_the_version_cannot_say_has_no_command(
+    profile: Profile, unsayable: Rule
+) -> None:
+    assert event_query(0, unsayable, profile) is None
+
+
 def test_what_is_measured_counts_for_more_than_the_settings() -> None:
     tree = replace(defaults(NEWEST), rules=(rule(source="DS3"),))
     assert advise(tree, offer(), {"DS3"}) == []

@@ -40,6 +40,11 @@ def test_what_is_due_after_the_last_moment_has_not_happened() -> None:
     assert tried(rule(on_delay=10), DS1=[(87395.0, 25.0)]) == []
 
 
+def test_what_was_measured_after_the_last_moment_or_of_no_label_changes_nothing() -> None:
+    warm = ((1000.0, 25.0), (87401.0, 15.0))
+    assert tried(rule(), DS1=warm, DS99=[(1000.0, 1.0)]) == [(1000.0, True)]
+
+
 def test_the_rule_it_depends_on_lives_through_the_same_past() -> None:
     needed = rule(source="T1", action="EVENT1")
     dependent = rule(depends=21)

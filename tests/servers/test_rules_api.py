@@ -145,6 +145,14 @@ async def test_a_rule_that_only_acts_when_it_stops_says_so_while_it_is_met() -> 
     assert told["when_ceasing"]["text"] == "OUT2 off"
 
 
+async def test_periodic_switching_goes_on_and_off_without_delays() -> None:
+    twin = await Twin.start()
+    await twin.ok("/inpa.cgi?event=0*10*0*2000*0*0*18*0*0*0*0*5*1*3*0*0")
+    (told,) = await twin.json("/api/rules")
+    assert told["when_met"]["text"] == "AutoSwitch OUT0 on"
+    assert told["when_ceasing"]["text"] == "AutoSwitch OUT0 off"
+
+
 async def test_what_is_done_once_has_nothing_to_do_when_it_ceases() -> None:
     twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*0")
     (told,) = await rules(twin)

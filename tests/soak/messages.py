@@ -19,6 +19,8 @@ RULES = (
 #: The target of HTTP1; the code stands for m10 without decimals.
 TARGET = "/in?n=%250590"
 DRAIN_S = 180.0
+#: What is written so long after a fault of the disk does not fail by it any more.
+SETTLED_S = 2.0
 
 
 class Messages:
@@ -53,11 +55,13 @@ class Messages:
         last = (await client.json("/api/state"))["m10"]
         self._number += 1
         number = self._number if last is None or last < 0 else -self._number
-        was_troubled = ledger.is_troubled(DISK)
+        was_troubled = ledger.is_troubled(DISK, aftermath_s=SETTLED_S)
         fired = (await client.get(f"/sim.cgi?m10={number}")).status == 200
         # A setting is answered when it is on disk, and everything before it is there as well.
         durable = await counters.count("dword2", client)
-        is_sound = life == self._controller.life and not ledger.is_troubled(DISK)
+        is_sound = life == self._controller.life and not ledger.is_troubled(
+            DISK, aftermath_s=SETTLED_S
+        )
         if fired and durable and is_sound and not was_troubled:
             self._promised.append(self._number)
             ledger.counts["messages promised"] += 1

@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import titled
-from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.conftest import DESKTOP, PHONE, REFUSALS, OpenPage, Theme
+from tests.web.test_pages import AXE, grave_violations
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -60,6 +61,19 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
     page.get_by_label("Hasło").fill(ADMIN[1])
     page.get_by_role("button", name="Zaloguj").click()
     expect(page.locator("main[data-page=status]")).to_be_visible()
+
+
+@pytest.mark.parametrize(("theme", "viewport"), [("light", DESKTOP), ("dark", PHONE)])
+def test_the_sign_in_page_can_be_used_by_everybody(
+    twin: ServedTwin, open_page: OpenPage, theme: Theme, viewport: tuple[int, int]
+) -> None:
+    page = open_page("status", theme=theme, viewport=viewport, allow=REFUSALS)
+    protect(twin)
+    sign_in(page, twin, ("admin", "wrong"))
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.evaluate(AXE)
+    assert grave_violations(page, []) == []
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
 def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from jinja2 import Template
 from jsonschema import Draft202012Validator
 
 from leverframe.commands.pathless import calls_in
@@ -18,6 +19,7 @@ from leverframe.wire.home_assistant import (
     announced_labels,
     announcement,
 )
+from leverframe.wire.modbus_modules import MODULES
 from leverframe.wire.units import unit_of
 
 NEWEST = Profile()
@@ -26,7 +28,7 @@ TOPIC = {"type": "string", "pattern": "^[^#+]+$"}
 COMMON = {
     "name": TEXT,
     "unique_id": TEXT,
-    "object_id": {"type": "string", "pattern": "^[a-z0-9_]+$"},
+    "default_entity_id": {"type": "string", "pattern": r"^[a-z_]+\.[a-z0-9_]+$"},
     "state_topic": TOPIC,
     "availability": {
         "type": "array",
@@ -79,7 +81,12 @@ UNITS_OF_CLASS = {
     "frequency": {"Hz", "kHz"},
     "volume_flow_rate": {"m³/h", "L/min"},
     "water": {"m³", "L"},
+    "apparent_power": {"VA"},
+    "reactive_power": {"var"},
+    "duration": {"h", "min", "s"},
 }
+#: Classes that are counted; all others are measured.
+COUNTED = {"energy", "water"}
 OWN: dict[str, dict[str, Any]] = {
     "switch": {
         **COMMAND,
@@ -96,8 +103,9 @@ OWN: dict[str, dict[str, Any]] = {
         "mode": {"enum": ["auto", "box", "slider"]},
         "unit_of_measurement": TEXT,
     },
-    "binary_sensor": {"payload_on": TEXT, "payload_off": TEXT},
+    "binary_sensor": {"payload_on": TEXT, "payload_off": TEXT, "value_template": TEXT},
     "sensor": {
+        "value_template": TEXT,
         "state_class": {"enum": ["measurement", "total", "total_increasing"]},
         "unit_of_measurement": TEXT,
         "device_class": {"enum": list(UNITS_OF_CLASS)},
@@ -130,9 +138,12 @@ def check(said: Announcement) -> None:
     assert (discovery, end) == ("homeassistant", "config")
     assert re.fullmatch("[a-zA-Z0-9_-]+", node + name)
     VALIDATORS[component].validate(msgspec.json.decode(msgspec.json.encode(said.payload)))
+    assert said.payload["default_entity_id"].startswith(f"{component}.")
     device_class = said.payload.get("device_class")
     if component == "sensor" and device_class:
         assert said.payload["unit_of_measurement"] in UNITS_OF_CLASS[device_class]
+        is_counted = said.payload["state_class"] != "measurement"
+        assert is_counted == (device_class in COUNTED)
 
 
 @pytest.mark.parametrize("version", [("3.9", "1.75"), ("3.5", "1.49"), ("3.0", "1.58a")])
@@ -181,6 +192,37 @@ def test_a_meter_has_the_units_of_its_setting(unit: str) -> None:
     check(said["POWER1"])
     check(said["ENERGY1"])
     assert said["ENERGY1"].payload["state_class"] == "total_increasing"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_reading_of_every_module_has_classes_that_go_with_its_unit(name: str) -> None:
+    settings = with_value(defaults(NEWEST), "modbus_slots.0.module", name)
+    for reading in MODULES[name].readings:
+        settings = with_value(settings, "modbus_mapping.0.slot", 1)
+        settings = with_value(settings, "modbus_mapping.0.reading", reading.number)
+        check(announcement("m1", controlled(settings)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "classes"),
+    [("DS1", "DS2", (None, "measurement")), ("ENERGY1", "ENERGY2", ("energy", "total"))],
+)
+def test_a_difference_is_no_temperature_and_may_fall_where_its_counters_only_rise(
+    first: str, second: str, classes: tuple[str | None, str]
+) -> None:
+    settings = with_value(defaults(NEWEST), "differentials.0.first", first)
+    said = announcement("DIFF1", controlled(with_value(settings, "differentials.0.second", second)))
+    check(said)
+    assert (said.payload.get("device_class"), said.payload["state_class"]) == classes
+
+
+def test_an_absent_value_is_unknown_and_not_a_text_for_a_number() -> None:
+    said = all_announcements(defaults(NEWEST))
+    for label in ("DS1", "INPD1", "ENERGY1"):
+        template = Template(said[label].payload["value_template"])
+        assert [template.render(value=value) for value in ("none", "21.5", "0")] == [
+            *("None", "21.5", "0")
+        ]
 
 
 def test_a_difference_of_two_temperatures_is_one_and_their_quotient_has_no_unit() -> None:

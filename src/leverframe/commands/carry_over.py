@@ -314,11 +314,7 @@ def _rules(
         elif missing:
             rule = _switched_off(rule, f"rules.{place}", missing, Rule(), target, lost)
         carried.append(rule)
-    for place, rule in enumerate(carried):
-        if place not in dropped and dependence(rule)[0] - 1 in dropped:
-            reason = "The entry it depends on is left out; the entry is switched off."
-            lost.append(_lost(f"rules.{place}.depends", rule.depends, reason))
-            carried[place] = replace(rule, enabled=False)
+    # No dependence breaks by this: versions with dependences know all sources and actions.
     left = tuple(carried)
     for place in reversed(dropped):
         left = rules_without(left, place)

@@ -3,7 +3,8 @@
 Requests come in as calls of the command table. They are staged on the newest accepted settings
 (`pending`), written to the store, and only then given to the engine, in the order in which they
 were accepted; so what the engine lives by is always on disk. A request that changes no setting goes
-straight to the engine. Effects are carried out here, in order, at once.
+straight to the engine. Effects are carried out here, in order, at once: no pin waits for the disk.
+Whoever asked is answered when what must survive of them, messages too, is on disk.
 """
 
 import asyncio
@@ -103,7 +104,6 @@ class Controller(Surroundings):
             do.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
             do.SetPwmFrequency: lambda effect: board.set_pwm_frequency(effect.group, effect.hz),
             do.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
-            do.Notify: lambda effect: self.on_notify(effect),
             do.SendModem: lambda effect: self.on_modem(effect),
             do.PingHost: lambda effect: self.on_ping(effect),
             do.ShowScreen: lambda effect: self.on_screen(effect),
@@ -321,17 +321,20 @@ class Controller(Surroundings):
             self._live(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
-        """Carry effects out; what is returned is done when remembered state is on disk."""
+        """Carry effects out; what is returned is done when what must survive is on disk."""
         if not effects and wake:
             self.plan_to_wake()
             self._tell_of_change()
             return None
         kept: dict[str, Any] = {}
         again: list[Effect] = []
+        messages: asyncio.Future[None] | None = None
         for effect in effects:
             if type(effect) is do.Keep:
                 kept[effect.name] = DELETED if effect.value is None else effect.value
                 self._kept[effect.name] = effect.value
+            elif type(effect) is do.Notify:
+                messages = self.on_notify(effect) or messages
             elif type(effect) in AGAIN:
                 again.append(effect)
             elif self.bootloader_until is None or type(effect) not in PINS:
@@ -339,7 +342,8 @@ class Controller(Surroundings):
         if wake:
             self.plan_to_wake()
         self._tell_of_change()
-        future = self._keep(kept) if kept else None
+        # Later than the messages, so on disk after them.
+        future = self._keep(kept) if kept else _when_over(messages)
         for effect in again:
             self._carry_out[type(effect)](effect)
         return future
@@ -420,6 +424,16 @@ def _heard(future: asyncio.Future[None]) -> None:
     """The failure of a commit is told by the future of its request."""
     if not future.cancelled():
         future.exception()
+
+
+def _when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | None:
+    """Done when messages are on disk, or cannot be: then they are sent from memory, and that is no
+    reason to refuse what has been carried out."""
+    if messages is None or messages.done():
+        return None
+    over: asyncio.Future[None] = messages.get_loop().create_future()
+    messages.add_done_callback(lambda _: over.done() or over.set_result(None))
+    return over
 
 
 def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:

@@ -3,6 +3,7 @@
 The parts fill this in when they are joined to the controller; it knows none of them.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -24,8 +25,9 @@ class Timed(Protocol):
 
 class Surroundings:
     def __init__(self) -> None:
-        #: Effects that leave the controller; whoever sends notifications or pings sets these.
-        self.on_notify: Callable[[do.Notify], None] = _drop
+        #: Effects that leave the controller; whoever sends notifications or pings sets these. What
+        #: a notification gives back is done when its messages are on disk.
+        self.on_notify: Callable[[do.Notify], asyncio.Future[None] | None] = _drop
         self.on_modem: Callable[[do.SendModem], None] = _drop
         self.on_ping: Callable[[do.PingHost], None] = _drop
         self.on_screen: Callable[[do.ShowScreen], None] = _drop

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STOPS, dependence
-from leverframe.engine.rule_courses import Courses, conditions_of, joint_results
+from leverframe.engine.rule_courses import Courses, conditions_of
 from leverframe.engine.rule_loops import loops
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.source_setup import is_set_up, range_of
@@ -89,7 +89,7 @@ def _missing(
 
 def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
     """A rule whose own conditions can never hold."""
-    if (True,) in joint_results([rule], settings):
+    if (True,) in Courses([rule], settings).results():
         return None
     conditions = conditions_of(rule)
     if len(conditions) == 2:
@@ -160,7 +160,7 @@ def _idle(number: int, which: str, must_be_met: bool, how: str) -> tuple[str, st
 
 
 def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
-    return (True, must_be_met) in joint_results([rule, needed], settings)
+    return (True, must_be_met) in Courses([rule, needed], settings).results()
 
 
 def _fights(settings: Settings) -> Iterator[Advice]:
@@ -210,7 +210,7 @@ def _wish_differently(rule: Rule, other: Rule) -> bool:
 
 def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
     """Can both be met at once, as far as their conditions and dependence on each other go?"""
-    if (True, True) not in joint_results([rule, other], settings):
+    if (True, True) not in Courses([rule, other], settings).results():
         return False
     for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):
         number, must_be_met = dependence(one)

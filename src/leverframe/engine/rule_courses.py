@@ -15,9 +15,6 @@ from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.source_setup import Range, range_of
 
-#: More combinations of values than this are not looked at one by one.
-MOST_COMBINATIONS = 1000
-
 #: The results of all conditions looked at, in order.
 State = tuple[bool, ...]
 #: The combined results of rules, in order.
@@ -59,7 +56,10 @@ def _inside(start: float, end: float) -> float:
 
 
 class Courses:
-    """All states that the conditions of some rules can reach together."""
+    """All states that the conditions of one or two rules can reach together.
+
+    Two rules have at most four conditions, so there are never many values to combine.
+    """
 
     def __init__(self, rules: Sequence[Rule], settings: Settings) -> None:
         self._rules = rules
@@ -74,13 +74,6 @@ class Courses:
             for label, conditions in by_label.items()
         ]
         self._reached: set[State] | None = None
-
-    @property
-    def combinations(self) -> int:
-        count = 1
-        for values in self._values:
-            count *= len(values)
-        return count
 
     def results(self) -> set[Results]:
         """The combined results of the rules that can be true together."""
@@ -125,15 +118,3 @@ def _combined(rule: Rule, results: list[bool]) -> bool:
     if len(results) == 1:
         return results[0]
     return bool(COMBINE[rule.operator](*results))
-
-
-def joint_results(rules: Sequence[Rule], settings: Settings) -> set[Results]:
-    """The combined results that rules can have at the same time.
-
-    Where there are too many combinations to look at, rules count as independent of each other.
-    """
-    courses = Courses(rules, settings)
-    if courses.combinations <= MOST_COMBINATIONS:
-        return courses.results()
-    alone = [[result for (result,) in Courses([rule], settings).results()] for rule in rules]
-    return set(product(*alone))

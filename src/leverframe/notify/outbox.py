@@ -121,14 +121,15 @@ class Outbox:
         stored.set_result(None)
         self._put(lane, Waiting(message, stored, at.now + lane.channel.limits.expires_s - age_s))
 
-    def notify(self, effect: Notify) -> None:
-        """Take an effect. Never waits, never raises."""
+    def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
+        """Take an effect. Never waits, never raises; what it gives is done when all of its
+        messages that wait to be sent are on disk, or cannot be."""
         name = f"{effect.channel}{effect.slot}"
         if name not in self._channels:
             name = effect.channel
         if name not in self._channels:
             log.warning("nothing here sends %s messages: one by %s", name, effect.reason)
-            return
+            return None
         try:
             drafts = self._channels[name].compose(effect, self._settings())
         except CannotSend as refusal:
@@ -137,8 +138,10 @@ class Outbox:
             # Settings come from files, too; a bad one must not stop the controller.
             log.exception("%s: a message could not be written", name)
         else:
-            for draft in drafts:
-                self._take(self._message(name, effect, draft))
+            stored = [self._take(self._message(name, effect, draft)) for draft in drafts]
+            # The store writes in order.
+            return stored[-1] if stored else None
+        return None
 
     def _lane(self, name: str) -> Lane:
         lane = self._lanes.get(name)
@@ -159,16 +162,17 @@ class Outbox:
             created=self._clock.read().wall,
         )
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: Message) -> "asyncio.Future[None] | None":
         if self.capture:
             message.state = CAPTURED
             self.ended(message)
-            return
+            return None
         stored = self._write({message.number: message})
         lane = self._lane(message.channel)
         expires_at = self._clock.read().now + lane.channel.limits.expires_s
         if not self._closed:
             self._put(lane, Waiting(message, stored, expires_at))
+        return stored
 
     def _put(self, lane: Lane, waiting: Waiting) -> None:
         dropped = lane.put(waiting)

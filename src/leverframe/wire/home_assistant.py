@@ -26,6 +26,8 @@ from leverframe.wire.units import unit_of
 #: What stands for an absent value on the broker.
 ABSENT = "none"
 _PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
+#: What is no number must not reach a sensor as one; `None` is Home Assistant's word for unknown.
+_VALUE = f"{{{{ None if value == '{ABSENT}' else value }}}}"
 
 #: Device classes by unit, for what is not told by the label.
 _CLASS_BY_UNIT = {
@@ -42,7 +44,13 @@ _CLASS_BY_UNIT = {
     "m³/h": "volume_flow_rate",
     "m³": "water",
     "mm": "distance",
+    "VA": "apparent_power",
+    "var": "reactive_power",
+    "h": "duration",
+    "min": "duration",
 }
+#: What is counted on and on; Home Assistant takes no measurement of these.
+_COUNTED = ("energy", "water")
 _CLASS_BY_LABEL = {
     "H1": "humidity",
     "P1": "atmospheric_pressure",
@@ -94,7 +102,7 @@ def announcement(label: str, of: Controlled) -> Announcement:
         {
             "name": _shown_name(label, of.settings),
             "unique_id": f"{of.node}_{object_id}",
-            "object_id": f"{of.name}_{object_id}".replace("-", "_").lower(),
+            "default_entity_id": f"{component}.{of.name}_{object_id}".replace("-", "_").lower(),
             "state_topic": of.topic(label),
             "availability": _availability(label, of),
             "availability_mode": "all",
@@ -123,7 +131,7 @@ def _described(label: str, of: Controlled) -> tuple[str, dict[str, Any]]:
             "unit_of_measurement": "%",
         }
     if label in DIGITAL_INPUTS:
-        return "binary_sensor", {"payload_on": "1", "payload_off": "0"}
+        return "binary_sensor", {"payload_on": "1", "payload_off": "0", "value_template": _VALUE}
     return "sensor", _sensor(label, of.settings)
 
 
@@ -139,17 +147,31 @@ def _switch(command: str, of: Controlled) -> dict[str, Any]:
 
 def _sensor(label: str, settings: Settings) -> dict[str, Any]:
     unit = unit_of(label, settings)
+    device_class = _sensor_class(label, unit)
     told: dict[str, Any] = {
-        "state_class": "total_increasing" if label in ENERGIES else "measurement"
+        "state_class": _state_class(label, device_class),
+        "value_template": _VALUE,
     }
     if unit:
         told["unit_of_measurement"] = unit
-    device_class = _CLASS_BY_LABEL.get(label) or _CLASS_BY_UNIT.get(unit)
     if device_class:
         told["device_class"] = device_class
     if label in _DIAGNOSTIC:
         told["entity_category"] = "diagnostic"
     return told
+
+
+def _sensor_class(label: str, unit: str) -> str | None:
+    found = _CLASS_BY_LABEL.get(label) or _CLASS_BY_UNIT.get(unit)
+    # Shown in °F, a difference of 5 °C would become 41: temperatures are shifted, too.
+    return None if label in DIFFERENTIALS and found == "temperature" else found
+
+
+def _state_class(label: str, device_class: str | None) -> str:
+    if device_class not in _COUNTED:
+        return "total_increasing" if label in ENERGIES else "measurement"
+    # A difference of two counters may fall without having been reset.
+    return "total" if label in DIFFERENTIALS else "total_increasing"
 
 
 def _availability(label: str, of: Controlled) -> list[dict[str, Any]]:
