@@ -1,7 +1,7 @@
 """Small mistakes that can be put into a piece of Python, one at a time.
 
 A mutant is a place in the syntax tree and what stands there instead. Texts are left alone (they
-are mostly sentences), and so are annotations and assertions.
+are mostly sentences), and so are annotations, decorators and assertions.
 """
 
 import ast
@@ -75,6 +75,7 @@ def _left_alone(tree: ast.Module) -> Iterator[ast.AST]:
         for name in ("annotation", "returns"):
             if isinstance(part := getattr(node, name, None), ast.AST):
                 yield part
+        yield from getattr(node, "decorator_list", ())
 
 
 def _in_words(node: ast.AST) -> str:

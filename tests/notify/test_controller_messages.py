@@ -1,7 +1,9 @@
 """Messages of a whole controller: from the rule to the outbox, and what people see of it."""
 
+import asyncio
 import socket
 from datetime import UTC
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,8 @@ from leverframe.clock import SystemClock, VirtualClock
 from leverframe.notify.standard import Sending
 from leverframe.process.build import build
 from leverframe.profile import Profile
-from leverframe.storage.store import MemoryStore
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from tests.twin import Twin
 
 from .http_server import http_peer
@@ -40,10 +43,10 @@ async def test_on_virtual_time_messages_are_captured_with_the_values_of_their_mo
     outbox = await twin.json("/api/outbox")
     assert outbox["capture"] is True
     assert [(one["channel"], one["target"], one["content"]) for one in outbox["captured"]] == [
-        ("http1", "http://example.org/in", {"path": "/in?t=31.3"}),
+        ("http1", "http://example.org", {"path": "/in?t=31.3"}),
         ("email", "bert@example.org", {"text": "Hot 31.3"}),
         ("sms", "+48123", {"text": "Hot"}),
-        ("http1", "http://example.org/in", {"path": "/in?t=20.0"}),
+        ("http1", "http://example.org", {"path": "/in?t=20.0"}),
         ("email", "bert@example.org", {"text": "Fine 20.0"}),
     ]
     assert [one["reason"] for one in outbox["captured"][:3]] == ["rule 1", "rule 2", "rule 3"]
@@ -128,6 +131,46 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
         await twin.ok(f"/stm.cgi?http1=127.0.0.1:{peer.port}/b")
         await bell.until(lambda: len(peer.taken) > before)
         await built.stop()
+
+
+EVENT1_CALLS = "/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0&eventon=0*1"
+
+
+async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    built = await build(Profile(), store, SystemClock(), UTC)
+    twin = Twin(built.controller, built.web)
+    await twin.ok("/stm.cgi?http1=127.0.0.1:9/a")
+    await twin.ok(EVENT1_CALLS)
+    for count, state in enumerate((1, 0, 1), start=1):
+        await twin.ok(f"/outs.cgi?vout0={state}")
+        assert len(store.messages()) == count
+    await built.stop()
+
+
+class DiskThatFills(MemoryStore):
+    full = False
+
+    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+        if not self.full:
+            return super().commit(changes, then)
+        refused = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(
+            refused.set_exception, StoreUnavailable("The disk is full.")
+        )
+        return refused
+
+
+async def test_a_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
+    store = DiskThatFills()
+    built = await build(Profile(), store, SystemClock(), UTC)
+    twin = Twin(built.controller, built.web)
+    await twin.ok("/stm.cgi?http1=127.0.0.1:9/a")
+    await twin.ok(EVENT1_CALLS)
+    store.full = True
+    await twin.ok("/outs.cgi?vout0=1")
+    assert (await twin.state())["EVENT1"] == 1
+    await built.stop()
 
 
 @pytest.mark.parametrize("capture", [False, True])

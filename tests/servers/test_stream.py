@@ -56,3 +56,11 @@ async def test_a_stream_that_ends_leaves_no_watcher() -> None:
     assert len(twin.controller.watchers) == len(others) + 1
     await stream.aclose()  # type: ignore[attr-defined]
     assert twin.controller.watchers == others
+
+
+async def test_a_stream_tells_that_virtual_time_was_moved_though_nothing_was_due() -> None:
+    twin = await Twin.start()
+    stream = await opened(twin)
+    began = content(await anext(stream), "state")["time"]
+    await twin.ok("/sim.cgi?advance=5")
+    assert content(await anext(stream), "change")["time"] == began + 5

@@ -121,6 +121,7 @@ def _state() -> Json:
         time={"type": "number", "description": "Seconds since 1970."},
         uptime={"type": "number", "description": "Seconds since the start."},
         restart={"type": "integer", "enum": [0, 1]},
+        virtual_time={"type": "boolean"},
         rules={"type": "array", "items": _of(RuleExplanation)},
         schedule={"type": "array", "items": _of(ScheduleExplanation)},
         watchdog={"type": "array", "items": _of(WatchdogExplanation)},

@@ -26,7 +26,6 @@ from leverframe.commands.codes import HOMEPAGES, RULE_ACTIONS
 from leverframe.commands.refusals import BadValue, Refusal
 from leverframe.commands.restored import NotCarriedOver, Restored
 from leverframe.commands.setting_limits import is_allowed, is_sendable
-from leverframe.engine.live_rule import dependence
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings, Ui, defaults
 from leverframe.engine.tree import (

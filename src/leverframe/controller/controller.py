@@ -416,8 +416,10 @@ class Controller(Surroundings):
         self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; see PassingTime."""
+        """Move virtual time, which is a change to see even where nothing was due."""
         await self.time.advance(seconds)
+        for watcher in self.watchers:
+            watcher()
 
 
 def _heard(future: asyncio.Future[None]) -> None:
@@ -432,7 +434,12 @@ def _when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | 
     if messages is None or messages.done():
         return None
     over: asyncio.Future[None] = messages.get_loop().create_future()
-    messages.add_done_callback(lambda _: over.done() or over.set_result(None))
+
+    def tell(_: asyncio.Future[None]) -> None:
+        if not over.done():
+            over.set_result(None)
+
+    messages.add_done_callback(tell)
     return over
 
 

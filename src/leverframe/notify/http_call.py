@@ -48,7 +48,8 @@ class HttpCalls:
         content: dict[str, str] = {"path": path}
         if settings.http[self._slot - 1].post:
             content["body"] = effect.body
-        return [Draft(origin + path.partition("?")[0], content)]
+        # The host alone: what calls a web hook open is often a part of its path.
+        return [Draft(origin, content)]
 
     def configuration(self, settings: Settings) -> HttpClient:
         return settings.http[self._slot - 1]

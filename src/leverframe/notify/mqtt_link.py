@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,9 @@ class MqttLink:
         if not settings.host:
             self._set_problem("MQTT has no broker; name its host with mqtt=1*HOST*...")
             return None
-        # Loaded here: a controller without MQTT does not need it.
+        # Loaded here, because a controller without MQTT does not need it, and beside the loop,
+        # because that lasts longer than a relay may wait.
+        await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
         from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, Refused
 
         connection = BrokerConnection(
@@ -164,7 +167,7 @@ class MqttLink:
                     settings.host,
                     settings.port,
                     (settings.username, settings.password),
-                    self._trust.context if settings.tls else None,
+                    await self._trust.ready() if settings.tls else None,
                 )
         except Refused as refusal:
             place = f"{settings.host}:{settings.port}"

@@ -6,13 +6,14 @@ all that can be said of one, so the outbox keeps only those that cannot even be 
 
 import asyncio
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, Draft, Limits
 from leverframe.notify.message import Message
-from leverframe.wire.snmp_tree import ACTIVATED, DEACTIVATED, TRAP_FIELDS, trap_field
+from leverframe.wire.snmp_tree import ACTIVATED, DEACTIVATED, TRAP_FIELDS, ticks, trap_field
 
 _UPTIME = (1, 3, 6, 1, 2, 1, 1, 3, 0)
 _TRAP_NAME = (1, 3, 6, 1, 6, 3, 1, 1, 4, 1, 0)
@@ -44,7 +45,9 @@ class SnmpTraps:
         return settings.snmp
 
     async def deliver(self, message: Message, settings: Settings) -> str:
-        # Loaded here: a controller that sends no traps does not need it.
+        # Loaded here, because a controller that sends no traps does not need it, and beside the
+        # loop, because that lasts longer than a relay may wait.
+        await asyncio.to_thread(import_module, "pysnmp.hlapi.v3arch.asyncio")
         from pysnmp.error import PySnmpError  # type: ignore[import-untyped]
         from pysnmp.hlapi.v3arch import asyncio as snmp  # type: ignore[import-untyped]
 
@@ -84,7 +87,7 @@ class SnmpTraps:
 
         kind = ACTIVATED if message.active else DEACTIVATED
         values = {
-            _UPTIME: TimeTicks(int(self._uptime_s() * 100)),
+            _UPTIME: TimeTicks(ticks(self._uptime_s())),
             _TRAP_NAME: ObjectIdentifier(kind),
             **{
                 trap_field(name): OctetString(str(message.content[name]).encode())

@@ -15,7 +15,9 @@ from leverframe.notify.channel import CannotSend
 #: Metadata services of clouds that are not link-local.
 METADATA = frozenset(
     ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")
+    for text in (
+        *("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"),
+    )
 )
 _NAT64 = ip_network("64:ff9b::/96")
 

@@ -109,6 +109,11 @@ def trap_field(name: str) -> Oid:
     return (*ENTERPRISE, 7, TRAP_FIELDS.index(name) + 1, 0)
 
 
+def ticks(seconds: float) -> int:
+    """Hundredths of a second, as SNMP counts them: after 497 days they begin anew."""
+    return int(seconds * 100) % 2**32
+
+
 def whole(scalar: Scalar, value: float | int | None) -> int:
     """The number that a manager gets."""
     if value is None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from leverframe import __version__
+from leverframe.clock import VirtualClock
 from leverframe.commands.describe import command_table, openapi
 from leverframe.commands.rights import Account, is_read_only
 from leverframe.controller import Controller
@@ -44,6 +45,7 @@ def state(controller: Controller) -> dict[str, Any]:
         **engine.values,
         "profile": {"hw": controller.profile.hw, "sw": controller.profile.sw},
         "time": at.wall,
+        "virtual_time": isinstance(controller.clock, VirtualClock),
         "uptime": engine.uptime(at),
         "restart": int(machine.restart_flag),
         "absent_since": dict(machine.absent_since),

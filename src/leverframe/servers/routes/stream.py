@@ -18,7 +18,8 @@ from leverframe.servers.routes.api import state
 #: Real seconds between two messages of one stream at least, and at most.
 GATHER_S = 0.1
 STILL_HERE_S = 15.0
-#: Values that are different whenever one looks; they come along with real changes.
+#: Values that are different whenever one looks, unless time is virtual; they come along with real
+#: changes.
 ALWAYS_MOVING = ("time", "uptime")
 
 
@@ -27,6 +28,7 @@ async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
     controller.watchers.add(changed.set)
     try:
         last, settings = state(controller), controller.engine.settings
+        by_itself = () if last["virtual_time"] else ALWAYS_MOVING
         yield _message("state", last)
         while True:
             if not await _within(changed, STILL_HERE_S):
@@ -37,7 +39,7 @@ async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
             new = state(controller)
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
-            if any(name not in ALWAYS_MOVING for name in difference):
+            if any(name not in by_itself for name in difference):
                 yield _message("change", difference)
             if controller.engine.settings is not settings:
                 settings = controller.engine.settings

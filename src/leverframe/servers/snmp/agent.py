@@ -8,6 +8,7 @@ of a request or nothing. The lock of the outputs holds.
 import asyncio
 import logging
 import socket
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.controller import Controller
@@ -70,7 +71,9 @@ class SnmpAgent:
             await responder.close()
 
     async def _start(self, wanted: Snmp) -> None:
-        # Loaded here: a controller without SNMP does not need it.
+        # Loaded here, because a controller without SNMP does not need it, and beside the loop,
+        # because that lasts longer than a relay may wait.
+        await asyncio.to_thread(import_module, "leverframe.servers.snmp.responder")
         from leverframe.notify.snmp_engine import has_v3
         from leverframe.servers.snmp.responder import Responder
 

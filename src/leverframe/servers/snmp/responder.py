@@ -35,7 +35,7 @@ from leverframe.notify.snmp_engine import (
     has_v3,
     make_engine,
 )
-from leverframe.wire.snmp_tree import BY_OID, ENTERPRISE, Oid, whole
+from leverframe.wire.snmp_tree import BY_OID, ENTERPRISE, Oid, ticks, whole
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         values: Iterable[Any] = (
             OctetString(about.encode()),
             ObjectIdentifier(ENTERPRISE),
-            TimeTicks(int(uptime_s * 100) % 2**32),
+            TimeTicks(ticks(uptime_s)),
             OctetString(b""),
             OctetString(self._name.encode()),
             OctetString(b""),

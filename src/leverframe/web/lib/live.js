@@ -10,6 +10,7 @@ const RETRY_MS = 2000;
 const SILENCE_MS = 20_000;
 const PATIENCE_MS = 4000;
 const DEFAULT_REFRESH_S = 30;
+const SECOND_MS = 1000;
 
 export class Live {
   state = {};
@@ -20,6 +21,9 @@ export class Live {
   #settingsListeners = new Set();
   #stream = null;
   #timer = null;
+  // The controller's time when it was last told, and when that was in the browser's.
+  #heardTime = 0;
+  #heardAt = 0;
 
   // Seconds between two readings where there is no stream; a setting of the controller.
   set refresh(seconds) {
@@ -40,6 +44,7 @@ export class Live {
 
   start() {
     addEventListener("offline", () => this.#fallBack());
+    setInterval(() => this.#letTimePass(), SECOND_MS);
     this.#listen();
   }
 
@@ -99,7 +104,17 @@ export class Live {
     this.#timer = setTimeout(act, ms);
   }
 
+  // The stream does not tell that time passes; a virtual clock stands still until it is moved.
+  #letTimePass() {
+    if (this.connection === "lost" || this.state.virtual_time !== false) return;
+    const time = this.#heardTime + (performance.now() - this.#heardAt) / 1000;
+    this.state = { ...this.state, time };
+    this.#tell();
+  }
+
   #take(connection, state) {
+    this.#heardTime = state.time;
+    this.#heardAt = performance.now();
     this.state = state;
     this.connection = connection;
     this.lostSince = null;
