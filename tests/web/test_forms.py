@@ -26,7 +26,7 @@ async (spec) => {
   const place = document.createElement("div");
   document.body.prepend(place);
   let form;
-  const context = new Context(new Live(), () => render(form.view(), place));
+  const context = new Context(new Live(), () => form && render(form.view(), place));
   await context.load();
   form = new Form(context, spec);
   context.redraw();
