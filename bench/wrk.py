@@ -69,7 +69,7 @@ class Rounds:
 
     @classmethod
     def of(cls, quick: bool) -> "Rounds":
-        return cls(1, 1) if quick else cls(3, 5)
+        return cls(1, 1) if quick else cls(2, 5)
 
 
 def load(address: str, case: Case, seconds: int, header: str | None = None) -> Load:

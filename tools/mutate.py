@@ -1,10 +1,11 @@
 """Do the tests notice mistakes in the rules and in the parser of commands?
 
 Takes a sample of all mutants (see `mutants.py`), always the same for the same seed and sources.
-Each runs in a process of its own, in which the changed module is what an import gives; no file is
-touched. A mutant is killed if the tests of its part fail, or do not end in time.
+Each runs in a process of its own, in which the changed module is what an import gives, on a copy of
+the project, so that nothing is touched and people can go on working. A mutant is killed if the
+tests of its part fail, or do not end in time.
 
-    python -m tools.mutate [--sample 400] [--seed 1] [--only NAME]
+    python -m tools.mutate [--sample 300] [--seed 1] [--only NAME]
 
 Ends with status 1 if fewer than the wanted share is killed.
 """
@@ -16,8 +17,10 @@ import importlib.util
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +30,9 @@ from types import CodeType, ModuleType
 from tools.mutants import Mutant, mutants_of, mutated
 
 PROJECT = Path(__file__).parent.parent
-SOURCE = PROJECT / "src" / "leverframe"
+COPIED = ("src", "tests", "docs", "examples", "pyproject.toml")
+#: Within the copy, in which all of this runs.
+SOURCE = Path("src", "leverframe")
 WANTED_PERCENT = 80
 #: Of processor time, so that a busy machine kills nothing; the other is for a mutant that waits.
 CPU_LIMIT_S, WALL_LIMIT_S = 90, 600
@@ -101,7 +106,7 @@ class SpoiledImport(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if name != self._name:
             return None
-        file = str(SOURCE / self._mutant.file)
+        file = str(Path.cwd() / SOURCE / self._mutant.file)
         loader = Spoiled(name, file, self._mutant)
         folder = [str(Path(file).parent)] if file.endswith("__init__.py") else None
         return importlib.util.spec_from_file_location(
@@ -192,18 +197,37 @@ def report(results: dict[Mutant, bool]) -> float:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument("--sample", type=int, default=400)
+    options.add_argument("--sample", type=int, default=300)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--only", choices=[part.name for part in PARTS])
     chosen = options.parse_args()
-    os.chdir(PROJECT)
     prepare()
-    parts = [part for part in PARTS if chosen.only in (None, part.name)]
+    with tempfile.TemporaryDirectory() as folder:
+        copy_project(Path(folder))
+        os.chdir(folder)
+        sys.path[:0] = [folder, f"{folder}/src"]
+        # What is not changed is compiled once, whatever the environment says.
+        sys.dont_write_bytecode, sys.pycache_prefix = False, f"{folder}/bytecode"
+        return try_mutants(chosen.sample, chosen.seed, chosen.only)
+
+
+def copy_project(folder: Path) -> None:
+    for name in COPIED:
+        if (PROJECT / name).is_dir():
+            shutil.copytree(
+                PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy(PROJECT / name, folder / name)
+
+
+def try_mutants(size: int, seed: int, only: str | None) -> int:
+    parts = [part for part in PARTS if only in (None, part.name)]
     for part in parts:
         if not passed(os.waitpid(begin(part, None), 0)[1]):
             raise SystemExit(f"The tests of the {part.name} fail without any mutant; mend them.")
     results: dict[Mutant, bool] = {}
-    tried = sample(parts, chosen.sample, chosen.seed)
+    tried = sample(parts, size, seed)
     for mutant, survived in survivors(tried, os.cpu_count() or 1):
         results[mutant] = survived
         if survived or len(results) % 20 == 0:

@@ -36,6 +36,10 @@ if [ "${{1-}}" = run ]; then
 fi
 exec {program} -m leverframe "$@"
 """
+_OPENING = """\
+set -euo pipefail
+trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+"""
 _CURL = """\
 #!/usr/bin/env bash
 exec {program} --silent --show-error --fail-with-body --max-time 30 \\
@@ -49,10 +53,11 @@ def run_page(blocks: list[Block], folder: Path) -> subprocess.CompletedProcess[s
     _write_programs(folder / ".programs", ports)
     for name in ("examples", "packaging"):
         (folder / name).symlink_to(PROJECT / name)
-    script = "set -euo pipefail\n" + "".join(map(_step, blocks))
+    script = _OPENING + "".join(map(_step, blocks))
     with (folder / ".said").open("wb") as said:
         shell = subprocess.Popen(
-            ["bash", "-c", exchanged(script, ports)],
+            # Ends by itself even if the tests are killed.
+            ["timeout", str(PATIENCE_S), "bash", "-c", exchanged(script, ports)],
             cwd=folder,
             env={**os.environ, "PATH": f"{folder / '.programs'}:{PROGRAM_FOLDERS}"},
             stdin=subprocess.DEVNULL,
@@ -62,7 +67,7 @@ def run_page(blocks: list[Block], folder: Path) -> subprocess.CompletedProcess[s
             start_new_session=True,
         )
     try:
-        shell.wait(PATIENCE_S)
+        shell.wait()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)

@@ -15,7 +15,8 @@ import yaml
 
 from leverframe import files
 from leverframe.command_line.entry import carry_out, command_line_parser
-from leverframe.commands.endpoints import API, SENSED, SIM_PATH, TRY_PATH
+from leverframe.commands.endpoints import API, SIM_PATH, TRY_PATH
+from leverframe.commands.openapi import openapi
 from leverframe.commands.query_schema import item_names
 from leverframe.commands.table import TABLE
 from leverframe.config import read_config
@@ -25,7 +26,8 @@ from leverframe.simulation.scenario import read_scenario
 from tests.docs.blocks import DOCS, DOCUMENTS, SHELL, WRITTEN, Block, blocks, blocks_in, name_of
 
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
-BENCH = {*SENSED, "advance", "plant", "onewire", "i2c", "barcode", "ping"}
+INTERFACE = openapi(Profile(), "", "")["paths"]
+BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["parameters"]}
 PATHS = {*files.PATHS, *OTHER_PATHS, *(endpoint.path for endpoint in API)}
 PATHS |= {row.form.path for row in TABLE} | {SIM_PATH, TRY_PATH}
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}

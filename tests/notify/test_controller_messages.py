@@ -133,6 +133,15 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
         await built.stop()
 
 
+async def test_the_log_says_that_an_address_changed_and_does_not_show_it() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?http2=hooks.example/T1/s3cret&httppost2=1*key%3Ds3cret")
+    texts = [entry["text"] for entry in await twin.json("/api/log")]
+    assert any("http.1.url changed; " in text for text in texts)
+    assert "s3cret" not in str(texts)
+    await twin.controller.stop()
+
+
 EVENT1_CALLS = "/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0&eventon=0*1"
 
 

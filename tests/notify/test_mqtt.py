@@ -18,7 +18,8 @@ from leverframe.engine.journal import Cause
 from leverframe.notify.standard import Sending
 from leverframe.process.build import build
 from leverframe.servers.mqtt.client import NAME
-from leverframe.storage.store import MemoryStore
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import MemoryStore, Store
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
 from tests.twin import NEWEST
 
@@ -42,10 +43,11 @@ def connect_command(broker: Broker, password: str = PASSWORD) -> str:
 
 
 @asynccontextmanager
-async def running(broker: Broker) -> AsyncIterator[Controller]:
+async def running(broker: Broker, store: Store | None = None) -> AsyncIterator[Controller]:
     ca_file = str(broker.ca_file) if broker.ca_file is not None else None
     sending = Sending(capture=False, ca_file=ca_file)
-    built = await build(NEWEST, MemoryStore(), SystemClock(), UTC, sending=sending)
+    store = store or MemoryStore()
+    built = await build(NEWEST, store, SystemClock(), UTC, sending=sending)
     try:
         yield built.controller
     finally:
@@ -54,7 +56,7 @@ async def running(broker: Broker) -> AsyncIterator[Controller]:
 
 @asynccontextmanager
 async def on_broker(
-    folder: Path, *, tls: bool = False
+    folder: Path, *, tls: bool = False, store: Store | None = None
 ) -> AsyncIterator[tuple[Controller, Broker, Listener]]:
     """A controller that is connected, and somebody who listens."""
     broker = Broker(folder, tls=tls)
@@ -62,7 +64,7 @@ async def on_broker(
     await broker.start()
     try:
         await listener.start()
-        async with running(broker) as controller:
+        async with running(broker, store) as controller:
             await tell(controller, connect_command(broker))
             await listener.until_last(f"{PREFIX}/status", "online")
             yield controller, broker, listener
@@ -117,12 +119,28 @@ async def test_a_refused_command_changes_nothing_and_is_answered_with_a_sentence
             ("nonsense=1", "nonsense"),
             ("oname=0Pump", "Only the administrator may do this."),
             ("auth=11YQ==*YQ==*YQ==*YQ==", "Only the administrator may do this."),
+            ("x" * 9000, "longer than 8192 bytes"),
         ):
             before = len(listener.of(f"{PREFIX}/cmdr"))
             await broker.publish(f"{PREFIX}/cmd", command)
             await until(lambda seen=before: len(listener.of(f"{PREFIX}/cmdr")) > seen)
             assert sentence in listener.of(f"{PREFIX}/cmdr")[-1]
         assert controller.engine.values["OUT0"] == 0
+
+
+async def test_commands_are_answered_in_their_order(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    async with on_broker(tmp_path, store=store) as (_, broker, listener):
+        # The first has to reach the disk before it is answered, the second does not.
+        lines = tmp_path / "commands"
+        lines.write_text("pwmd=130\nnonsense=1\npwmd=140\nnonsense=2\n")
+        with lines.open() as given:
+            command = broker.client("mosquitto_pub", "-q", "1", "-t", f"{PREFIX}/cmd", "-l")
+            process = await asyncio.create_subprocess_exec(*command, stdin=given)
+            assert await process.wait() == 0
+        await until(lambda: len(listener.of(f"{PREFIX}/cmdr")) == 4)
+        answers = listener.of(f"{PREFIX}/cmdr")
+        assert [answer == "1" for answer in answers] == [True, False, True, False]
 
 
 async def test_the_lock_of_the_outputs_holds_for_mqtt(tmp_path: Path) -> None:

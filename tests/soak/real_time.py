@@ -29,6 +29,8 @@ MAPPING = "*".join(["11", *["00"] * 29])
 #: What a probe may take, without the time that the machine kept the two programs waiting.
 MOST_LAG_S = 2.0
 MOST_MB, MOST_FILES = 200, 150
+#: Longer than readings of a slave are believed without being renewed.
+LONGEST_SILENCE_S = 20.0
 #: Energy that was not written yet when the process was killed, with room for a slow minute.
 MOST_LOST_S = 90.0
 Fault = Callable[[SoakedController, Random], Awaitable[None]]
@@ -84,8 +86,10 @@ class RealTime:
         server.answer = self._messages.take
         self._over = asyncio.Event()
         self._energy = (0, 0.0)
+        self._longest_silence_s = LONGEST_SILENCE_S
 
     async def run(self, seconds: float) -> None:
+        self._longest_silence_s = min(LONGEST_SILENCE_S, seconds / 3)
         await self._controller.start()
         await self._set_up()
         quiet = asyncio.Event()
@@ -149,7 +153,7 @@ class RealTime:
 
     async def _slave_silent(self, controller: SoakedController, chance: Random) -> None:
         with self.ledger.fault("slave silent"):
-            await faults.silent(self._slave_pid, chance.uniform(1.0, 20.0))
+            await faults.silent(self._slave_pid, chance.uniform(1.0, self._longest_silence_s))
 
     # --- what it does meanwhile ---------------------------------------------------------------
 

@@ -55,6 +55,7 @@ class VirtualTime:
             await self._chance.choice(self._deeds())()
             self._look()
         await self._counters.check(self._client)
+        self._client.close()
         status = await self._controller.stop()
         self.ledger.require(status == 0, f"it ended with status {status}")
 

@@ -18,6 +18,7 @@ from leverframe.wire.snmp_tree import (
     SCALARS,
     TRAP_FIELDS,
     Scalar,
+    ticks,
     trap_field,
     whole,
 )
@@ -81,6 +82,11 @@ def test_only_switches_can_be_set() -> None:
 @given(st.sampled_from(SCALARS), st.floats(allow_nan=False, allow_infinity=False) | st.none())
 def test_every_value_fits_into_32_bits(scalar: Scalar, value: float | None) -> None:
     assert -INT32 - 1 <= whole(scalar, value) <= INT32
+
+
+@given(st.floats(min_value=0, max_value=100 * 365 * 86_400))
+def test_a_controller_that_runs_for_years_has_an_uptime_that_fits(seconds: float) -> None:
+    assert 0 <= ticks(seconds) < 2**32
 
 
 def test_the_mib_file_names_every_object_at_its_place() -> None:

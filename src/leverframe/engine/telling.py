@@ -1,5 +1,10 @@
-"""A change of settings in words, for the log. Secrets are named and never shown."""
+"""A change of settings in words, for the log. Secrets are named and never shown.
 
+The addresses and bodies of HTTP1-HTTP4 are no secrets to the administrator, who has to see them to
+change them. But whoever knows the address of a web hook may use it, and logs get around.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +15,8 @@ from leverframe.engine.tree import GONE, is_secret
 #: How many changed settings of one request are named, and how much of a value is shown.
 TOLD_CHANGES = 5
 TOLD_LETTERS = 60
+
+_UNTOLD = re.compile(r"http\.\d+\.(url|body)")
 
 
 def in_words(leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]) -> str:
@@ -22,7 +29,7 @@ def in_words(leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes |
 
 
 def _told_leaf(path: str, old: Any, new: Any) -> str:
-    if is_secret(path):
+    if is_secret(path) or _UNTOLD.fullmatch(path):
         return f"{path} changed"
     if new is GONE:
         return f"{path} removed"

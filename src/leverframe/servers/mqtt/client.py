@@ -54,7 +54,8 @@ class MqttService:
         self._states = PublishedStates(link, lambda: self._labels, self._value)
         self._states.on_first_value = self._announce
         self._was_up = False
-        self._answers: set[asyncio.Task[None]] = set()
+        #: The last of the answers that wait for the disk; each waits for the one before it.
+        self._answering: asyncio.Task[None] | None = None
         link.on_change = self._link_changed
         link.on_message = self._heard
         link.on_acknowledged = self._states.changed
@@ -140,25 +141,34 @@ class MqttService:
             answer = str(refusal.as_problem()["detail"])
         except NeedsHashing:
             answer = "Passwords cannot be set by MQTT."
-        except ValueError:
+        except StoreUnavailable as error:
+            answer = str(error)
+        except UnicodeDecodeError:
             answer = "The command is no UTF-8 text."
-        task = asyncio.get_running_loop().create_task(self._answer(done, answer))
-        self._answers.add(task)
-        task.add_done_callback(self._answers.discard)
+        answering = self._answer(done, answer, self._answering)
+        self._answering = asyncio.get_running_loop().create_task(answering)
 
     def _perform(self, payload: bytes) -> "asyncio.Future[None] | None":
         if len(payload) > MOST_BYTES:
-            raise ValueError("too long")
+            raise Refusal(f"The command is longer than {MOST_BYTES} bytes.")
         if self._controller.bootloader_until is not None:
             raise Refusal("The controller is in its bootloader.")
         calls = calls_in(payload.decode(), self._controller.profile)
         return self._controller.perform([(call, None) for call in calls], _BY_MQTT)
 
-    async def _answer(self, done: "asyncio.Future[None] | None", answer: str) -> None:
+    async def _answer(
+        self,
+        done: "asyncio.Future[None] | None",
+        answer: str,
+        before: "asyncio.Task[None] | None",
+    ) -> None:
         if done is not None:
             try:
                 await asyncio.shield(done)
             except StoreUnavailable as error:
                 answer = str(error)
+        if before is not None:
+            # Answers have no number: whoever asked counts on their order.
+            await asyncio.wait([before])
         if self._link.up:
             self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)
