@@ -66,7 +66,7 @@ PARTS = (
             "tests/engine/test_rule_advice.py",
             "tests/engine/test_rule_trial.py",
             "tests/engine/test_rules_properties.py",
-            "tests/servers/test_rules_api.py",
+            "tests/servers/routes/test_rules.py",
         ),
     ),
     Part(

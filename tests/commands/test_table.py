@@ -7,7 +7,7 @@ from string import ascii_uppercase
 
 import pytest
 
-from leverframe.commands.access import CHANGE_PASSWORD, SIGN_IN, SIGN_OUT
+from leverframe.commands.accounts import CHANGE_PASSWORD, SIGN_IN, SIGN_OUT
 from leverframe.commands.params import Changed, Depends, Int, Param, Position
 from leverframe.commands.refusals import (
     Malformed,

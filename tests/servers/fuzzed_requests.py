@@ -21,7 +21,7 @@ from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import accepted
-from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, signed_up
 from tests.twin import Twin
 
 NOBODY = "nobody"

@@ -7,7 +7,7 @@ import msgspec
 from leverframe.engine.journal import Cause
 from leverframe.storage import audit
 from leverframe.storage.store import MemoryStore
-from tests.servers.accounts import ADMINISTRATOR, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, basic, signed_up
 from tests.twin import Twin
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from leverframe.commands import rules as rule_rows
 from leverframe.commands import schedule as schedule_rows
 from leverframe.commands import user_interface as pages
-from leverframe.commands.access import check_names
+from leverframe.commands.accounts import check_names
 from leverframe.commands.availability import FAMILIES, software_versions
 from leverframe.commands.codes import HOMEPAGES, RULE_ACTIONS
 from leverframe.commands.refusals import BadValue, Refusal

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from leverframe.commands import (
-    access,
+    accounts,
     codes,
     display,
     modbus,
@@ -144,8 +144,8 @@ def _by_function() -> tuple[Limit, ...]:
         _fixed("oled.enabled", Flag()),
         _fixed("oled.screens.*.lines", ListOf(Text(63), 4)),
         _fixed("access.(?:required|updates_allowed)", Flag()),
-        _fixed("access.(?:admin|user).name", access.ACCOUNT_NAME),
-        _fixed("access.users.*.name", Text(access.MOST_LETTERS, 1)),
+        _fixed("access.(?:admin|user).name", accounts.ACCOUNT_NAME),
+        _fixed("access.users.*.name", Text(accounts.MOST_LETTERS, 1)),
         _fixed("access.users.*.active", Flag()),
         _fixed(
             r"access.(?:admin|user|users.*).password",

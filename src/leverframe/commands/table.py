@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leverframe.commands import (
-    access,
+    accounts,
     display,
     energy,
     inputs,
@@ -65,7 +65,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Further sensor commands", sensors.EXTRA_ROWS),
     ("Schedule", schedule.ROWS),
     ("Watchdog", watchdog.ROWS),
-    ("Accounts", access.ROWS),
+    ("Accounts", accounts.ROWS),
     ("Notifications", notifications.ROWS),
     (
         "Other ways of writing",

@@ -35,7 +35,7 @@ from leverframe.engine.tree import GONE, difference, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
-from leverframe.storage.deeds import DeedTrail
+from leverframe.storage.audit_deeds import DeedTrail
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 from leverframe.storage.version import changes_of_version
 

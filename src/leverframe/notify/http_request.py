@@ -1,7 +1,7 @@
 """One HTTP request of a message: to the address that was checked, with a login if it is asked for.
 
-Loaded with the first request only, by `http_call.py`. It knows servers and statuses, and nothing of
-slots and settings.
+Loaded with the first request only and beside the loop, by `http_call.py`. It knows servers and
+statuses, and nothing of slots and settings.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import logging
 import ssl
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,6 +20,11 @@ from leverframe.notify.troubles import sentence
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 CONNECT_S = 5.0
+
+#: The library would load these on the loop, with its first client, connection and TLS.
+for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"):
+    with contextlib.suppress(ImportError):
+        import_module(_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Both work on the store while no controller runs on it: before the start, or with
 import secrets
 import time
 
-from leverframe.commands.access import (
+from leverframe.commands.accounts import (
     LEAST_PASSWORD_LETTERS,
     MOST_PASSWORD_LETTERS,
     password_path,

@@ -14,7 +14,6 @@ from leverframe.hardware.modem import Modem
 from leverframe.hardware.oled_panel import PanelService
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, Session
-from leverframe.notify.firmware_news import ask_for_news
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
@@ -23,6 +22,7 @@ from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
+from leverframe.process.firmware_news import ask_for_news
 from leverframe.servers.mqtt.client import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands

@@ -17,7 +17,7 @@ from leverframe.controller import Controller
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend
-from leverframe.notify.firmware_news import News
+from leverframe.process.firmware_news import News
 from leverframe.profile import version
 from leverframe.storage.store import Changes, StoreUnavailable
 

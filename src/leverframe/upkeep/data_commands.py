@@ -10,8 +10,8 @@ import msgspec
 from leverframe.commands.version_change import EARLIER
 from leverframe.engine.tree import is_secret
 from leverframe.storage.audit import is_audit
+from leverframe.storage.audit_deeds import stored_entries
 from leverframe.storage.datafolder import DataFolder, existing_folder
-from leverframe.storage.deeds import stored_entries
 from leverframe.storage.history.sqlite_shelf import check_file
 from leverframe.storage.snapshots import Snapshots, check, findings, recover, set_aside
 from leverframe.storage.sqlite import SqliteStore

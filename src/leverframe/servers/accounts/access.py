@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from leverframe.commands import access as account_rows
+from leverframe.commands import accounts as account_rows
 from leverframe.commands.refusals import SignInRequired
 from leverframe.commands.rights import NOBODY, Account
 from leverframe.commands.row import ADMIN, CONTROL

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from leverframe.commands.access import password_path
+from leverframe.commands.accounts import password_path
 from leverframe.commands.rights import Account
 from leverframe.engine.settings import Access, Settings
 from leverframe.engine.tree import value_at

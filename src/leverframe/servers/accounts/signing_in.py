@@ -4,7 +4,7 @@ Programs get the status reply, as from every command. A browser that sends the p
 sign-in page is led on to the front page.
 """
 
-from leverframe.commands.access import CHANGE_PASSWORD, SIGN_IN
+from leverframe.commands.accounts import CHANGE_PASSWORD, SIGN_IN
 from leverframe.commands.refusals import NotAllowed, Refusal
 from leverframe.commands.rights import Account
 from leverframe.commands.row import ADMIN

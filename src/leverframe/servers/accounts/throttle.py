@@ -16,7 +16,7 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 
-from leverframe.commands.access import MOST_LETTERS
+from leverframe.commands.accounts import MOST_LETTERS
 from leverframe.servers.http.problems import TooManyTries
 
 PAIR_FAILURES = 10

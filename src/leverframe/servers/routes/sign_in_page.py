@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from leverframe.commands.access import LEAST_PASSWORD_LETTERS
+from leverframe.commands.accounts import LEAST_PASSWORD_LETTERS
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.front_page import PAGE_HEADERS
 

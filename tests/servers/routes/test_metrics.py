@@ -7,7 +7,7 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.settings import Access
 from leverframe.servers.routes.metrics import server_families
 from leverframe.wire.prometheus import GAUGE, Family, prometheus_text
-from tests.servers.http_peer import serving
+from tests.servers.http.http_peer import serving
 from tests.twin import Twin
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from leverframe.profile import Profile
-from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
 from tests.twin import NEWEST, Twin
 
 #: When DS1 is at least 21.5 °C (hysteresis 0.5), after 3 s OUT2 on; when no longer, after 5 s off.

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from .test_modbus_tcp import HOST, ServedByModbus, served
+from tests.servers.modbus.test_tcp import HOST, ServedByModbus, served
 
 pytestmark = pytest.mark.needs_program("mbpoll")
 

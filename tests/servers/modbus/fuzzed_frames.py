@@ -1,6 +1,6 @@
 """Random Modbus TCP frames at a server: it lives, answers in order, and writes only what was asked.
 
-    python tests/servers/modbus_fuzz.py [--frames 200000] [--seed 1]
+    python -m tests.servers.modbus.fuzzed_frames [--frames 200000] [--seed 1]
 
 Frames are well formed, damaged, or noise; noise ends a connection, and the next one goes on. What
 the coils must be is followed by a model of its own, which knows the protocol only from its text.
@@ -10,12 +10,7 @@ import argparse
 import asyncio
 import random
 import struct
-import sys
 from ipaddress import ip_network
-from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.servers.modbus.tcp import ModbusTcpServer

@@ -14,7 +14,7 @@ from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.throttle import MOST_COUNTERS, Throttle, source_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.problems import TooManyTries
-from tests.servers.accounts import ADMINISTRATOR, CONTROL_USER, USER, HandMoved, basic, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, HandMoved, basic, signed_up
 from tests.twin import Twin
 
 HASHED = with_value(Settings(), "access.admin.password", "$argon2id$one")

@@ -14,10 +14,10 @@ from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage import audit
 from leverframe.storage.audit import DEED_PREFIX
-from leverframe.storage.deeds import DeedTrail, stored_entries
+from leverframe.storage.audit_deeds import DeedTrail, stored_entries
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from tests.notify.broker import until
-from tests.servers.accounts import CONTROL_USER, basic, signed_up
+from tests.servers.signing_up import CONTROL_USER, basic, signed_up
 from tests.twin import Twin
 
 

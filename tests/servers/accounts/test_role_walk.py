@@ -26,7 +26,7 @@ from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted
 from tests.conformance.test_rows import newest_that_offers
-from tests.servers.accounts import (
+from tests.servers.signing_up import (
     ADMINISTRATOR,
     CONTROL_USER,
     USER,

@@ -18,9 +18,8 @@ from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from leverframe.wire.modbus_map import SCALES, WHOLES_AT
 from tests.hardware.waiting import until
+from tests.servers.modbus.fuzzed_frames import fuzz
 from tests.twin import Twin
-
-from .modbus_fuzz import fuzz
 
 HOST = "127.0.0.1"
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))

@@ -21,7 +21,7 @@ from leverframe.process.ports import connect_snmp
 from leverframe.servers.snmp.agent import NAME, SnmpAgent
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until
-from tests.servers.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
+from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
 from tests.twin import NEWEST
 
 pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]

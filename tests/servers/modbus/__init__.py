@@ -1,0 +1,1 @@
+"""The Modbus TCP server."""

@@ -1,0 +1,1 @@
+"""Being found in the network."""
