@@ -111,7 +111,8 @@ class Broker:
 
     async def kill(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
             await self._process.wait()
             self._process = None
 

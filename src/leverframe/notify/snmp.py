@@ -6,8 +6,8 @@ all that can be said of one, so the outbox keeps only those that cannot even be 
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
@@ -15,8 +15,8 @@ from leverframe.notify.channel import CannotSend, Draft, Limits
 from leverframe.notify.message import Message
 from leverframe.wire.snmp_tree import ACTIVATED, DEACTIVATED, TRAP_FIELDS, ticks, trap_field
 
-_UPTIME = (1, 3, 6, 1, 2, 1, 1, 3, 0)
-_TRAP_NAME = (1, 3, 6, 1, 6, 3, 1, 1, 4, 1, 0)
+if TYPE_CHECKING:
+    from leverframe.notify.snmp_sender import TrapSender
 
 
 class SnmpTraps:
@@ -25,7 +25,10 @@ class SnmpTraps:
     def __init__(self, mac: str, uptime_s: Callable[[], float]) -> None:
         self._mac = mac
         self._uptime_s = uptime_s
-        self._engine: Any = None
+        #: The thread that traps are sent in while some wait, and what it alone uses.
+        self._thread: ThreadPoolExecutor | None = None
+        self._sender: TrapSender | None = None
+        self._ending: Future[None] | None = None
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         trap = settings.snmp.trap
@@ -45,78 +48,35 @@ class SnmpTraps:
         return settings.snmp
 
     async def deliver(self, message: Message, settings: Settings) -> str:
-        # Loaded here, because a controller that sends no traps does not need it, and beside the
-        # loop, because that lasts longer than a relay may wait.
-        await asyncio.to_thread(import_module, "pysnmp.hlapi.v3arch.asyncio")
-        from pysnmp.error import PySnmpError  # type: ignore[import-untyped]
-        from pysnmp.hlapi.v3arch import asyncio as snmp  # type: ignore[import-untyped]
-
-        trap = settings.snmp.trap
-        if self._engine is None:
-            self._engine = await asyncio.to_thread(self._make_engine)
-        try:
-            target = await snmp.UdpTransportTarget.create((trap.host, trap.port))
-            problem, *_ = await snmp.send_notification(
-                self._engine,
-                _credentials(settings.snmp),
-                target,
-                snmp.ContextData(),
-                "trap",
-                *self._contents(message),
-            )
-        except (PySnmpError, OSError) as error:
-            raise CannotSend(
-                f"The trap cannot be sent to {trap.host}:{trap.port}; check the host and the keys."
-            ) from error
-        if problem:
-            raise CannotSend(f"The trap cannot be sent: {problem}.")
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "traps")
+        loop = asyncio.get_running_loop()
+        up = ticks(self._uptime_s())
+        await loop.run_in_executor(self._thread, self._send, message, settings.snmp, up)
         return "sent; traps are not acknowledged"
 
-    def _make_engine(self) -> Any:
-        from leverframe.notify.snmp_engine import engine_id, make_engine
+    def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
+        """In the thread."""
+        # Loaded here: a controller that sends no traps does not need it.
+        from leverframe.notify.snmp_sender import TrapSender
 
-        return make_engine(engine_id(self._mac))
-
-    def _contents(self, message: Message) -> list[Any]:
-        from pysnmp.proto.rfc1902 import (  # type: ignore[import-untyped]
-            ObjectIdentifier,
-            OctetString,
-            TimeTicks,
-        )
-        from pysnmp.smi.rfc1902 import ObjectIdentity, ObjectType  # type: ignore[import-untyped]
-
+        if self._sender is None:
+            self._sender = TrapSender(self._mac)
         kind = ACTIVATED if message.active else DEACTIVATED
-        values = {
-            _UPTIME: TimeTicks(ticks(self._uptime_s())),
-            _TRAP_NAME: ObjectIdentifier(kind),
-            **{
-                trap_field(name): OctetString(str(message.content[name]).encode())
-                for name in TRAP_FIELDS
-            },
-        }
-        return [ObjectType(ObjectIdentity(oid), value) for oid, value in values.items()]
+        fields = {trap_field(name): str(message.content[name]) for name in TRAP_FIELDS}
+        self._sender.send(snmp, kind, uptime_ticks, fields)
 
     async def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close_dispatcher()
-            self._engine = None
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._ending = thread.submit(self._end)
+            thread.shutdown(wait=False)
+        if self._ending is not None:
+            # Whoever gives up waiting for the end does not keep it from coming.
+            await asyncio.shield(asyncio.wrap_future(self._ending))
 
-
-def _credentials(snmp: Snmp) -> Any:
-    from pysnmp.hlapi.v3arch import asyncio as api
-
-    from leverframe.notify.snmp_engine import V3_AUTHENTICATION, V3_PRIVACY, has_v3
-
-    if snmp.trap.community:
-        return api.CommunityData("trap", snmp.trap.community.encode(), mpModel=1)
-    if not has_v3(snmp):
-        raise CannotSend(
-            "Traps need a community (snmptrap=...) or an SNMPv3 user with both keys (snmpv3=...)."
-        )
-    return api.UsmUserData(
-        snmp.user,
-        snmp.authentication_key.encode(),
-        snmp.privacy_key.encode(),
-        authProtocol=V3_AUTHENTICATION,
-        privProtocol=V3_PRIVACY,
-    )
+    def _end(self) -> None:
+        """In the thread."""
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            sender.close()

@@ -178,6 +178,22 @@ async def test_a_trap_carries_source_value_and_text(tmp_path: Path) -> None:
     await receiver.stop()
 
 
+async def test_a_trap_for_every_edge_leaves_in_order_before_the_lane_lets_go(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    receiver = TrapReceiver(tmp_path, port)
+    await receiver.start("authCommunity log alarm")
+    async with running(f"snmptrap=1*127.0.0.1*{port}*alarm") as (controller, _, _):
+        await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        for number in range(1, 11):
+            await tell(controller, f"vout0={number % 2}")
+        for number in range(1, 11):
+            said = await receiver.line_with(ENTERPRISE)
+            assert f"{ENTERPRISE}.0.{1 if number % 2 else 2}" in said
+    await receiver.stop()
+
+
 async def test_a_trap_without_a_community_is_authenticated_and_private(tmp_path: Path) -> None:
     port = free_port()
     receiver = TrapReceiver(tmp_path, port)
