@@ -14,7 +14,7 @@ import pytest
 from leverframe.process.administrator import random_password
 from leverframe.servers.http.certificate import own_certificate
 from tests.process.controller_process import PATIENCE_S, PROGRAM, controller_process
-from tests.servers.signing_up.test_role_walk import FOR_EVERYBODY, paths
+from tests.servers.accounts.test_role_walk import FOR_EVERYBODY, paths
 
 QUIET = ("--no-discovery", "--no-mdns")
 EVERYWHERE = ("--host", "0.0.0.0", *QUIET)

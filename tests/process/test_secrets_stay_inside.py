@@ -7,7 +7,7 @@ from urllib.parse import quote
 from leverframe.commands.endpoints import API as ENDPOINTS
 from leverframe.engine.settings import SECRETS
 from tests.process.controller_process import ControllerProcess, controller_process
-from tests.servers.signing_up.test_role_walk import paths
+from tests.servers.accounts.test_role_walk import paths
 from tests.twin import Twin
 
 

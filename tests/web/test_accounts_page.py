@@ -18,8 +18,11 @@ USER = ("user", "the user's secret")
 GUEST = ("guest", "a guest's secret")
 
 
-def protect(twin: ServedTwin) -> None:
-    """Ask for a password from now on."""
+def protect(twin: ServedTwin, *open_pages: Page) -> None:
+    """Ask for a password from now on; open pages are left first, or they would leave by themselves
+    at some moment."""
+    for page in open_pages:
+        page.goto("about:blank")
     texts = [quote(b64encode(text.encode()).decode()) for text in (*ADMIN, *USER)]
     twin.get("/stm.cgi?auth=11" + "*".join(texts))
 
@@ -51,7 +54,7 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("status", language="pl", allow=REFUSALS)
-    protect(twin)
+    protect(twin, page)
     page.goto(f"http://{HOST}:{twin.port}/signin")
     page.get_by_label("Nazwa użytkownika").fill("admin")
     page.get_by_label("Hasło").fill("not this one")
@@ -68,7 +71,7 @@ def test_the_sign_in_page_can_be_used_by_everybody(
     twin: ServedTwin, open_page: OpenPage, theme: Theme, viewport: tuple[int, int]
 ) -> None:
     page = open_page("status", theme=theme, viewport=viewport, allow=REFUSALS)
-    protect(twin)
+    protect(twin, page)
     sign_in(page, twin, ("admin", "wrong"))
     expect(page.get_by_role("alert")).to_be_visible()
     page.evaluate(AXE)
@@ -91,7 +94,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
         "password": "***",
         "active": True,
     }
-    protect(twin)
+    protect(twin, page)
     sign_in(page, twin, GUEST)
     page.get_by_role("switch").filter(has_text="OUT1").click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
@@ -107,7 +110,7 @@ def test_a_control_user_is_made_signs_in_and_switches_but_sees_no_settings(
 def test_the_user_account_can_be_limited_to_looking(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/eeprom.cgi?bit3=1")
     page = open_page("status", allow=REFUSALS)
-    protect(twin)
+    protect(twin, page)
     sign_in(page, twin, USER)
     lever = page.get_by_role("switch").filter(has_text="OUT1")
     expect(lever).to_contain_text("this account may only look")
@@ -120,7 +123,7 @@ def test_a_changed_password_ends_every_session_of_the_account(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     first, second = open_page("status", allow=REFUSALS), open_page("status", allow=REFUSALS)
-    protect(twin)
+    protect(twin, first, second)
     for page in (first, second):
         sign_in(page, twin, USER)
         expect(page.locator("main[data-page=status]")).to_be_visible()
