@@ -5,10 +5,13 @@ folder of the user's cache at the first run, without its editor, telemetry and c
 and listens on loopback only.
 """
 
+import contextlib
 import json
 import os
 import subprocess
 import tempfile
+import time
+import urllib.error
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +25,7 @@ from bench.wrk import STATUS, SWITCH, Case, Goal, Rounds, compare, load
 #: The newest that runs on Node.js 18 and 20.
 PACKAGE = "node-red@4"
 INSTALL_PATIENCE_S = 300
+FLOW_PATIENCE_S = 30
 CASES = (
     Case("switch an output, 16 connections", SWITCH, 16, Goal(1.0)),
     Case("switch an output, 64 connections", SWITCH, 64, Goal(1.0)),
@@ -107,14 +111,25 @@ def node_red(folder: Path, switched: str, status: str) -> Iterator[str]:
         yield f"http://{HOST}:{port}"
 
 
+def wait_for_flow(address: str, target: str, wanted: str) -> None:
+    """It listens before its flows are there, and answers 404 till then."""
+    until = time.monotonic() + FLOW_PATIENCE_S
+    while time.monotonic() < until:
+        with contextlib.suppress(urllib.error.HTTPError):
+            assert fetch(address, target).decode() == wanted, "Node-RED answers something else"
+            return
+        time.sleep(0.1)
+    raise Skipped("the flow of Node-RED did not start")
+
+
 def measure(quick: bool) -> list[Figure]:
     need("wrk", "taskset", "node", "npm")
     rounds = Rounds.of(quick)
     with tempfile.TemporaryDirectory() as name, controller(Path(name, "data")) as ours:
         switched, status = (fetch(ours, target).decode() for target in (SWITCH, STATUS))
         with node_red(Path(name), switched, status) as other:
-            for target, wanted in ((SWITCH, switched), (STATUS, status)):
-                assert fetch(other, target).decode() == wanted, "Node-RED answers something else"
+            wait_for_flow(other, SWITCH, switched)
+            wait_for_flow(other, STATUS, status)
             return [
                 compare(
                     case,

@@ -13,6 +13,7 @@ import os
 import platform
 import subprocess
 import sys
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -75,7 +76,14 @@ def figures_of(name: str, quick: bool) -> list[Figure]:
 
 
 def _measure(name: str, quick: bool) -> list[Figure]:
-    figures: list[Figure] = importlib.import_module(f"bench.{name}").measure(quick)
+    try:
+        figures: list[Figure] = importlib.import_module(f"bench.{name}").measure(quick)
+    except Skipped:
+        raise
+    except Exception as error:
+        # The others are worth measuring all the same.
+        traceback.print_exc()
+        return [Figure("-", f"failed: {error}", met=False)]
     return figures
 
 

@@ -1,5 +1,6 @@
 """A disk that fails: outputs go on, changes are refused with 507, `/health` says so."""
 
+from leverframe.clock import VirtualClock
 from tests.full_disk import Disk
 from tests.twin import Twin
 
@@ -33,4 +34,18 @@ async def test_state_that_cannot_be_remembered_is_told() -> None:
     disk.is_full = True
     await twin.ask("/outs.cgi?out0=1")
     assert await twin.outputs() == "100000"
+    assert (await twin.json("/health"))["troubles"] == ["store"]
+
+
+async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
+    disk = Disk()
+    twin = await Twin.start(store=disk)
+    await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")
+    await twin.ok("/sim.cgi?m1=3.6&advance=10")
+    disk.is_full = True
+    # The minute of the energy is over, but nobody has woken the controller yet.
+    clock = twin.controller.clock
+    assert isinstance(clock, VirtualClock)
+    clock.move_to(clock.read().now + 61.0)
+    await twin.ok("/outs.cgi?out0=1")
     assert (await twin.json("/health"))["troubles"] == ["store"]

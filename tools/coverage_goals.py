@@ -26,7 +26,10 @@ def measured() -> dict[str, dict[str, Any]]:
     data.load()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "coverage.json")
-        data.json_report(outfile=str(report))
+        try:
+            data.json_report(outfile=str(report))
+        except coverage.exceptions.NoDataError:
+            raise SystemExit("Nothing was measured; run pytest with --cov first.") from None
         files = json.loads(report.read_text())["files"]
     return {path: file["summary"] for path, file in files.items()}
 

@@ -1,7 +1,8 @@
 """Small mistakes that can be put into a piece of Python, one at a time.
 
 A mutant is a place in the syntax tree and what stands there instead. Texts are left alone (they
-are mostly sentences), and so are annotations, decorators and assertions.
+are mostly sentences), and so are annotations, decorators and assertions, and functions that only
+give tests something to try.
 """
 
 import ast
@@ -31,6 +32,10 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitAnd: ast.BitOr,
 }
+
+
+#: Of parameter types: texts that they accept, and texts that they refuse.
+GIVE_TESTS_SOMETHING_TO_TRY = ("examples", "refused")
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,18 @@ def mutated(source: str, mutant: Mutant) -> ast.Module:
 
 def _left_alone(tree: ast.Module) -> Iterator[ast.AST]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assert):
+        # `strict=True` is an assertion, too.
+        if isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+            yield node
+        if isinstance(node, ast.FunctionDef) and node.name in GIVE_TESTS_SOMETHING_TO_TRY:
             yield node
         for name in ("annotation", "returns"):
             if isinstance(part := getattr(node, name, None), ast.AST):
                 yield part
+        # What a class is made with is left alone like its decorators.
         yield from getattr(node, "decorator_list", ())
+        if isinstance(node, ast.ClassDef):
+            yield from node.keywords
 
 
 def _in_words(node: ast.AST) -> str:

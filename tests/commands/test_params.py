@@ -128,7 +128,38 @@ def test_every_parameter_says_in_words_and_as_schema_what_it_allows(
 ) -> None:
     for profile in distinct(param, profiles):
         assert param.allowed(profile)
+        assert "None" not in param.allowed(profile)
         assert {"type", "oneOf"} & param.schema(profile).keys()
+
+
+def numbers_around(schema: dict[str, Any]) -> dict[int, bool]:
+    """The numbers at the edges of a schema of whole numbers, and whether it allows them."""
+    if "enum" in schema:
+        allowed = set(schema["enum"])
+        return {edge: edge in allowed for one in allowed for edge in (one - 1, one, one + 1)}
+    low, high = schema["minimum"], schema["maximum"]
+    return {low - 1: False, low: True, high: True, high + 1: False}
+
+
+def is_accepted(param: Param, text: str, profile: Profile) -> bool:
+    try:
+        param.parse(text, profile, NOTHING_SEEN)
+    except BadValue:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("param", "profiles"), USES)
+def test_a_number_is_accepted_if_its_schema_allows_it(
+    param: Param, profiles: tuple[Profile, ...]
+) -> None:
+    if isinstance(param, Depends):
+        return
+    for profile in distinct(param, profiles):
+        schema = param.schema(profile)
+        if schema.get("type") == "integer":
+            for number, allowed in numbers_around(schema).items():
+                assert is_accepted(param, str(number), profile) is allowed, number
 
 
 # --- both directions fit -------------------------------------------------------------------------
@@ -333,10 +364,24 @@ def test_a_bare_plus_in_a_telephone_number_stays_a_plus() -> None:
     assert parse(numbers, "") == ()
 
 
+def test_a_scaled_number_has_32_bits_unless_told_otherwise() -> None:
+    schema = Scaled(100).schema(NEWEST)
+    assert (schema["minimum"], schema["maximum"]) == (-(2**31), 2**31 - 1)
+
+
+def test_codes_that_are_allowed_are_told_as_ranges() -> None:
+    table = CodeTable("x", codes.run(1, "abc"), codes.run(5, "d"), codes.run(8, "ef"))
+    assert Word(table).allowed(NEWEST) == "x codes 1-3, 5, 8-9"
+
+
 def test_scaled_values_are_real_units() -> None:
     assert parse(Scaled(10), "215") == 21.5
     assert parse(Scaled(100), "-5") == -0.05
     assert Scaled(1000, 0, 9999).format(1.2345, NEWEST, NOTHING_SEEN) == "1234"
+
+
+def test_bits_are_told_as_a_number_and_how_many_they_are() -> None:
+    assert Bits(5).allowed(NEWEST) == "0 to 31, 5 bits"
 
 
 def test_bits_are_flags_first_bit_first() -> None:

@@ -416,10 +416,22 @@ def test_any_command_may_be_posted() -> None:
     assert isinstance(find_one("/outs.cgi?out0=1", method="POST"), Call)
 
 
-def test_a_long_command_is_shortened_in_its_refusal() -> None:
-    refusal = find_one("/stm.cgi?oname=0" + "x" * 500)
-    assert isinstance(refusal, Refusal)
-    assert len(refusal.command or "") <= 120
+@pytest.mark.parametrize(
+    ("target", "profile", "kind"),
+    [
+        ("/stm.cgi?" + "x" * 300, NEWEST, UnknownCommand),
+        ("/stm.cgi?oname=0" + "x" * 300, NEWEST, Refusal),
+        ("/post.cgi?sched_save=" + "x" * 300, NEWEST, Malformed),
+        ("/inpa.cgi?diffzsel=" + "1" * 300, NEWEST, Withdrawn),
+        ("/stm.cgi?modbusmapping=" + "1" * 300, HW30, NotOffered),
+    ],
+)
+def test_a_long_command_is_shortened_in_its_refusal(
+    target: str, profile: Profile, kind: type[Refusal]
+) -> None:
+    refusal = find_one(target, profile)
+    assert isinstance(refusal, kind)
+    assert len(refusal.command or "") == 120
 
 
 # --- the order -----------------------------------------------------------------------------------

@@ -101,6 +101,22 @@ def test_the_figures_of_advice_are_there_for_other_languages() -> None:
     assert told.text == "Rule 1 never acts: DS1 is between -55 and 125, never as much as 130."
 
 
+@pytest.mark.parametrize(
+    ("out_of_reach", "told"),
+    [
+        (digital("MQTT", 1), "MQTT is always 0, never 1."),
+        (rule(compare="<", reference=-55.0), "DS1 is between -55 and 125, never below -55."),
+        (
+            rule(source="ENERGY1", compare="<", reference=0.0),
+            "ENERGY1 is at least 0, never below 0.",
+        ),
+    ],
+)
+def test_a_range_is_told_in_words(out_of_reach: Rule, told: str) -> None:
+    tree = with_value(defaults(NEWEST), "power.0.current", "INPD1")
+    assert [one.text for one in advice(out_of_reach, tree=tree)] == [f"Rule 1 never acts: {told}"]
+
+
 def test_two_conditions_that_exclude_each_other_are_told() -> None:
     both = rule(operator="AND", source2="DS1", compare2="<", reference2=10.0)
     assert kinds(both) == [("contradiction", (1,))]
@@ -235,6 +251,10 @@ def test_a_rule_that_undoes_its_own_condition_is_a_loop() -> None:
     assert advice(flicker)[0].text.startswith("Rule 1 sets itself off again and again")
 
 
+def test_a_loop_that_begins_only_once_somebody_switches_something_is_found() -> None:
+    assert kinds(digital("EVENT1", 1, action="EVENT1", value=0)) == [("loop", (1,))]
+
+
 def test_a_timer_and_a_latch_are_no_loops() -> None:
     off_after_a_minute = digital("OUT0", 1, action="OUT0", value=0, mode=1, on_delay=60)
     latch = digital("EVENT1", 1, action="EVENT1", value=1)
@@ -254,6 +274,9 @@ def test_a_loop_with_delays_says_how_long_a_round_takes() -> None:
     (told,) = advice(blinker)
     assert told.kind == "loop"
     assert told.figures == {"delay_s": 5}
+    assert told.text == "Rule 1 sets itself off again and again by switching OUT0, every 5 s."
+    (told,) = advice(replace(blinker, on_delay=0, off_delay=0))
+    assert told.text == "Rule 1 sets itself off again and again by switching OUT0."
 
 
 def test_a_loop_by_way_of_a_dependence_is_found() -> None:

@@ -8,6 +8,7 @@ that must not.
 import argparse
 import asyncio
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -40,6 +41,14 @@ async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> li
         return ledgers
 
 
+async def until_told(folder: Path, seconds: float, seed: int) -> list[Ledger]:
+    """Who is told to end takes the processes that it started along."""
+    running = asyncio.ensure_future(soak(folder, seconds, seed, progress=True))
+    for told in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(told, running.cancel)
+    return await running
+
+
 async def show(ledgers: list[Ledger], seconds: float) -> None:
     began = time.monotonic()
     while True:
@@ -57,7 +66,11 @@ def main() -> int:
     if shutil.which("mosquitto") is None:
         options.error("it needs the program mosquitto; its package is in requirements/debian.txt")
     with tempfile.TemporaryDirectory() as folder:
-        ledgers = asyncio.run(soak(Path(folder), 60 * chosen.minutes, chosen.seed, progress=True))
+        try:
+            ledgers = asyncio.run(until_told(Path(folder), 60 * chosen.minutes, chosen.seed))
+        except asyncio.CancelledError:
+            print("ended before its time")
+            return 1
     print("\n" + "\n\n".join(ledger.summary() for ledger in ledgers))
     violations = sum(len(ledger.violations) for ledger in ledgers)
     print(f"\n{chosen.minutes:g} minutes, {violations} violations")

@@ -1,6 +1,7 @@
 """The controller under test: a process that is started, killed, held up and asked."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -65,7 +66,8 @@ class SoakedController:
         """Also one that is just being started; nothing if it has ended."""
         self.up.clear()
         if self._process is not None and self._process.returncode is None:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
             await self._process.wait()
 
     async def stop(self) -> int:

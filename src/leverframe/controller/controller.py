@@ -244,6 +244,7 @@ class Controller(Surroundings):
         if stage.settings is not self.pending or stage.blobs or stage.starts_afresh:
             return self._commit(stage, cause)
         at = self.clock.read()
+        self._catch_up(at)
         if stage.actions:
             self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         return self._live(self.engine.apply(self.engine.settings, stage.actions, at, cause))
@@ -297,13 +298,21 @@ class Controller(Surroundings):
             kept.add_done_callback(partial(_pass_on, done))
 
     def _adopt(self, stage: Stage, cause: Cause, told: Told) -> asyncio.Future[None] | None:
-        at, old = self.clock.read(), self.engine.settings
+        at = self.clock.read()
+        self._catch_up(at)
+        old = self.engine.settings
         self.engine.machine.journal.add(at.wall, cause, told.text)
         self.audit.written(told.audit)
         self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         self.tell_watchers(old, stage.settings, tuple(stage.blobs))
         return kept
+
+    def _catch_up(self, at: Moment) -> None:
+        """What was due before a request is not its own: it neither waits nor fails with that."""
+        deadline = self.engine.next_deadline()
+        if deadline is not None and deadline < at.now:
+            self._live(self.engine.tick(at))
 
     # --- the world --------------------------------------------------------------------------------
 
