@@ -410,6 +410,12 @@ def test_a_mapping_item_is_a_slot_digit_and_a_reading(raw: str, meaning: tuple[i
     assert parse(MappingItem(), raw) == meaning
 
 
+def test_a_mapping_item_has_one_of_six_slots_and_of_thirty_readings() -> None:
+    assert is_accepted(MappingItem(), "629", NEWEST)
+    for text in ("630", "729", "1", "x1"):
+        assert not is_accepted(MappingItem(), text, NEWEST)
+
+
 def test_a_position_that_the_pages_use_is_not_free() -> None:
     position = Position(4, ((0, codes.HW35_SW["1.44"]),))
     assert parse(position, "0", OLDEST) == 0
