@@ -1,48 +1,15 @@
 """History survives a killed process, but for what came in the last seconds."""
 
 import csv
-import http.client
 import json
-import re
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leverframe.__main__ import main
-
-PATIENCE_S = 20.0
-
-
-@contextmanager
-def ended_by(number: int, data: Path) -> Iterator[int]:
-    """The port of a controller on real time that ends by a signal."""
-    program = [sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(data)]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    with process.stdout:
-        try:
-            found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stdout.readline())
-            assert found is not None
-            yield int(found[1])
-        finally:
-            process.send_signal(number)
-            process.wait(PATIENCE_S)
-
-
-def ask(port: int, target: str) -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
-    connection.request("GET", target)
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    assert answer.status == 200, body
-    return body
+from tests.crash.ended_process import ask, ended_by
 
 
 def values(port: int, label: str) -> list[float | None]:

@@ -171,7 +171,10 @@ async def test_a_command_is_for_those_it_is_meant_for(
     cookies = {role: cookie(twin, role) for role in ROLES}
 
     foreign = {"origin": "http://evil.example"}
+    for signed_in_as in (*cookies.values(), ""):
+        assert await status(twin, sample, **foreign, cookie=signed_in_as) in (401, 403)
     assert await status(twin, sample, **foreign, cookie=cookies["administrator"]) == 403
+    assert twin.controller.pending is before
     for role in ("user", "control user"):
         found = await status(twin, sample, cookie=cookies[role])
         if switches(row) or is_open or own_password:
