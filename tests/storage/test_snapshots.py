@@ -190,3 +190,18 @@ async def test_a_snapshot_that_fails_is_told_and_tried_again(tmp_path: Path) -> 
     await troubles.over.wait()
     await keeper.close()
     assert TROUBLE not in troubles
+
+
+async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "store.db"
+    troubles = Told()
+    keeper = SnapshotKeeper(Snapshots(path), troubles)
+    await troubles.begun.wait()
+    path.parent.mkdir()
+    await written(path, NAMES)
+    settings = defaults(Profile())
+    keeper.settings_changed(settings, with_value(settings, "outputs.0.name", "Pump"))
+    async with asyncio.timeout(10):
+        await troubles.over.wait()
+    await keeper.close()
+    assert TROUBLE not in troubles

@@ -1,7 +1,8 @@
 """Takes a snapshot of the store at the start and now and then, and at once when secrets change.
 
 Secrets that were erased must not live on in older snapshots, so a change of a secret replaces them
-all. What goes wrong is told under `/health`; the controller goes on.
+all. What goes wrong is told under `/health`; the controller goes on, and the next change that
+reached the disk tells that it is worth another try.
 """
 
 import asyncio
@@ -35,6 +36,8 @@ class SnapshotKeeper:
     def settings_changed(self, old: Settings, new: Settings) -> None:
         if any(is_secret(path) for path, *_ in difference(old, new)):
             self._must_forget = True
+            self._wanted.set()
+        elif TROUBLE in self._troubles:
             self._wanted.set()
 
     async def close(self) -> None:
