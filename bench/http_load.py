@@ -15,6 +15,7 @@ from bench.serving import controller, fetch, printing_its_address
 from bench.wrk import STATUS, SWITCH, Case, Goal, Rounds, compare, load
 
 BARE = Path(__file__).parent / "bare_responder.py"
+BARE_DURABLE = "bench.bare_durable"
 CASES = (
     Case("switch an output, 16 connections", SWITCH, 16, Goal(0.4, most_p99_ms=10)),
     Case("switch an output, 64 connections", SWITCH, 64, Goal(0.4)),
@@ -22,7 +23,7 @@ CASES = (
     Case("read status.json, 16 connections", STATUS, 16, Goal(0.7)),
     Case("read status.json, 64 connections", STATUS, 64, Goal(0.7)),
 )
-#: Durable changes wait for the disk, for which the bare responder is no measure.
+#: Durable changes wait for the disk; their measure is a responder that has a disk to wait for.
 DURABLE_CASES = (
     Case("change on disk, 16 connections", "/", 16, Goal(most_p99_ms=10), "change_name.lua"),
     Case("change on disk, 64 connections", "/", 64, Goal(least_per_second=2000), "change_name.lua"),
@@ -48,7 +49,15 @@ def measure(quick: bool) -> list[Figure]:
                 )
                 for case in CASES
             ]
-        return figures + [
-            compare(case, rounds, partial(load, ours, case, rounds.seconds))
-            for case in DURABLE_CASES
-        ]
+        stored = [sys.executable, "-m", BARE_DURABLE, str(Path(name, "bare.db"))]
+        with printing_its_address(stored) as bare:
+            return figures + [
+                compare(
+                    case,
+                    rounds,
+                    partial(load, ours, case, rounds.seconds),
+                    partial(load, bare, case, rounds.seconds),
+                    "bare SQLite",
+                )
+                for case in DURABLE_CASES
+            ]

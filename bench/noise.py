@@ -1,13 +1,17 @@
-"""How quiet the machine is: a busy loop on a core notices when it is not let run.
+"""How quiet the machine is: a busy loop on a core notices when it is not let run, or runs slowly.
 
-On a machine that stalls for milliseconds, the slowest hundredth of anything shows the stalls.
+On a machine that stalls for milliseconds, or that is slow for a while because a neighbour on the
+same host is busy, the slowest hundredth of anything shows that and not the program.
 """
 
 import os
+import statistics
 import time
 from dataclasses import dataclass
 
 PAUSE_S = 0.003
+#: A piece of work that takes so many times as long as it mostly does is slow.
+SLOW = 5
 
 
 @dataclass(frozen=True)
@@ -16,39 +20,52 @@ class Noise:
     #: Per second and core.
     pauses: float
     longest_ms: float
+    #: The share of time in which the same work took many times as long as usual.
+    slow: float
 
     def __str__(self) -> str:
         return (
             f"load average {self.load:.1f}; a busy loop was held up for more than 3 ms"
-            f" {self.pauses:.1f} times a second, at most {self.longest_ms:.0f} ms"
+            f" {self.pauses:.1f} times a second, at most {self.longest_ms:.0f} ms; for"
+            f" {self.slow:.1%} of the time work took more than {SLOW} times as long as usual"
         )
 
     @property
     def is_quiet(self) -> bool:
-        return self.pauses < 1
+        return self.pauses < 1 and self.slow < 0.01
 
 
 def listen(span_s: float) -> Noise:
     """Listen on every core in turn."""
     load = os.getloadavg()[0]
     cores = os.sched_getaffinity(0)
-    pauses = []
+    pieces: list[float] = []
     try:
         for core in cores:
             os.sched_setaffinity(0, {core})
-            pauses += _pauses(span_s / len(cores))
+            pieces += _pieces(span_s / len(cores))
     finally:
         os.sched_setaffinity(0, cores)
-    return Noise(load, len(pauses) / span_s, 1000 * max(pauses, default=0.0))
+    usual = statistics.median(pieces)
+    slow = [piece for piece in pieces if piece > SLOW * usual]
+    pauses = [piece for piece in pieces if piece > PAUSE_S]
+    return Noise(load, len(pauses) / span_s, 1000 * max(pauses, default=0.0), sum(slow) / span_s)
 
 
-def _pauses(span_s: float) -> list[float]:
-    found = []
+def _pieces(span_s: float) -> list[float]:
+    """How long each of many equal pieces of work took."""
+    took = []
     last = time.perf_counter()
     end = last + span_s
     while last < end:
+        _work()
         now = time.perf_counter()
-        if now - last > PAUSE_S:
-            found.append(now - last)
+        took.append(now - last)
         last = now
-    return found
+    return took
+
+
+def _work() -> None:
+    """As a program does: objects come and go, all over the memory."""
+    for number in range(200):
+        str(number)

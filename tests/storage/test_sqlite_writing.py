@@ -93,7 +93,8 @@ async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
         too_large = store.commit(Changes(settings={"a": "lost"}, blobs={"site": bytes(200_000)}))
         # Queue the others only when the first is on its way, so that they do not share its fate
         # by sharing its transaction.
-        await asyncio.sleep(0)  # the end of the round, when it is handed over
+        for _ in range(2):  # a round that brings nothing more, after which it is handed over
+            await asyncio.sleep(0)
         while size_of_log(tmp_path / "store.db") < full - 5000:
             pass
         behind = [store.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]

@@ -24,6 +24,7 @@ from leverframe.commands.version_change import EARLIER
 from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
+from leverframe.engine.actions import Action
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
@@ -181,6 +182,7 @@ class Controller(Surroundings):
     ) -> None:
         """The store has the new version; the settings are those that a new process would read."""
         if error is not None:
+            self.audit.not_written(told.audit)
             done.set_exception(error)
             return
         old = self.engine.settings
@@ -241,13 +243,28 @@ class Controller(Surroundings):
     def _accept(self, stage: Stage, cause: Cause) -> asyncio.Future[None] | None:
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
-        if stage.settings is not self.pending or stage.blobs or stage.starts_afresh:
+        if self._is_written(stage):
             return self._commit(stage, cause)
+        return self.act(stage.actions, cause)
+
+    def _is_written(self, stage: Stage) -> bool:
+        """Whether something of it goes to the disk before it is done."""
+        return stage.settings is not self.pending or bool(stage.blobs) or stage.starts_afresh
+
+    def actions_of(self, calls: Iterable[Call]) -> tuple[Action, ...] | None:
+        """What these commands do while the settings stay as they are; None if they change some."""
+        stage = self._stage(NO_HASHES)
+        for call in calls:
+            call.perform(stage)
+        return None if stage.unhashed or self._is_written(stage) else tuple(stage.actions)
+
+    def act(self, actions: Sequence[Action], cause: Cause) -> asyncio.Future[None] | None:
+        """Do what has been staged and checked. What is returned is done when it is on disk."""
         at = self.clock.read()
         self._catch_up(at)
-        if stage.actions:
-            self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
-        return self._live(self.engine.apply(self.engine.settings, stage.actions, at, cause))
+        if actions:
+            self.deeds.note(self.engine.machine, actions, at.wall, cause)
+        return self._live(self.engine.apply(self.engine.settings, actions, at, cause))
 
     def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
         """Queue the changes now, in order; the engine follows when they are on disk."""
@@ -267,6 +284,7 @@ class Controller(Surroundings):
             durable = self.store.commit(changes, follow)
         except StoreUnavailable as error:
             self.pending = before
+            self.audit.not_written(audit)
             self._tell_of_store(error)
             raise
         durable.add_done_callback(_heard)
@@ -285,6 +303,7 @@ class Controller(Surroundings):
         if error is not None:
             # Everything that was staged on top of this fails with it.
             self.pending = self.engine.settings
+            self.audit.not_written(told.audit)
             done.set_exception(error)
             return
         try:

@@ -22,23 +22,37 @@ class PassingTime:
         self._clock = clock
         self._next_deadline = next_deadline
         self._tick = tick
+        self._is_moved = isinstance(clock, VirtualClock)
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at: float | None = None
+        self._planning: asyncio.Handle | None = None
 
     def plan(self) -> None:
-        """On a real clock the event loop calls at the next deadline; a virtual one is moved."""
-        if isinstance(self._clock, VirtualClock):
-            return
+        """On a real clock the event loop calls at the next deadline; a virtual one is moved.
+
+        Many things may happen in one round of the loop; the deadline is looked up after them.
+        """
+        if self._planning is None and not self._is_moved:
+            self._planning = asyncio.get_running_loop().call_soon(self._plan)
+
+    def _plan(self) -> None:
+        self._planning = None
         deadline = self._next_deadline()
         if deadline == self._wake_at:
             return
-        self.stop()
+        self._sleep_on()
         self._wake_at = deadline
         if deadline is not None:
             delay = max(0.0, deadline - self._clock.read().now)
             self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
 
     def stop(self) -> None:
+        self._sleep_on()
+        if self._planning is not None:
+            self._planning.cancel()
+            self._planning = None
+
+    def _sleep_on(self) -> None:
         if self._wake is not None:
             self._wake.cancel()
         self._wake = self._wake_at = None

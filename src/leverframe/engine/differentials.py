@@ -46,6 +46,8 @@ class Differentials:
 
     def derive(self, changed: AbstractSet[str]) -> None:
         """Compute those again whose readings changed."""
+        if self._affected.keys().isdisjoint(changed):
+            return
         labels = self._affected.keys() & changed
         if len(labels) == 1:
             self._compute(self._affected[labels.pop()])

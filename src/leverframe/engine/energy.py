@@ -125,6 +125,8 @@ class Energy:
 
     def derive(self, changed: AbstractSet[str]) -> None:
         """Measure those again whose readings changed."""
+        if self._followers.keys().isdisjoint(changed):
+            return
         labels = self._followers.keys() & changed
         for index in sorted({index for label in labels for index in self._followers[label]}):
             self._measure(index)

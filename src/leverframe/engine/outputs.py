@@ -27,6 +27,12 @@ _RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range
 _PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
 _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
 
+#: Made once: outputs are switched more often than anything else is done. By index, then by state.
+_DRIVE = tuple(
+    (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
+)
+_TOLD = tuple((f"{label} off", f"{label} on") for label in OUTPUTS)
+
 _BY_START = Cause("start")
 _BY_RETURN_TIME = Cause("timer", "return time")
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
@@ -99,7 +105,7 @@ class Outputs:
     def drive_safe(self) -> None:
         """Pins off while nobody is in charge of them; states and what is remembered stay."""
         for index in range(len(OUTPUTS)):
-            self._machine.emit(DriveOutput(index, False))
+            self._machine.emit(_DRIVE[index][False])
 
     def _start_one(self, index: int, output: Output) -> None:
         machine = self._machine
@@ -113,9 +119,9 @@ class Outputs:
         if output.periodic and (output.on_time or output.off_time):
             on = output.on_time > 0
         machine.put(OUTPUTS[index], int(on))
-        machine.emit(DriveOutput(index, on))
+        machine.emit(_DRIVE[index][on])
         if on:
-            machine.log(_BY_START, f"{OUTPUTS[index]} on")
+            machine.log(_BY_START, _TOLD[index][on])
             self._note_switched_on(index)
         if output.remember and kept != on:
             self._keep(index)
@@ -137,8 +143,8 @@ class Outputs:
         machine = self._machine
         machine.timers.cancel(_DELAY[index])
         if machine.put(OUTPUTS[index], int(on)):
-            machine.emit(DriveOutput(index, on))
-            machine.log(cause, f"{OUTPUTS[index]} {_word(on)}")
+            machine.emit(_DRIVE[index][on])
+            machine.log(cause, _TOLD[index][on])
             if machine.settings.outputs[index].remember:
                 self._keep(index)
         if on:

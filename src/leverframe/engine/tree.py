@@ -6,9 +6,10 @@ those. Changing a leaf rebuilds only the branches above it, so two trees can be 
 identity: `difference` visits what changed and no more.
 """
 
-from collections.abc import Iterator
-from functools import lru_cache
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import repeat, zip_longest
+from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -93,9 +94,12 @@ def difference(
 ) -> Iterator[tuple[str, Any, Any]]:
     """(path, old value, new value) of every leaf that differs, `GONE` where there is none."""
     kind = type(new) if old is None else type(old)
-    for name in kind.__struct_fields__ if issubclass(kind, Node) else ():
-        before = GONE if old is None else getattr(old, name)
-        after = GONE if new is None else getattr(new, name)
+    if not issubclass(kind, Node):
+        return
+    names, values_of = _fields(kind)
+    befores = repeat(GONE) if old is None else values_of(old)
+    afters = repeat(GONE) if new is None else values_of(new)
+    for name, before, after in zip(names, befores, afters, strict=False):
         if before is after:
             continue
         field_path = f"{path}.{name}" if path else name
@@ -105,6 +109,15 @@ def difference(
             yield from difference(_node(before), _node(after), field_path)
         elif not _same(before, after):
             yield field_path, before, after
+
+
+@cache
+def _fields(kind: type[Node]) -> tuple[tuple[str, ...], Callable[[Node], Iterable[Any]]]:
+    """The names of a node's fields, and what gives all their values at once."""
+    names = kind.__struct_fields__
+    if len(names) > 1:
+        return names, attrgetter(*names)
+    return names, lambda node: [getattr(node, name) for name in names]
 
 
 def _list_difference(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
@@ -128,6 +141,21 @@ def secret_paths(settings: Settings) -> Iterator[str]:
         for index, node in enumerate(value_at(settings, branch)):
             if node is not None:
                 yield f"{branch}.{index}.{leaf}"
+
+
+def secrets_differ(old: Settings, new: Settings) -> bool:
+    """Whether a secret leaf has changed, come or gone."""
+    befores, afters = _secret_branches(old), _secret_branches(new)
+    if all(before is after for before, after in zip(befores, afters, strict=True)):
+        # As nearly always: the other branches need not be looked at.
+        return False
+    return any(is_secret(path) for path, *_ in difference(old, new))
+
+
+#: The branches that hold secrets.
+_secret_branches: Callable[[Settings], tuple[Any, ...]] = attrgetter(
+    *sorted({pattern.partition(".")[0] for pattern in SECRETS})
+)
 
 
 @lru_cache(maxsize=8192)

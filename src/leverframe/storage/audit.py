@@ -32,6 +32,8 @@ class AuditTrail:
         """Go on with what the store remembers."""
         names = sorted(name for name in kept if name.startswith(_PREFIX))
         self._texts: dict[str, str] = {name: kept[name] for name in names}
+        #: Those of them that go with changes that are on their way to the disk.
+        self._going: set[str] = set()
         self._number = max((_number(name) for name in kept if is_audit(name)), default=0)
 
     def next_number(self) -> int:
@@ -60,17 +62,26 @@ class AuditTrail:
             "not_listed": max(0, len(leaves) - MOST_CHANGES),
         }
         rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
-        too_many = max(0, len(self._texts) + 1 - MOST_ENTRIES)
-        return rows | dict.fromkeys(islice(self._texts, too_many), DELETED)
+        too_many = len(self._texts) - len(self._going) + 1 - MOST_ENTRIES
+        if too_many > 0:
+            outlived = (name for name in self._texts if name not in self._going)
+            gone = dict.fromkeys(islice(outlived, too_many), DELETED)
+            self._going.update(gone)
+            rows |= gone
+        return rows
 
     def written(self, rows: Mapping[str, Any]) -> None:
         """The rows are on disk."""
         for name, text in rows.items():
             if text is DELETED:
-                # Changes that were on their way at the same time may have named the same one.
-                self._texts.pop(name, None)
+                del self._texts[name]
+                self._going.discard(name)
             else:
                 self._texts[name] = text
+
+    def not_written(self, rows: Mapping[str, Any]) -> None:
+        """The rows did not reach the disk: what would have gone with them stays."""
+        self._going.difference_update(rows)
 
     def entries(self) -> dict[int, msgspec.Raw]:
         """All entries by number, ready to be put into a JSON document."""

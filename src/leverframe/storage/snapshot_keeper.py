@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, is_secret
+from leverframe.engine.tree import secrets_differ
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.store import StoreUnavailable
 
@@ -34,7 +34,7 @@ class SnapshotKeeper:
         self._task = asyncio.create_task(self._run())
 
     def settings_changed(self, old: Settings, new: Settings) -> None:
-        if any(is_secret(path) for path, *_ in difference(old, new)):
+        if secrets_differ(old, new):
             self._must_forget = True
             self._wanted.set()
         elif TROUBLE in self._troubles:

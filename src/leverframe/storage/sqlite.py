@@ -1,10 +1,11 @@
 """The durable store: one SQLite file, one thread that writes.
 
-Group commit: what is committed within one round of the event loop, and while the thread is busy
-with one transaction, goes into the next transaction together. The cost of reaching the disk is thus
-shared by everybody who waits, and the futures of one batch are resolved with a single call into the
-event loop. The thread is woken once per round and not by each commit: on one core it would take the
-turn from the loop for every single request, and both would do little else than change places.
+Group commit: what is committed in rounds of the event loop that follow each other, and while the
+thread is busy with one transaction, goes into the next transaction together. The cost of reaching
+the disk is thus shared by everybody who waits, and the futures of one batch are resolved with a
+single call into the event loop. The thread is woken when a round has brought nothing more, and not
+by each commit: on one core it would take the turn from the loop for every single request, and both
+would do little else than change places.
 
 The thread reaches SQLite with one statement per table and batch, the rows packed into one JSON
 text. Every statement gives up the interpreter lock and has to win it back from a busy event loop,
@@ -43,6 +44,9 @@ from leverframe.storage.store import (
 #: loop, which lets go for an instant at every poll, can keep the writing thread out for seconds.
 _SWITCH_S = 20e-6
 
+#: So many commits are worth a transaction, whatever else may come.
+_ENOUGH = 64
+
 _Statement = tuple[str, tuple[Any, ...]]
 
 
@@ -76,8 +80,8 @@ class SqliteStore:
         #: Transactions written since opening.
         self.transactions = 0
         self._queue = threading.Condition()
-        #: Commits of the present round of the event loop, which alone touches them.
-        self._round: list[_Waiting] = []
+        #: Commits that are being gathered by the event loop, which alone touches them.
+        self._gathered: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
         self._held = False
         self._closing = False
@@ -121,17 +125,24 @@ class SqliteStore:
         if self._closing:
             waiting.fail(StoreUnavailable("The store is closed: the program stops."))
             return waiting.future
-        # A loop that ended before its round did never hands over.
-        if not self._round or self._round[-1].future.get_loop() is not loop:
-            loop.call_soon(self._hand_over)
-        self._round.append(waiting)
+        # A loop that ended before it could hand over never does.
+        if not self._gathered or self._gathered[-1].future.get_loop() is not loop:
+            loop.call_soon(self._gather, loop, 0)
+        self._gathered.append(waiting)
         return waiting.future
 
+    def _gather(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
+        """At the end of a round: wait for another one if this one has brought something."""
+        if before < len(self._gathered) < _ENOUGH:
+            loop.call_soon(self._gather, loop, len(self._gathered))
+        else:
+            self._hand_over()
+
     def _hand_over(self) -> None:
-        """At the end of a round: what was committed in it goes to the thread."""
+        """What was gathered goes to the thread."""
         with self._queue:
-            self._waiting += self._round
-            self._round = []
+            self._waiting += self._gathered
+            self._gathered = []
             self._queue.notify()
 
     async def close(self) -> None:
@@ -228,7 +239,7 @@ class SqliteStore:
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         with self._queue:
-            behind, self._waiting, self._round = self._waiting + self._round, [], []
+            behind, self._waiting, self._gathered = self._waiting + self._gathered, [], []
             self._held = False
             self._queue.notify()
         for waiting in batch + behind:

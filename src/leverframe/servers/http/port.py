@@ -107,6 +107,7 @@ class HttpServer:
     def sweep(self, now: float) -> None:
         """Drop every connection that is past one of its time-outs."""
         self.tally.now = now
+        self.tally.known.clear()
         for connection in tuple(self._connections):
             if connection.is_overdue(now):
                 connection.abort()
@@ -148,6 +149,7 @@ class HttpServer:
             del self._per_address[connection.peer]
         if not self._connections:
             self._empty.set()
+            self.tally.known.clear()
             if self.next_sweep:
                 self.next_sweep.cancel()
                 self.next_sweep = None

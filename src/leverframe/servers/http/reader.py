@@ -5,10 +5,11 @@ leniency is switched on. This file adds the limits and the few rules that the pa
 user. There is no socket and no clock here: what comes of the bytes goes to `take` and `refuse`,
 which the answering half has, and the time is that of the tally all connections of a server share.
 
-A client repeats itself. The headers are mostly those of the request before, and are then not read
-anew. A client that polls sends the very same bytes again and again: the parser is only asked the
-first time what they mean. That is safe where the bytes are one whole GET request, no more, and the
-parser was between two requests before and after them.
+Clients repeat themselves. The headers are mostly those of the request before, and are then not read
+anew. Clients that poll or switch send the very same bytes again and again: the parser is only asked
+the first time what they mean, and for the rest of that second all connections know it. That is safe
+where the bytes are one whole GET request, no more, and the parser was between two requests before
+and after them.
 """
 
 import logging
@@ -50,6 +51,11 @@ KEEP: Final = 0
 CLOSE: Final = 1
 CLOSE_OLD: Final = 2
 
+#: What a plain GET asks for: its path, its query and its headers.
+Plain = tuple[str, str | None, dict[str, str]]
+#: So many of them are known at a time.
+MOST_KNOWN = 256
+
 #: A request, whether its answer goes without the body, and what happens after the answer.
 Turn = tuple[Request, bool, int]
 
@@ -67,7 +73,7 @@ class Refused(Exception):
 class Tally:
     """What the connections of one server have in common."""
 
-    __slots__ = ("answers", "bodies_bytes", "lag_s", "longest_lag_s", "now")
+    __slots__ = ("answers", "bodies_bytes", "known", "lag_s", "longest_lag_s", "now")
 
     def __init__(self) -> None:
         #: Seconds, no finer than the server's sweep: good enough for time-outs, and free.
@@ -79,6 +85,8 @@ class Tally:
         #: How late the last sweep was, and the latest one.
         self.lag_s = 0.0
         self.longest_lag_s = 0.0
+        #: Plain requests by their bytes, forgotten at every sweep: they may hold passwords.
+        self.known: dict[bytes, Plain] = {}
 
     def count(self, status: int) -> None:
         self.answers[status] = self.answers.get(status, 0) + 1
@@ -90,7 +98,7 @@ class RequestReader(ABC):
     __slots__ = (
         *("phase", "since", "deaf", "holding", "wants_continue", "peer"),
         *("_limits", "_tally", "_parser", "_slice_bytes", "_target_bytes", "_held", "_unfinished"),
-        *("_repeatable", "_is_between", "_target", "_path", "_query"),
+        *("_is_between", "_target", "_path", "_query"),
         *("_raw_headers", "_known_headers", "_headers", "_framed", "_plain"),
         *("_turn", "_body", "_room"),
     )
@@ -116,7 +124,6 @@ class RequestReader(ABC):
         self._held = b""
         self._unfinished = 0
 
-        self._repeatable: bytes | None = None  # means the latest request again when it comes again
         self._is_between = True  # the parser waits for the first byte of a plain request
 
         self._target = b""
@@ -157,9 +164,12 @@ class RequestReader(ABC):
         self._body = bytearray()
 
     def data_received(self, data: bytes) -> None:
-        if data == self._repeatable and not self.deaf:
-            self._take_plain()
-            return
+        if self._is_between and not self.deaf:
+            plain = self._tally.known.get(data)
+            if plain is not None:
+                path, query, headers = plain
+                self.take(Request("GET", path, query, headers, b"", self.peer), False, KEEP)
+                return
         if self.deaf or len(data) > self._slice_bytes:
             self._receive_in_slices(data)
             return
@@ -172,7 +182,8 @@ class RequestReader(ABC):
             if self.phase == IDLE:
                 # One head, and nothing after it: the parser waits for the next request.
                 is_between = data.find(b"\r\n\r\n") == len(data) - 4
-                self._repeatable = data if is_between and self._is_between else None
+                if is_between and self._is_between:
+                    self._get_to_know(data)
                 self._is_between = is_between
             else:
                 self._check_unfinished(data)
@@ -182,6 +193,12 @@ class RequestReader(ABC):
             self._give_up(_refusal(error, data))
         except Refused as refused:
             self._give_up(refused)
+
+    def _get_to_know(self, data: bytes) -> None:
+        known = self._tally.known
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+        known[data] = (self._path, self._query, self._headers)
 
     def read_held(self) -> None:
         """Go on with what came while too many requests waited."""
@@ -214,7 +231,6 @@ class RequestReader(ABC):
     def _check_unfinished(self, data: bytes) -> None:
         """Bound what the parser swallows without a word: a long header, a trailer, empty lines."""
         self._is_between = False
-        self._repeatable = None
         if len(self._target) > self._target_bytes:
             raise self._target_too_long()
         self._unfinished += len(data)
@@ -267,7 +283,8 @@ class RequestReader(ABC):
             self._split(self._target.decode("ascii"))
             self.phase = IDLE
             self._target = b""
-            self._take_plain()
+            request = Request("GET", self._path, self._query, self._headers, b"", self.peer)
+            self.take(request, False, KEEP)
             return
         request, head_only, ending = self._turn or self._read_head()
         if self._turn:
@@ -284,10 +301,6 @@ class RequestReader(ABC):
         self.phase = IDLE
         self._target = b""
         self.take(request, head_only, ending)
-
-    def _take_plain(self) -> None:
-        request = Request("GET", self._path, self._query, self._headers, b"", self.peer)
-        self.take(request, False, KEEP)
 
     # What the parser leaves to us
 

@@ -7,15 +7,17 @@ their text, because clients repeat the same few requests for ever.
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from leverframe.commands.bodies import Upload
 from leverframe.commands.refusals import Malformed, Refusal, UnknownCommand
-from leverframe.commands.rights import OPEN, Account
+from leverframe.commands.rights import Account
 from leverframe.commands.row import CONTROL
 from leverframe.commands.stage import NO_HASHES
 from leverframe.commands.table import Call, find, items_of
 from leverframe.controller import Command, Controller, NeedsHashing
+from leverframe.engine.actions import Action
 from leverframe.engine.journal import Cause
 from leverframe.files import command_reply
 from leverframe.servers.accounts.passwords import Passwords
@@ -40,11 +42,12 @@ class CommandEndpoint:
         self._passwords = passwords
         self._lenient = lenient
         self._kept_calls: dict[tuple[str, str], tuple[Call, ...]] = {}
-        #: The same calls as the controller takes them, of requests that switch and nothing else.
-        self._switchings: dict[tuple[str, str], tuple[Command, ...]] = {}
+        #: What requests that switch and nothing else do, on the settings they were staged on.
+        self._switchings: dict[tuple[str, str], tuple[Action, ...]] = {}
+        self._staged_on = controller.pending
         self._replies: dict[bytes, Reply] = {}
         self._causes: dict[str, Cause] = {}
-        controller.profile_watchers.append(self._kept_calls.clear)
+        controller.profile_watchers += [self._kept_calls.clear, self._switchings.clear]
 
     def calls(self, request: Request) -> tuple[Call, ...]:
         """The commands of a request; raises the first refusal unless lenient."""
@@ -93,19 +96,29 @@ class CommandEndpoint:
             self._kept_calls.clear()
             self._switchings.clear()
         self._kept_calls[(path, query)] = calls
-        if not self._lenient:
-            self._switchings[(path, query)] = tuple((call, None) for call in calls)
 
     def switch(self, request: Request) -> Reply | Awaitable[Reply] | None:
         """The short way for everybody's administrator: a request to switch that came before."""
-        if request.method != "GET" or not request.query:
+        if request.method != "GET" or not request.query or request.body or self._lenient:
             return None
-        commands = self._switchings.get((request.path, request.query))
-        if commands is None:
+        actions = self._actions(request.path, request.query)
+        if actions is None:
             return None
         cause = self._causes.get(request.peer) or self._cause_of(request.peer)
-        done = self._controller.perform(commands, cause, account=OPEN)
+        done = self._controller.act(actions, cause)
         return self.status_reply() if done is None else self._reply_when_done(done)
+
+    def _actions(self, path: str, query: str) -> tuple[Action, ...] | None:
+        """What a request does that came before; None if it is another one. Raises its refusal."""
+        if self._staged_on is not self._controller.pending:
+            self._switchings.clear()
+            self._staged_on = self._controller.pending
+        actions = self._switchings.get((path, query))
+        if actions is None and (calls := self._kept_calls.get((path, query))) is not None:
+            actions = self._controller.actions_of(calls)
+            if actions is not None:
+                self._switchings[(path, query)] = actions
+        return actions
 
     def _cause_of(self, peer: str) -> Cause:
         if len(self._causes) >= MOST_KEPT_CALLS:
@@ -213,13 +226,22 @@ class CommandEndpoint:
             return reply_to_refusal(refusal)
         return self.status_reply() if done is None else await self._reply_when_done(done)
 
-    async def _reply_when_done(self, done: asyncio.Future[None]) -> Reply:
-        try:
-            # The change goes on even if the client leaves.
-            await asyncio.shield(done)
-        except StoreUnavailable as error:
-            return reply_to_refusal(StoreFailed(str(error)))
-        return self.status_reply()
+    def _reply_when_done(self, done: asyncio.Future[None]) -> asyncio.Future[Reply]:
+        """A future of its own and no task: the change goes on even if nobody waits any more."""
+        reply: asyncio.Future[Reply] = done.get_loop().create_future()
+        done.add_done_callback(partial(self._reply, reply))
+        return reply
+
+    def _reply(self, reply: asyncio.Future[Reply], done: asyncio.Future[None]) -> None:
+        error = done.exception()
+        if reply.done():
+            return
+        if error is None:
+            reply.set_result(self.status_reply())
+        elif isinstance(error, StoreUnavailable):
+            reply.set_result(reply_to_refusal(StoreFailed(str(error))))
+        else:
+            reply.set_exception(error)
 
     def form(self, request: Request) -> dict[str, Any]:
         """The fields of a command whose body is a form."""

@@ -288,21 +288,21 @@ class Web:
 
     def _file(self, path: str) -> Reply:
         """A status file, built again only when something it could show has changed."""
-        view = self._view()
-        engine, at = view.engine, view.at
+        engine, at = self._controller.engine, self._controller.clock.read()
+        version, second = engine.machine.version, int(at.wall)
         kept = self._kept_files.get(path)
         if (
             kept is not None
             and kept.engine is engine
-            and kept.version == engine.machine.version
-            and kept.second == int(at.wall)
+            and kept.version == version
+            and kept.second == second
         ):
             return kept.reply
-        body = files.build(path, view)
+        body = files.build(path, files.View(engine, self._name, self._mac, at))
         if body is None:
             raise NoSuchPath(f"{self._controller.profile} has no {path}.")
         reply = Reply(200, files.content_type(path), body)
-        self._kept_files[path] = KeptFile(engine, engine.machine.version, int(at.wall), reply)
+        self._kept_files[path] = KeptFile(engine, version, second, reply)
         return reply
 
     def _view(self) -> files.View:

@@ -15,6 +15,8 @@ from typing import NamedTuple
 #: One array of float64 for each column of a tier, all of the same length.
 Columns = list["array[float]"]
 Row = tuple[float, ...]
+#: A moment and the value that came then.
+Point = tuple[float, float]
 
 ABSENT = nan
 _BYTES = 8

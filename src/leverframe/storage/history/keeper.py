@@ -6,6 +6,7 @@ value. Each tier has its share of the bytes, so that a flood of raw values canno
 """
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,6 +25,7 @@ from leverframe.storage.history.columns import (
     TIME,
     VALUE,
     Columns,
+    Point,
     Row,
     Tier,
     columns_from_rows,
@@ -45,8 +47,6 @@ DROPPED_AT_A_TIME = 8
 MOST_PER_SECOND = 3
 #: The resolution of times.
 _INSTANT_S = 0.001
-
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +98,26 @@ class Keeper:
             raise
 
     def _add(self, samples: Iterable[Traced]) -> None:
-        came: dict[str, list[Point]] = {}
+        came: dict[str, list[Point]] = defaultdict(list)
         newest = self._newest
         for wall, label, value in samples:
-            number = ABSENT if value is None or not isfinite(value) else float(value)
             newest = round(wall, 3)
-            if self._is_new(label, number):
-                self._reduce(label, newest, number)
-                came.setdefault(label, []).append((newest, number))
+            number = ABSENT if value is None or not isfinite(value) else float(value)
+            came[label].append((newest, number))
+        is_new = False
         for label, points in came.items():
-            self._append(RAW, label, thinned(points, label))
+            new = changes(points, self._of(label)[0].held)
+            if new:
+                is_new = True
+                self._reduce(label, new)
+                self._append(RAW, label, thinned(new, label))
         self._pass_to(newest)
         for (tier, label), rows in self._rows.items():
             self._append(tier, label, rows)
-        if came or self._rows:
+        if is_new or self._rows:
             self.shelf.mark(newest)
         self._rows.clear()
         self._bound_bytes()
-
-    def _is_new(self, label: str, number: float) -> bool:
-        held = self._of(label)[0].held
-        return number != held and not (isnan(number) and isnan(held))
 
     def _of(self, label: str) -> tuple[Reduction, ...]:
         found = self._reductions.get(label)
@@ -127,11 +126,10 @@ class Keeper:
             self._reductions[label] = found
         return found
 
-    def _reduce(self, label: str, at: float, number: float) -> None:
+    def _reduce(self, label: str, points: Sequence[Point]) -> None:
         for tier, reduction in zip(REDUCED, self._of(label), strict=True):
-            row = reduction.put(at, number)
-            if row is not None:
-                self._rows.setdefault((tier, label), []).append(row)
+            if rows := reduction.put(points):
+                self._rows.setdefault((tier, label), []).extend(rows)
 
     def _pass_to(self, now: float) -> None:
         """Intervals that are over are written even if nothing more comes of their label."""
@@ -189,9 +187,8 @@ class Keeper:
                 start = marked // tier.interval_s * tier.interval_s
                 reduction.take_up(self.held_before(label, start), start)
                 rows = self.shelf.rows(RAW, label, start, inf)
-                for at, value in zip(rows[TIME], rows[VALUE], strict=True):
-                    if start <= at <= marked:
-                        reduction.put(at, value)
+                points = zip(rows[TIME], rows[VALUE], strict=True)
+                reduction.put(point for point in points if start <= point[TIME] <= marked)
 
     def silence(self, at: float | None = None) -> None:
         """Nothing is known from a moment on; without one, from when something was known last."""
@@ -230,6 +227,17 @@ class Keeper:
             if row is not None:
                 return joined([columns, columns_from_rows([row])], tier.columns)
         return columns
+
+
+def changes(points: Iterable[Point], held: float) -> list[Point]:
+    """The points at which something else came than what held until then."""
+    new: list[Point] = []
+    for at, number in points:
+        # NaN is not equal to itself.
+        if number != held and (number == number or held == held):
+            new.append((at, number))
+            held = number
+    return new
 
 
 def thinned(points: Sequence[Point], label: str) -> list[Point]:

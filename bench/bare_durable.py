@@ -1,0 +1,94 @@
+"""The yardstick of durable changes: parser, SQLite, one thread that commits, and nothing else.
+
+Every request is one row, answered once it is on disk; what comes while the thread is busy shares
+the next transaction. No command is parsed, no setting is checked, no audit trail is kept: what is
+left is what the disk, two threads on one core and the machine itself cost. Not a server to use.
+
+    python bench/bare_durable.py FILE
+"""
+
+import asyncio
+import sqlite3
+import sys
+import threading
+from functools import partial
+
+import httptools
+import uvloop
+
+from bench.bare_responder import DEFAULT_BODY, reply_bytes
+
+REPLY = reply_bytes(DEFAULT_BODY)
+Waiting = tuple[bytes, asyncio.Transport]
+
+
+class Committer:
+    """Writes targets in batches and then answers them."""
+
+    def __init__(self, path: str, loop: asyncio.AbstractEventLoop) -> None:
+        self._path = path
+        self._loop = loop
+        self._waiting: list[Waiting] = []
+        self._wanted = threading.Condition()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def add(self, target: bytes, transport: asyncio.Transport) -> None:
+        with self._wanted:
+            self._waiting.append((target, transport))
+            self._wanted.notify()
+
+    def _run(self) -> None:
+        store = sqlite3.connect(self._path, isolation_level=None)
+        store.execute("PRAGMA journal_mode = WAL")
+        store.execute("PRAGMA synchronous = FULL")
+        store.execute("CREATE TABLE setting (path TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+        while True:
+            with self._wanted:
+                while not self._waiting:
+                    self._wanted.wait()
+                batch, self._waiting = self._waiting, []
+            store.execute("BEGIN IMMEDIATE")
+            store.executemany(
+                "REPLACE INTO setting VALUES (?, ?)",
+                [(target[:16], target) for target, _ in batch],
+            )
+            store.execute("COMMIT")
+            self._loop.call_soon_threadsafe(answer, batch)
+
+
+def answer(batch: list[Waiting]) -> None:
+    for _, transport in batch:
+        transport.write(REPLY)
+
+
+class DurableResponder(asyncio.Protocol):
+    transport: asyncio.Transport
+
+    def __init__(self, committer: Committer) -> None:
+        self.committer = committer
+        self.target = b""
+        self.parser = httptools.HttpRequestParser(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self.parser.feed_data(data)
+
+    def on_url(self, target: bytes) -> None:
+        self.target = target
+
+    def on_message_complete(self) -> None:
+        self.committer.add(self.target, self.transport)
+
+
+async def serve(path: str) -> None:
+    loop = asyncio.get_running_loop()
+    responder = partial(DurableResponder, Committer(path, loop))
+    server = await loop.create_server(responder, "127.0.0.1", 0)
+    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(sys.argv[1]))
