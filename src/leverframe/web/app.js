@@ -11,6 +11,8 @@ import { applyTheme } from "./lib/theme.js";
 import { fetchWords, followSetting, startWords, t, usePageWords } from "./lib/words.js";
 import { HOMEPAGES, load } from "./pages/index.js";
 
+const PATIENCE_MS = 1000;
+
 class App {
   #live = new Live();
   #context = new Context(this.#live, () => this.#redraw());
@@ -27,7 +29,9 @@ class App {
   // Nothing is drawn before there are words.
   #drawing = true;
 
-  // All that the first page needs is asked for at once, not one after the other.
+  // All that the first page needs is asked for at once, not one after the other, and drawn when it
+  // is complete: a frame without a page would cost a slow phone as much as the page itself. Only a
+  // controller that lets one wait is no reason to show nothing.
   async start() {
     applyTheme();
     this.#live.listen(() => this.#changed());
@@ -36,8 +40,9 @@ class App {
     const loaded = this.#load();
     fetchAhead(here().name || "status");
     await startWords();
+    const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
     this.#drawing = false;
-    this.#redraw();
+    if (!isThere) this.#redraw();
     await loaded;
     addEventListener("beforeunload", (event) => {
       if (this.#context.hasUnsaved) event.preventDefault();
@@ -199,6 +204,8 @@ function fetchAhead(name) {
   load(entry.name).catch(() => {});
   if (!entry.wordless) fetchWords(entry.name).catch(() => {});
 }
+
+const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function toContent(event) {
   event.preventDefault();
