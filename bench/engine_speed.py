@@ -18,8 +18,9 @@ from functools import partial
 from bench.figure import Figure, progress
 from leverframe.clock import VirtualClock
 from leverframe.engine.engine import Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import Rule, defaults
+from leverframe.engine.settings import Rule
 from leverframe.engine.tree import with_value
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.process.build import BuiltController, build

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from bench.figure import Figure, progress
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.machine import Machine, Traced
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import defaults
 from leverframe.profile import Profile
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.keeper import Bounds, Keeper

@@ -10,7 +10,8 @@ from leverframe.commands.refusals import Refusal
 from leverframe.commands.row import Row
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import TABLE, Call, find
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.profile import Profile, offered
 
 LETTERS = "abcXYZ 019*&=+%!\"'.:/_-ąóżß漢😀"

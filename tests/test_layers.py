@@ -19,7 +19,7 @@ CORE = {"profile", "errors"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
-JOINED = INTERFACE | EDGES | {"files", "clock", "controller"}
+JOINED = INTERFACE | EDGES | {"files", "naming", "clock", "controller"}
 EVERYTHING = JOINED | {
     *("servers", "config", "wiring", "durations", "reference", "simulation", "process"),
     *("upkeep", "command_line"),
@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "uploads": CORE,
     "commands": ENGINE | {"uploads"},
     "wire": ENGINE,
+    "naming": ENGINE | {"wire"},
     "files": INTERFACE,
     "clock": ENGINE,
     "durations": {"errors"},
@@ -52,7 +53,10 @@ MAY_IMPORT = {
 }
 
 #: Parts in which values go in and values come out, and nothing else happens.
-PURE = {"errors", "profile", "engine", "uploads", "commands", "wire", "files", "wiring"}
+PURE = {
+    *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
+    *("files", "wiring"),
+}
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
     *("time", "random", "os", "pathlib", "sqlite3"),

@@ -9,7 +9,8 @@ from leverframe import files
 from leverframe.__main__ import main as leverframe
 from leverframe.commands.endpoints import API, REFUSALS
 from leverframe.commands.table import SECTIONS, TABLE
-from leverframe.engine.settings import SECRETS, Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import SECRETS, Settings
 from leverframe.engine.tree import leaves
 from leverframe.profile import Profile, spans_in_words
 from leverframe.reference.__main__ import main

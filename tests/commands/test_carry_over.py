@@ -12,7 +12,8 @@ from leverframe.commands.codes import RULE_ACTIONS, RULE_SOURCES
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.restored import Restored
 from leverframe.commands.setting_limits import is_allowed
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
@@ -154,6 +155,23 @@ def test_a_rule_that_loses_a_part_of_what_it_says_is_switched_off() -> None:
         replace(reversing, value=1, enabled=False),
     )
     assert paths(restored) == ["rules.0.on_delay", "rules.1.value"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "part"),
+    [
+        (Rule(action="SMS1", value=0), "value"),
+        (Rule(action="HTTP1", value=2), "value"),
+        (Rule(action="AutoSwitch OUT1", value=0), "value"),
+        (Rule(action="SMS1", on_delay=7), "on_delay"),
+        (Rule(action="OUT1", source2="ENERGY6"), "source2"),
+    ],
+)
+def test_a_rule_that_loses_what_has_no_effect_in_it_goes_on(rule: Rule, part: str) -> None:
+    rule = replace(rule, enabled=True)
+    restored = moved(with_rules(NEW, rule), NEW, OLD)
+    assert restored.settings.rules == (replace(rule, **{part: getattr(Rule(), part)}),)
+    assert paths(restored) == [f"rules.0.{part}"]
 
 
 def test_a_schedule_entry_with_an_unknown_action_is_left_out() -> None:

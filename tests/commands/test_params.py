@@ -364,6 +364,11 @@ def test_a_bare_plus_in_a_telephone_number_stays_a_plus() -> None:
     assert parse(numbers, "") == ()
 
 
+def test_telephone_numbers_are_separated_by_an_encoded_colon_too() -> None:
+    numbers = ListOf(Phone(), 8, ":", least=0)
+    assert parse(numbers, "%2B48123%3A112%3a113") == ("+48123", "112", "113")
+
+
 def test_a_scaled_number_has_32_bits_unless_told_otherwise() -> None:
     schema = Scaled(100).schema(NEWEST)
     assert (schema["minimum"], schema["maximum"]) == (-(2**31), 2**31 - 1)

@@ -7,7 +7,8 @@ import pytest
 
 from leverframe.commands.carry_over import all_profiles
 from leverframe.commands.setting_limits import is_allowed
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import leaves
 from leverframe.profile import Profile
 from tests.random_settings import random_settings

@@ -6,7 +6,8 @@ from leverframe.commands.refusals import BadValue, Conflict, Locked, Refusal
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import Call, find
 from leverframe.engine.actions import REVERSE, SetEnergy, Switch
-from leverframe.engine.settings import ControlUser, Rule, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import ControlUser, Rule
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.uploads.site_archive import pack_site
@@ -73,6 +74,30 @@ def test_locked_outputs_refuse_to_be_switched(target: str) -> None:
     with pytest.raises(Locked, match="outblock=0"):
         perform(on, target)
     assert on.actions == []
+
+
+@pytest.mark.parametrize(
+    "target", ["/outs.cgi?aout=11", "/outs.cgi?ortime=15", "/outs.cgi?atout=1*5&aout=11"]
+)
+def test_locked_outputs_refuse_what_would_switch_them_at_once(target: str) -> None:
+    on = stage(output_flags__lock=True)
+    with pytest.raises(Locked, match="OUT1 cannot be switched"):
+        perform(on, target)
+
+
+@pytest.mark.parametrize("times", ["atout=1*5", "atout=7*5"])
+def test_locked_outputs_that_switch_periodically_keep_their_times(times: str) -> None:
+    on = stage(output_flags__lock=True, outputs__1__periodic=True)
+    with pytest.raises(Locked, match="OUT1 cannot be switched"):
+        perform(on, f"/outs.cgi?{times}")
+    perform(on, "/outs.cgi?atout=2*5")
+
+
+def test_the_lock_leaves_alone_what_ends_periodic_switching_and_the_return_time() -> None:
+    on = stage(output_flags__lock=True, outputs__1__periodic=True, outputs__1__return_time=9)
+    perform(on, "/outs.cgi?aout=10&ortime=10")
+    assert not on.settings.outputs[1].periodic
+    assert on.settings.outputs[1].return_time == 0
 
 
 def test_the_lock_leaves_event_variables_and_duties_alone() -> None:

@@ -19,7 +19,7 @@ from leverframe.commands.refusals import (
 )
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table import COMMAND_PATHS, TABLE, Call, find
-from leverframe.engine.settings import defaults
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from leverframe.commands.version_change import change_version
-from leverframe.engine.settings import Rule, Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.tree import is_secret, leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES

@@ -144,6 +144,8 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
         **{f"pwm.{n}.active_low": v["A"][n] for n in range(4)},
         **{f"pwm.{n}.on_off_mode": v["A"][n + 4] for n in range(4)},
     },
+    "GET /outs.cgi?ortime=<A><B>": lambda v: {f"outputs.{v['A']}.return_time": v["B"]},
+    "GET /outs.cgi?aout=<A><B>": lambda v: {f"outputs.{v['A']}.periodic": v["B"]},
     "GET /outs.cgi?atout=<A>*<B>": lambda v: {
         f"outputs.{v['A'] % 6}.{'on_time' if v['A'] < 6 else 'off_time'}": v["B"]
     },

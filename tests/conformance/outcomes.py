@@ -7,7 +7,8 @@ is that version, `3.5 <1.36` the last one before it.
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import find
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.profile import Profile
 
 OK = 200

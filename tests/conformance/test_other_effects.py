@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leverframe.commands.table import TABLE
-from leverframe.engine.settings import defaults
+from leverframe.engine.factory_settings import defaults
 from leverframe.hardware.display_picture import png_of
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST

@@ -11,10 +11,11 @@ from typing import Any, TypeVar, overload
 from leverframe.engine.actions import OFF, ON, REVERSE, Action, Switch
 from leverframe.engine.effects import DriveOutput, DrivePwm, Effect, Keep
 from leverframe.engine.engine import Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 

@@ -6,12 +6,13 @@ An actuator that writes down which entry ran when takes the place of the real on
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo
 
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.moment import Moment
 from leverframe.engine.schedule import Schedule
 from leverframe.engine.schedule_times import WEEKDAYS
-from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry, defaults
+from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 

@@ -10,11 +10,11 @@ from typing import Any
 from leverframe.engine.differentials import Differentials
 from leverframe.engine.effects import Effect
 from leverframe.engine.energy import Energy
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Feature, Machine, Value
 from leverframe.engine.moment import Moment
-from leverframe.engine.settings import defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 

@@ -31,10 +31,11 @@ from leverframe.engine.effects import (
     SetClock,
 )
 from leverframe.engine.engine import MOST_LATE_S, MOST_STEPS, Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.labels import EVENT_VARIABLES, LABELS
 from leverframe.engine.moment import Moment
 from leverframe.engine.pwm import DUTIES
-from leverframe.engine.settings import Rule, ScheduleEntry, WatchdogEntry, defaults
+from leverframe.engine.settings import Rule, ScheduleEntry, WatchdogEntry
 from leverframe.profile import HARDWARE, Profile
 
 from .bench import BY_TEST, START_NOW, START_WALL, Bench

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from leverframe.commands.rules import actions_of, event_query, sources_of
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import Call, find
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.settings import (
     AnalogInput,
@@ -17,7 +18,6 @@ from leverframe.engine.settings import (
     OneWireSensor,
     Rule,
     Settings,
-    defaults,
 )
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     CONTROL_USERS,
     MOST_RULES,
@@ -21,7 +22,6 @@ from leverframe.engine.settings import (
     Rule,
     ScheduleEntry,
     Settings,
-    defaults,
 )
 from leverframe.engine.tree import (
     GONE,

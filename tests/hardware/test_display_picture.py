@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from leverframe.hardware.display_picture import (
+    BEFORE_LETTERS,
     HEIGHT,
+    LETTER_WIDTH,
     LETTERS_IN_A_LINE,
+    LINE_HEIGHT,
     WIDTH,
     drawable,
     picture_of,
@@ -55,6 +58,15 @@ def test_a_line_has_room_for_21_letters() -> None:
     full = "W" * LETTERS_IN_A_LINE
     assert dots(picture_of([full])) == dots(picture_of([full + "W"]))
     assert dots(picture_of([full])) != dots(picture_of([full[1:]]))
+
+
+@given(st.characters(min_codepoint=33, max_codepoint=126))
+def test_the_first_letter_of_a_line_looks_like_any_other(letter: str) -> None:
+    first, second = picture_of([f"{letter} "]), picture_of([f" {letter}"])
+    left = BEFORE_LETTERS - 1
+    drawn = first.crop((left, 0, left + LETTER_WIDTH, LINE_HEIGHT))
+    moved = second.crop((left + LETTER_WIDTH, 0, left + 2 * LETTER_WIDTH, LINE_HEIGHT))
+    assert dots(drawn) == dots(moved)
 
 
 def test_letters_that_the_font_lacks_lose_their_accent() -> None:

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
     ModbusReading,
     ModbusSlot,
     Settings,
-    defaults,
 )
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
     ModbusMapping,
     ModbusReading,
     ModbusSlot,
     Settings,
-    defaults,
 )
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from leverframe.engine.effects import SendModem
-from leverframe.engine.settings import Gsm, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Gsm
 from leverframe.engine.tree import with_value
 from leverframe.hardware.modem import MOST_ATTEMPTS, NAME, Modem, ModemUnavailable
 from leverframe.hardware.modem_line import Pace

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from leverframe.commands.codes import SERIAL_MODULES
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.hardware.board import Readings
 from leverframe.hardware.modem import NAME as MODEM
@@ -22,7 +23,7 @@ from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile
 from leverframe.wire import mhz19, sds011, sps30
 from leverframe.wire.scanner import ScannerDecoder
-from leverframe.wire.serial_readings import Found
+from leverframe.wire.serial_decoder import Found
 from tests.hardware.waiting import until
 
 SDS011, MHZ19 = "PM sensor SDS011", "CO2 sensor MH-Z16/19"

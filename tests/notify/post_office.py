@@ -11,7 +11,8 @@ from typing import Any
 
 from leverframe.clock import Clock, SystemClock
 from leverframe.engine.effects import Notify
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.notify.channel import CannotSend, Channel, Draft, Limits
 from leverframe.notify.message import Message

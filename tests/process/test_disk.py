@@ -1,13 +1,15 @@
-"""Real disks that fail under a running process: full, read-only, and refusing every write.
+"""Real disks that fail, full, read-only, and refusing every write; and files damaged on purpose.
 
-Outputs go on, changes get 507, `/health` says so, and all is well again without a restart once the
-disk is. Where the machine does not let a test mount anything, the test is skipped.
+Outputs go on, changes get 507, and `/health` says so. All is well again without a restart once a
+disk is that failed under a running process. Where the machine does not let a test mount anything,
+the test is skipped.
 """
 
 import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.ended_process import ask, ended_by
 from tests.process.controller_process import (
     PATIENCE_S,
     PROGRAM,
@@ -65,7 +68,8 @@ def assert_refuses_changes_and_switches(process: ControllerProcess, reason: str)
 
 
 def assert_is_well(process: ControllerProcess) -> None:
-    assert rename(process, 3) == 200
+    # A name that is new, whatever was taken before.
+    assert rename(process, MANY_CHANGES) == 200
     # A snapshot that the disk refused meanwhile is made up for, a moment after the change.
     end = time.monotonic() + PATIENCE_S
     while health(process)["status"] != "ok" and time.monotonic() < end:
@@ -143,8 +147,28 @@ def loop_disk(folder: Path) -> Iterator[Callable[[str], None]]:
         run("umount", str(folder))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
-def test_a_disk_that_becomes_read_only_stops_changes_only(tmp_path: Path) -> None:
+only_root_can_mount = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can mount a file system"
+)
+
+
+def refused_start(data: Path, *options: str) -> str:
+    """The line that a start ends with."""
+    started = subprocess.run(
+        [*PROGRAM, "run", "--port", "0", "--data", str(data), *options],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert started.returncode == 1
+    return started.stderr.splitlines()[-1]
+
+
+@only_root_can_mount
+def test_a_disk_that_becomes_read_only_stops_changes_only_also_of_the_next_start(
+    tmp_path: Path,
+) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with loop_disk(data) as remount:
@@ -155,62 +179,151 @@ def test_a_disk_that_becomes_read_only_stops_changes_only(tmp_path: Path) -> Non
             remount("abort")
             assert_refuses_changes_and_switches(process, "")
             assert names(process) == kept
-        started = subprocess.run(
-            [*PROGRAM, "run", "--port", "0", "--data", str(data)],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-        assert started.returncode == 1
-        (line,) = started.stderr.splitlines()
-        assert "Read-only file system" in line
+        with controller_process(tmp_path) as process:
+            assert_refuses_changes_and_switches(process, "Read-only file system")
+            assert names(process) == kept
 
 
-def flip(store: Path) -> None:
-    data = bytearray(store.read_bytes())
-    for place in range(100, len(data)):
-        data[place] ^= 0x5A
-    store.write_bytes(data)
+def identity(process: ControllerProcess) -> str:
+    return process.printed.split()[0]
 
 
-def test_a_store_damaged_under_a_running_process_costs_no_output_and_is_set_aside(
-    tmp_path: Path,
+@only_root_can_mount
+def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with loop_disk(data) as remount:
+        with controller_process(tmp_path) as process:
+            assert rename(process, 0) == 200
+            assert process.ask("/outs.cgi?roafs=01")[0] == 200
+            assert process.ask("/outs.cgi?out0=1")[0] == 200
+            kept, itself = names(process), identity(process)
+        remount("ro")
+        with controller_process(tmp_path) as process:
+            assert health(process)["status"] == "degraded"
+            assert (names(process), identity(process)) == (kept, itself)
+            assert json.loads(process.ask("/api/state")[1])["OUT0"] == 1
+            assert_refuses_changes_and_switches(process, "Read-only file system")
+            status, body = process.ask("/stm.cgi?oname=0Lamp")
+            assert status == 507
+            assert "the controller is restarted" in json.loads(body)["detail"]
+            # As on a full disk: it is switched, and the answer says that it will be forgotten.
+            assert process.ask("/outs.cgi?out0=0")[0] == 507
+            assert json.loads(process.ask("/api/state")[1])["OUT0"] == 0
+            assert "in use by" in refused_start(data)
+        remount("rw")
+        with controller_process(tmp_path) as process:
+            assert json.loads(process.ask("/api/state")[1])["OUT0"] == 1
+            assert_is_well(process)
+
+
+@only_root_can_mount
+def test_a_start_on_a_full_disk_goes_on_with_what_is_stored(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with loop_disk(data):
+        with controller_process(tmp_path) as process:
+            assert rename(process, 0) == 200
+            kept = names(process)
+        filler = fill(data)
+        with controller_process(tmp_path) as process:
+            assert names(process) == kept
+            assert_refuses_changes_and_switches(process, "the disk is full")
+        filler.unlink()
+        with controller_process(tmp_path) as process:
+            assert names(process) == kept
+            assert_is_well(process)
+
+
+@only_root_can_mount
+def test_a_first_start_on_a_read_only_disk_is_refused(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with loop_disk(data) as remount:
+        remount("ro")
+        assert "cannot be used: Read-only file system. Make it writable" in refused_start(data)
+
+
+def flip(file: Path) -> None:
+    """A few bytes of the first page, which is in no log."""
+    with file.open("r+b") as opened:
+        opened.seek(100)
+        opened.write(b"\xa5" * 8)
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def wait_for(file: Path) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not file.exists():
+        assert time.monotonic() < end, f"{file} has not come"
+
+
+def told(process: ControllerProcess) -> dict[str, str]:
+    troubles: dict[str, str] = json.loads(process.ask("/api/state")[1])["troubles"]
+    return troubles
+
+
+@pytest.mark.parametrize("damage", [flip, cut, Path.unlink])
+def test_a_store_damaged_under_a_running_process_takes_no_change_and_is_set_aside(
+    tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     with controller_process(tmp_path) as process:
         assert rename(process, 0) == 200
     # The second start takes a snapshot of it.
     with controller_process(tmp_path) as process:
         kept = names(process)
-        flip(process.folder / "store.db")
-        # With luck the damage is noticed by then; what is certain is that nothing else happens.
-        assert {rename(process, number) for number in range(1, 8)} <= {200, 507}
-        for on in (1, 0, 1):
-            assert process.ask(f"/outs.cgi?out2={on}")[0] == 200
-            assert json.loads(process.ask("/api/state")[1])["OUT2"] == on
-    flip(tmp_path / "data" / "store.db")
+        wait_for(process.folder / "snapshot-2.db")
+        wait_for(process.folder / "snapshot-1.db")
+        damage(process.folder / "store.db")
+        assert {rename(process, number) for number in range(1, 8)} == {507}
+        assert_refuses_changes_and_switches(process, "Restart the controller")
+        assert names(process) == kept
+        assert process.ask("/")[0] == 200
     with controller_process(tmp_path) as process:
         assert names(process) == kept
         assert health(process)["status"] == "degraded"
-        (told,) = json.loads(process.ask("/api/state")[1])["troubles"].values()
-        assert "set aside in" in told
-        assert "snapshot" in told
-        assert told in process.log.read_text()
+        (sentence,) = told(process).values()
+        assert "set aside in" in sentence
+        assert "snapshot" in sentence
+        assert sentence in process.log.read_text()
         assert rename(process, 3) == 200
-    assert (tmp_path / "data" / "damaged-1" / "store.db").exists()
+    assert (tmp_path / "data" / "damaged-1").exists()
 
 
-def test_a_log_removed_after_a_kill_leaves_a_sound_store(tmp_path: Path) -> None:
+def test_a_log_removed_under_a_running_process_costs_nothing_that_was_acknowledged(
+    tmp_path: Path,
+) -> None:
+    with controller_process(tmp_path) as process:
+        assert rename(process, 0) == 200
+        kept = names(process)
+        (process.folder / "store.db-wal").unlink()
+        assert rename(process, 1) == 507
+        assert_refuses_changes_and_switches(process, "log")
+    with controller_process(tmp_path) as process:
+        assert names(process) == kept
+        assert_is_well(process)
+
+
+def test_a_log_removed_after_a_kill_is_told_and_costs_only_what_no_snapshot_has(
+    tmp_path: Path,
+) -> None:
     data = tmp_path / "data"
     with controller_process(tmp_path) as process:
         assert rename(process, 0) == 200
         kept = names(process)
-    copy = tmp_path / "copy"
+    with ended_by(signal.SIGKILL, data) as port:
+        # The snapshot of the start.
+        wait_for(data / "snapshot-2.db")
+        wait_for(data / "snapshot-1.db")
+        ask(port, "/stm.cgi?oname=1Later")
+    (data / "store.db-wal").unlink()
     with controller_process(tmp_path) as process:
+        assert names(process) == kept
+        assert health(process)["status"] == "degraded"
+        assert "changes made after the last snapshot may be missing" in told(process)["recovery"]
         assert rename(process, 1) == 200
-        # As a power cut would leave it, but with the log lost.
-        (copy / "data").mkdir(parents=True)
-        shutil.copy(data / "store.db", copy / "data" / "store.db")
-    with controller_process(copy) as process:
-        assert names(process) in (kept, [*kept[:1], "Name1xxxxxxxx", *kept[2:]])
-        assert health(process)["status"] == "ok"
+    with controller_process(tmp_path) as process:
+        assert_is_well(process)

@@ -1,15 +1,18 @@
-"""A controller with an administrator, a user and a control user, and clocks to move by hand."""
+"""A controller with accounts, signing in to it, and clocks to move by hand."""
 
 from base64 import b64encode
 
 from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.router import Reach
 from tests.twin import NEWEST, Twin
 
 ADMINISTRATOR = ("chief", "long admin secret")
 USER = ("guest", "long guest secret")
 CONTROL_USER = ("panel", "long panel secret")
+#: What a browser accepts when a person opens a page.
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 class HandMoved:
@@ -38,3 +41,13 @@ async def signed_up(profile: Profile = NEWEST, *, secure: bool = False) -> Twin:
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
     await twin.ok(f"/stm.cgi?auth=11{fields}")
     return twin
+
+
+async def sign_in(twin: Twin, account: tuple[str, str], **headers: str) -> Reply:
+    body = f"username={account[0]}&password={account[1].replace(' ', '+')}".encode()
+    return await twin.ask("/post.cgi?signin", "POST", body, **headers)
+
+
+def cookie_of(reply: Reply) -> str:
+    """What a browser would send back."""
+    return dict(reply.headers)["Set-Cookie"].partition(";")[0]

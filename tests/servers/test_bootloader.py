@@ -11,6 +11,7 @@ import pytest
 
 from leverframe.profile import Profile
 from leverframe.servers.bootloader import LONGEST_S, BootloaderServer
+from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.uploads.site_archive import pack_site
@@ -193,6 +194,18 @@ async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> Non
     await bench.twin.ok("/outs.cgi?out0=1")
     await bench.wait_for_firmware()
     assert not any(bench.twin.controller.board.outputs)  # type: ignore[attr-defined]
+
+
+async def test_the_port_is_open_before_the_command_is_answered() -> None:
+    twin = await Twin.start()
+    with bound_udp("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    server = BootloaderServer(twin.controller, "127.0.0.1", port, PUBLIC)
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    with pytest.raises(OSError, match="in use"):
+        bound_udp("127.0.0.1", port)
+    await until(lambda: server.port is not None)
+    await server.close()
 
 
 async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time() -> None:

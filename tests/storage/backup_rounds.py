@@ -15,7 +15,7 @@ from random import Random
 
 from leverframe.commands.carry_over import carry_over
 from leverframe.commands.restored import Restored
-from leverframe.engine.settings import defaults
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import secret_paths, value_at
 from leverframe.profile import Profile
 from leverframe.storage.backup import decode_backup, encode_backup

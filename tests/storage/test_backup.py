@@ -8,7 +8,8 @@ import pytest
 
 from leverframe.commands.carry_over import Content, carry_over
 from leverframe.commands.restored import Restored
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.storage.backup import (

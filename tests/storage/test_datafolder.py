@@ -82,3 +82,17 @@ def test_a_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Pat
     for place in (tmp_path / "file", tmp_path / "file" / "data"):
         with pytest.raises(FolderUnusable, match=r"cannot be used: .+\. Make it writable"):
             DataFolder(place)
+
+
+def test_a_folder_tells_whether_it_was_given_back(tmp_path: Path) -> None:
+    with DataFolder(tmp_path) as folder:
+        assert folder.was_given_back
+    with DataFolder(tmp_path) as folder:
+        assert folder.was_given_back
+        # What a process that was killed leaves behind.
+        number = (tmp_path / "lock").read_text()
+    (tmp_path / "lock").write_text(number)
+    with DataFolder(tmp_path) as folder:
+        assert not folder.was_given_back
+    with DataFolder(tmp_path) as folder:
+        assert folder.was_given_back

@@ -7,14 +7,15 @@ from random import Random
 
 import pytest
 
-from leverframe.engine.settings import defaults
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.storage.snapshot_keeper import TROUBLE, SnapshotKeeper
-from leverframe.storage.snapshots import KEPT, Snapshots, findings, recover
+from leverframe.storage.snapshots import KEPT, Snapshots, recover
+from leverframe.storage.soundness import findings
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import StoreDamaged
-from leverframe.storage.store import Changes
+from leverframe.storage.store import Changes, StoreUnavailable
 
 NAMES = {f"outputs.{place}.name": f"name {place}" for place in range(6)}
 LARGE = {f"large.{number}": "x" * 500 for number in range(100)}
@@ -58,6 +59,10 @@ def flip_everywhere(path: Path) -> None:
 def cut(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
 
 
 def garble_value(path: Path) -> None:
@@ -115,6 +120,40 @@ async def test_an_older_snapshot_is_used_where_the_newest_is_damaged(tmp_path: P
     flip_header(tmp_path / "snapshot-1.db")
     assert "snapshot-2.db" in (recover(path) or "")
     assert await names(path) == NAMES
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, empty])
+async def test_a_store_that_is_missing_or_empty_gives_way_to_the_last_snapshot(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "store.db"
+    await written(path, NAMES)
+    Snapshots(path).take()
+    damage(path)
+    told = recover(path)
+    assert told is not None
+    assert "snapshot-1.db" in told
+    assert await names(path) == NAMES
+
+
+async def test_a_log_that_is_left_alone_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await written(path, NAMES)
+    Snapshots(path).take()
+    path.rename(tmp_path / "store.db-wal")
+    assert "What is left of it was set aside in" in (recover(path) or "")
+    assert await names(path) == NAMES
+
+
+async def test_an_empty_store_is_no_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await written(path, NAMES)
+    Snapshots(path).take()
+    empty(path)
+    with pytest.raises(StoreUnavailable, match="is empty"):
+        Snapshots(path).take()
+    assert findings(tmp_path / "snapshot-1.db") == ""
+    assert not (tmp_path / "snapshot-2.db").exists()
 
 
 async def test_a_lost_log_is_no_damage(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from leverframe.__main__ import main
 from leverframe.storage.history.keeper import Bounds, Keeper
 from leverframe.storage.history.sqlite_shelf import SqliteShelf
-from tests.upkeep.test_data_commands import fill
+from tests.upkeep.data_folder import fill
 
 START = 1767571200.0
 

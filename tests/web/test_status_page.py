@@ -126,6 +126,16 @@ def test_labels_stand_beside_names_unless_only_names_are_wanted(
     expect(lever(page, "OUT1")).to_be_visible()
 
 
+@pytest.mark.parametrize("sw", ["1.43", "1.48"])
+def test_older_versions_use_that_flag_for_something_else(
+    sw: str, serve: Serve, open_page: OpenPage
+) -> None:
+    older = serve("3.5", sw)
+    older.get("/stm.cgi?oname=0Lamp")
+    older.get("/eeprom.cgi?bit2=1")
+    expect(lever(open_page("status", of=older), "Lamp")).to_contain_text("OUT0")
+
+
 def test_what_is_shown_can_be_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.feel(DS2=20.0)
     page = open_page("status")

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from leverframe.commands import codes
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
     ModbusMapping,
@@ -13,7 +14,6 @@ from leverframe.engine.settings import (
     ModbusSlot,
     SerialPort,
     Settings,
-    defaults,
 )
 from leverframe.profile import Profile
 from leverframe.wire.modbus_blocks import blocks_of

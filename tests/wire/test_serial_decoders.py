@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
-from leverframe.wire.serial_readings import Decoder, Found
+from leverframe.wire.serial_decoder import Decoder, Found
 
 FRAMES = Path(__file__).parent.parent / "fixtures" / "frames"
 DECODERS: dict[str, Callable[[], Decoder]] = {

@@ -22,14 +22,11 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from leverframe.config.in_force import in_force
+    from leverframe.config.in_force import in_force_table
     from leverframe.config.reading import checked
 
     sources = sources_of(options)
-    rows = list(in_force(sources, checked(sources)))
-    names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
-    for name, value, origin in rows:
-        print(f"{name:{names}}  {value:{min(values, 40)}}  {origin}")
+    print(in_force_table(sources, checked(sources)))
     return 0
 
 

@@ -46,20 +46,20 @@ def _add_span(task: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data_commands import check_data
+    from leverframe.upkeep.data import check_data
 
     return 0 if check_data(folder_of(options)) else 1
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data_commands import repair_data
+    from leverframe.upkeep.data import repair_data
 
     asyncio.run(repair_data(folder_of(options)))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data_commands import show_data
+    from leverframe.upkeep.data import show_data
 
     asyncio.run(show_data(folder_of(options)))
     return 0
@@ -73,7 +73,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _reset(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data_commands import reset_data
+    from leverframe.upkeep.data import reset_data
 
     asyncio.run(reset_data(folder_of(options), accounts=options.accounts))
     return 0

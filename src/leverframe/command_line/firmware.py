@@ -1,11 +1,6 @@
-"""`leverframe firmware`: keys, and images that a controller takes in its bootloader.
-
-The private key stays with the owner, in a file for nobody else; controllers get the public one as
-`firmware_key` in their configuration.
-"""
+"""`leverframe firmware`: keys, and images that a controller takes in its bootloader."""
 
 import argparse
-import os
 from pathlib import Path
 
 from leverframe.command_line.parser import OneLineParser, Tasks, add_group, add_task
@@ -46,46 +41,28 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 
 
 def _keygen(options: argparse.Namespace) -> int:
-    from leverframe.uploads.firmware import new_key_pair
+    from leverframe.upkeep.firmware import make_keys
 
-    private, public = new_key_pair()
-    # Never over a key that is there: images signed with it could not be made again.
-    key = os.open(f"{options.name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(key, "wb") as file:
-        file.write(private)
-    Path(f"{options.name}.pub").write_bytes(public)
-    print(f"Keep {options.name}.key; controllers get {options.name}.pub as firmware_key.")
+    make_keys(options.name)
     return 0
 
 
 def _build(options: argparse.Namespace) -> int:
-    from leverframe.uploads.firmware import build_image
+    from leverframe.upkeep.firmware import build
 
-    site = options.site.read_bytes() if options.site else None
-    options.image.write_bytes(build_image(options.hw, options.sw, site))
-    print(f"{options.image}: not signed yet; use leverframe firmware sign.")
+    build(options.image, options.hw, options.sw, options.site)
     return 0
 
 
 def _sign(options: argparse.Namespace) -> int:
-    from leverframe.uploads.firmware import sign_image
+    from leverframe.upkeep.firmware import sign
 
-    image = sign_image(options.image.read_bytes(), options.key.read_bytes())
-    options.image.write_bytes(image)
-    print(f"{options.image}: signed.")
+    sign(options.image, options.key)
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from leverframe.uploads.firmware import check_image, read_image
+    from leverframe.upkeep.firmware import show
 
-    image = options.image.read_bytes()
-    firmware = read_image(image)
-    site = f"a site of {len(firmware.site)} bytes" if firmware.site else "no site"
-    print(f"SW {firmware.sw} for HW {', '.join(firmware.hw)}, with {site}")
-    if options.key is not None:
-        check_image(image, options.key.read_bytes(), firmware.hw[0])
-        print("Signed by the owner of that key.")
-    else:
-        print("Signed; by whom, --key tells." if firmware.is_signed else "Not signed.")
+    show(options.image, options.key)
     return 0

@@ -46,6 +46,7 @@ def api_schemas() -> dict[str, Json]:
             name={"type": "string"},
             role={"type": "string", "enum": [ADMIN, CONTROL]},
             read_only={"type": "boolean"},
+            names_only={"type": "boolean"},
         ),
         "Panel": _object(picture={"type": ["string", "null"]}),
         "Labels": _values_by_key(_object(name={"type": "string"}, unit={"type": "string"})),

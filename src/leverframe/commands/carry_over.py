@@ -4,7 +4,8 @@ A restore goes through here, also when both versions are the same. First everyth
 value that no version allows refuses the whole file. Then lists get the lengths of the new version,
 a setting that it does not have or cannot hold goes back to its default, and an event or schedule
 entry whose source or action it does not know is left out. An entry that loses a lesser part of what
-it says comes over switched off: it would not do what was meant.
+it says comes over switched off: it would not do what was meant. A part that has no effect in it,
+such as the second condition of an entry with one, may go without that.
 
 Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
 whose passwords are secrets: a restore must neither lock the owner out nor open the door.
@@ -26,8 +27,10 @@ from leverframe.commands.codes import HOMEPAGES, RULE_ACTIONS
 from leverframe.commands.refusals import BadValue, Refusal
 from leverframe.commands.restored import NotCarriedOver, Restored
 from leverframe.commands.setting_limits import is_allowed, is_sendable
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.live_rule import SWITCHED
 from leverframe.engine.rules import rules_without
-from leverframe.engine.settings import Rule, ScheduleEntry, Settings, Ui, defaults
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings, Ui
 from leverframe.engine.tree import (
     GONE,
     UnfitSettings,
@@ -64,6 +67,7 @@ _RULE_FIELDS = {
     "depends": "O",
     "mode": "P",
 }
+_SECOND_CONDITION = frozenset({"source2", "compare2", "reference2", "hysteresis2"})
 #: Without these an entry means nothing.
 _ESSENTIAL = frozenset({"source", "source2", "action"})
 
@@ -303,7 +307,7 @@ def _rules(
     dropped = []
     carried = []
     for place, rule in enumerate(rules):
-        rule = _with_known_action(rule, target)
+        rule = _without_idle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
         missing = missing_of_rule(rule, target)
         if _ESSENTIAL.intersection(missing):
             dropped.append(place)
@@ -318,6 +322,23 @@ def _rules(
     for place in reversed(dropped):
         left = rules_without(left, place)
     return left
+
+
+def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
+    """The rule without what the version cannot hold and what changes nothing in it."""
+    idle = _idle_parts(rule).intersection(missing_of_rule(rule, target))
+    reason = f"{target} does not have it; it has no effect in this entry."
+    lost += (_lost(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
+    return replace(rule, **{name: getattr(Rule(), name) for name in idle})
+
+
+def _idle_parts(rule: Rule) -> set[str]:
+    idle: set[str] = set()
+    if rule.operator == Rule().operator:
+        idle |= _SECOND_CONDITION
+    if rule.action not in SWITCHED:
+        idle |= {"on_delay", "off_delay", "value"}
+    return idle
 
 
 def _with_known_action(rule: Rule, target: Profile) -> Rule:

@@ -130,7 +130,8 @@ API = (
         JSON,
         CONTROL,
         "Who asks: the account's name, empty where no sign-in is asked for; its role, `admin` or "
-        "`control`; and whether it may only look (`bit3`).",
+        "`control`; whether it may only look (`bit3`); and whether pages show names without labels "
+        "(`bit2`).",
         "Account",
     ),
     Endpoint(

@@ -24,7 +24,18 @@ def switch(stage: Stage, A: int, B: int) -> None:
     stage.switch_output(OUTPUTS[A], B)
 
 
+def check_unlocked(stage: Stage, A: int, B: int) -> None:
+    """Periodic switching begins with the on time, and a return time that has passed already
+    switches off: both at once. Ending either switches nothing."""
+    if B:
+        stage.check_unlocked(OUTPUTS[A])
+
+
 def set_periodic_time(stage: Stage, A: int, B: int) -> None:
+    index = A % len(OUTPUTS)
+    if stage.settings.outputs[index].periodic:
+        # A new time begins it anew.
+        stage.check_unlocked(OUTPUTS[index])
     if A in range(len(OUTPUTS)):
         stage.set(f"outputs.{A}.on_time", B)
     else:
@@ -71,21 +82,26 @@ ROWS = (
         A=OUTPUT_INDEX,
         B=SECONDS,
         sets="outputs.{A}.return_time",
-        doc="Switch the output off that many seconds after it went on; 0 is never.",
+        run=check_unlocked,
+        doc="Switch the output off that many seconds after it went on; 0 is never. Refused while "
+        "outputs are locked, except 0.",
     ),
     row(
         "GET /outs.cgi?aout=<A><B>",
         A=OUTPUT_INDEX,
         B=Flag(),
         sets="outputs.{A}.periodic",
-        doc="Switch the output on and off periodically.",
+        run=check_unlocked,
+        doc="Switch the output on and off periodically; to begin that is refused while outputs are "
+        "locked.",
     ),
     row(
         "GET /outs.cgi?atout=<A>*<B>",
         A=Int(0, 11),
         B=SECONDS,
         run=set_periodic_time,
-        doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5.",
+        doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
+        "that is on and outputs are locked.",
     ),
     row(
         "GET /outs.cgi?oafs=<A><B>",

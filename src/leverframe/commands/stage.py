@@ -63,10 +63,14 @@ class Stage:
 
     def switch_output(self, label: str, value: int) -> None:
         """Switch from outside, which the lock forbids."""
+        self.check_unlocked(label)
+        self.do(Switch(label, value))
+
+    def check_unlocked(self, label: str) -> None:
+        """Refuse what could switch an output from outside while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise Locked(
                 f"{label} cannot be switched from outside while the outputs are locked; only "
                 "schedule, rules and watchdog can. Unlock with /stm.cgi?outblock=0.",
                 value=label,
             )
-        self.do(Switch(label, value))

@@ -33,8 +33,8 @@ from leverframe.engine.actions import (
     StartBootloader,
     Switch,
 )
+from leverframe.engine.factory_settings import defaults, offset_count, visibility_count
 from leverframe.engine.labels import EVENT_VARIABLES
-from leverframe.engine.settings import defaults, offset_count, visibility_count
 from leverframe.profile import ALWAYS
 from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
 from leverframe.uploads.picture import checked_picture

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from leverframe.commands.carry_over import Content, carry_over
 from leverframe.commands.restored import NotCarriedOver, Restored
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, is_secret, leaves, secret_paths, with_value
 from leverframe.profile import Profile
 

@@ -11,7 +11,16 @@ from leverframe.config.fields import Config
 from leverframe.config.sources import Sources
 
 
-def in_force(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
+def in_force_table(sources: Sources, config: Config) -> str:
+    """In columns, a line each."""
+    rows = list(_rows(sources, config))
+    names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
+    return "\n".join(
+        f"{name:{names}}  {value:{min(values, 40)}}  {origin}" for name, value, origin in rows
+    )
+
+
+def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
     """The name, the value as TOML, and the origin of each; what is not set is left out."""
     for key in keys():
         value = _value(config, key.place)

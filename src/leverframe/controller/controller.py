@@ -38,7 +38,7 @@ from leverframe.profile import Profile
 from leverframe.storage.audit import AuditTrail, is_audit
 from leverframe.storage.audit_deeds import DeedTrail
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
-from leverframe.storage.version import changes_of_version
+from leverframe.storage.version_change import changes_of_version
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ makes the pin follow. Nothing is due while no duty moves.
 Where the interface document is silent:
 
 - Switching a PWM output on or off is immediate; only the duty takes its time, and it moves also
-  while the output is off. A change time counts for duties that are set after it.
+  while the output is off. A change time that is set during a move begins the rest of it anew, so
+  that 0 ends it.
 - The regulator (see `pid.py`) holds a duty directly. The set duty then waits; when the regulator
   lets go, the duty moves back to it over the change time.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
@@ -21,7 +22,8 @@ from leverframe.engine.effects import DrivePwm, SetPwmFrequency
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
 from leverframe.engine.machine import Machine
-from leverframe.engine.settings import Settings
+from leverframe.engine.readings import DECIMALS
+from leverframe.engine.settings import Pwm, Settings
 from leverframe.engine.timers import Key
 
 #: Present duties, in percent, among the machine's values.
@@ -82,9 +84,16 @@ class PwmOutputs:
         for index, (before, after) in enumerate(zip(old.pwm, settings.pwm, strict=True)):
             if before is after:
                 continue
-            if after.duty != before.duty and not self._channels[index].regulated:
+            if self._moves_anew(index, before, after):
                 self._move_to_set_duty(index)
             self._follow(index)
+
+    def _moves_anew(self, index: int, before: Pwm, after: Pwm) -> bool:
+        channel = self._channels[index]
+        if channel.regulated:
+            return False
+        retimed = after.change_time != before.change_time and channel.step < channel.steps
+        return after.duty != before.duty or retimed
 
     def on_timer(self, key: Key) -> None:
         index = key[2]
@@ -159,7 +168,7 @@ class PwmOutputs:
     def _follow(self, index: int) -> None:
         """Publish the present duty and bring the pin to it."""
         machine = self._machine
-        duty = self.duty(index)
+        duty = round(self.duty(index), DECIMALS)
         if machine.values[DUTIES[index]] != duty:
             # No rule can watch a duty, so this is news for the status alone.
             machine.publish(DUTIES[index], duty)

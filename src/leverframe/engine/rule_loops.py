@@ -12,10 +12,11 @@ from itertools import islice, product
 from msgspec.structs import replace
 
 from leverframe.engine.engine import Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.live_rule import SWITCHED, dependence
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, values_of
-from leverframe.engine.settings import Rule, Settings, defaults
+from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.source_setup import range_of
 from leverframe.profile import Profile
 

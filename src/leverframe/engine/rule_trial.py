@@ -13,11 +13,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.engine.engine import Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.live_rule import Firing, dependence
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
-from leverframe.engine.settings import Rule, Settings, defaults
+from leverframe.engine.settings import Rule, Settings
 from leverframe.profile import Profile
 
 DAY_S = 86400.0

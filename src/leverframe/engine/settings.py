@@ -6,14 +6,11 @@ change makes a new tree that shares every untouched branch with the old one (see
 request is applied whole or not at all, and a thousand controllers with default settings share one
 set of defaults.
 
-To add a setting: add a field with its default here, and a row in `commands/`.
+To add a setting: add a field with its default here, and a row in `commands/`. Where versions have
+different numbers of something, `factory_settings.py` says how many.
 """
 
-from functools import lru_cache
-
 from msgspec import Struct
-
-from leverframe.profile import HW30, HW35, Profile
 
 NO_ONEWIRE_ID = "00:00:00:00:00:00:00:00"
 MOST_RULES = 20
@@ -409,59 +406,6 @@ SECRETS = frozenset(
 )
 
 
-def differential_count(profile: Profile) -> int:
-    return 6 if profile.since("1.49", HW35) else 3
-
-
-def power_count(profile: Profile) -> int:
-    return 6 if profile.since("1.49", HW35) else 4
-
-
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
     """What m1-m30 stand for; versions that cannot choose take the readings of slot 1 in order."""
     return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))
-
-
-def modbus_device_count(profile: Profile) -> int:
-    if profile.since("1.57", HW35):
-        return 5
-    return 3 if profile.since("1.36", HW35) else 0
-
-
-def offset_count(profile: Profile) -> int:
-    """How many elements the Status for user page places."""
-    if profile.since("1.49"):
-        return 79
-    return 78 if profile.since("1.44") else 43
-
-
-def visibility_count(profile: Profile) -> int:
-    if profile.since("1.49"):
-        return 132
-    return 118 if profile.since("1.44") else 87
-
-
-def screen_count(profile: Profile) -> int:
-    return 4 if profile.since("1.44") else 1
-
-
-@lru_cache(maxsize=64)
-def defaults(profile: Profile) -> Settings:
-    """The factory settings of a profile; its lists have the profile's lengths."""
-    full = Settings()
-    offsets = offset_count(profile)
-    return Settings(
-        profile=Identity(profile.hw, profile.sw),
-        differentials=full.differentials[: differential_count(profile)],
-        power=full.power[: power_count(profile)],
-        onewire_extra=full.onewire_extra if profile.since("1.57", HW35) else (),
-        modbus_slots=full.modbus_slots[: 1 if profile.hw in HW30 else 3],
-        modbus_devices=full.modbus_devices[: modbus_device_count(profile)],
-        modbus_mapping=full.modbus_mapping if profile.since("1.36", HW35) else (),
-        oled=Oled(screens=full.oled.screens[: screen_count(profile)]),
-        layout=Layout(
-            top=full.layout.top[:offsets],
-            left=full.layout.left[:offsets],
-            visible=full.layout.visible[: visibility_count(profile)],
-        ),
-    )

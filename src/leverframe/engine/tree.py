@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from leverframe.engine import settings as tree_classes
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     MOST_RULES,
     SECRETS,
@@ -24,7 +25,6 @@ from leverframe.engine.settings import (
     Rule,
     ScheduleEntry,
     Settings,
-    defaults,
 )
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile

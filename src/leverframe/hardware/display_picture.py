@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 128, 64
 LINE_HEIGHT = 16
 #: Letters are 6 x 11 dots and stand in the middle of their line.
+LETTER_WIDTH = 6
 BEFORE_LETTERS, ABOVE_LETTERS = 1, 2
 LETTERS_IN_A_LINE = 21
 
@@ -32,8 +33,9 @@ def picture_of(lines: Sequence[str] | None) -> "Image":
     picture = Image.new("1", (WIDTH, HEIGHT))
     drawing, font = ImageDraw.Draw(picture), ImageFont.load_default_imagefont()
     for number, line in enumerate(lines or ()):
-        place = (BEFORE_LETTERS, number * LINE_HEIGHT + ABOVE_LETTERS)
-        drawing.text(place, drawable(line)[:LETTERS_IN_A_LINE], fill=1, font=font)
+        # Some letters reach a dot to the left of their place, which is cut off the first of a text.
+        place = (BEFORE_LETTERS - LETTER_WIDTH, number * LINE_HEIGHT + ABOVE_LETTERS)
+        drawing.text(place, f" {drawable(line)[:LETTERS_IN_A_LINE]}", fill=1, font=font)
     return picture
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
-from leverframe.hardware.mapping import MODBUS_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
 from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.troubles import Troubles, told

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leverframe.engine.settings import NO_ONEWIRE_ID, ModbusMapping, Settings
 from leverframe.hardware.last_good import LastGood
-from leverframe.hardware.mapping import ONEWIRE_SLOTS, given_up, mapped_readings
+from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, given_up, mapped_readings
 from leverframe.hardware.poller import Look
 from leverframe.hardware.sysfs import read_text
 from leverframe.hardware.troubles import Unusable, told

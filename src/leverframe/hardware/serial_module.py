@@ -12,7 +12,7 @@ from leverframe.hardware.board import Sense
 from leverframe.hardware.serial_port import Reader, Writer
 from leverframe.hardware.troubles import Troubles
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
-from leverframe.wire.serial_readings import Decoder
+from leverframe.wire.serial_decoder import Decoder
 
 PART = "serial module"
 _READ_AT_ONCE = 4096

@@ -12,8 +12,9 @@ from leverframe.commands.accounts import (
     MOST_PASSWORD_LETTERS,
     password_path,
 )
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
-from leverframe.engine.settings import Settings, defaults
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile

@@ -1,5 +1,6 @@
 """What a controller offers on ports of its own besides HTTP: SNMP, Modbus; and its snapshots."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from leverframe.config import Config
@@ -52,7 +53,7 @@ def history_desk(config: Config, folder: DataFolder) -> ThreadDesk:
     return ThreadDesk(path, bounds, may_wait=config.virtual_time)
 
 
-def keep_snapshots(controller: Controller, store_path: Path) -> Service:
-    keeper = SnapshotKeeper(Snapshots(store_path), controller.troubles)
+def keep_snapshots(controller: Controller, store_path: Path, settle: Callable[[], None]) -> Service:
+    keeper = SnapshotKeeper(Snapshots(store_path, settle), controller.troubles)
     controller.settings_watchers.append(keeper.settings_changed)
     return keeper

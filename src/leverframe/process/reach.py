@@ -11,18 +11,23 @@ from functools import partial
 from pathlib import Path
 
 from leverframe.config import Config
+from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.accounts.signing_in import redirect_to_https
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.port import HttpServer
 from leverframe.servers.routes.router import Reach
-from leverframe.storage.store import Store
+from leverframe.storage.store import Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
 #: Room for the store, the buses and messages on their way out.
 OTHER_FILES = 512
+
+
+class NoAdministrator(ErrorForPeople):
+    """Strangers could reach a controller that nobody can sign in to: a sentence or two."""
 
 
 def reach_of(config: Config) -> Reach:
@@ -42,7 +47,12 @@ def uses_tls(config: Config) -> bool:
 
 async def introduce_administrator(store: Store) -> None:
     """At the first start that strangers can reach: a password, shown once."""
-    password = await ensure_administrator(store)
+    try:
+        password = await ensure_administrator(store)
+    except StoreUnavailable as error:
+        raise NoAdministrator(
+            f"Nobody could sign in: there is no administrator yet, and none can be made. {error}"
+        ) from error
     if password is not None:
         print(
             f"Sign in as {administrator_name(store)} with the password {password}\n"

@@ -31,7 +31,7 @@ from leverframe.process.reach import (
     take_up_certificate,
 )
 from leverframe.process.supervisor import Supervisor
-from leverframe.process.version import settle_version
+from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
 from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.http.certificate import Certificate
@@ -42,9 +42,8 @@ from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.opening import open_store
 from leverframe.storage.sealed import SealedStore
-from leverframe.storage.snapshots import recover
-from leverframe.storage.sqlite import SqliteStore
 
 log = logging.getLogger(__name__)
 
@@ -76,9 +75,9 @@ def _needs_length(path: str, query: str | None) -> bool:
 
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
-    with DataFolder(Path(config.data)) as folder:
-        recovered = recover(folder.store_path)
-        store = SealedStore(SqliteStore(folder.store_path), folder.key_path)
+    with DataFolder(Path(config.data), reading_will_do=True) as folder:
+        opened = open_store(folder.store_path, was_closed=folder.was_given_back)
+        store = SealedStore(opened.store, folder.key_path)
         profile = await settle_version(store, config)
         reach = reach_of(config)
         if reach.must_sign_in:
@@ -101,12 +100,14 @@ async def serve(config: Config) -> None:
             reach=reach,
             history=history_desk(config, folder),
         )
-        if recovered:
-            log.error("%s", recovered)
-            built.controller.troubles["recovery"] = recovered
+        for part, sentence in opened.troubles.items():
+            log.error("%s", sentence)
+            built.controller.troubles[part] = sentence
         server = HttpServer(opened_to(reach.names.origins, built.web.handle), http_limits())
         built.controller.figures.append(lambda: server_families(server))
-        beside: list[Service] = [keep_snapshots(built.controller, folder.store_path)]
+        beside: list[Service] = [
+            keep_snapshots(built.controller, folder.store_path, opened.store.settle)
+        ]
         try:
             certificate = certificate_of(config, folder.path, built.name)
             # Before anybody is told that it runs: who then stops it gets an orderly stop.

@@ -13,7 +13,8 @@ from leverframe.commands.availability import NEWEST, variants
 from leverframe.commands.row import Row
 from leverframe.commands.table import TABLE
 from leverframe.engine import settings as classes
-from leverframe.engine.settings import MOST_RULES, SECRETS, Node, Settings, defaults
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import MOST_RULES, SECRETS, Node, Settings
 from leverframe.profile import Profile, spans_in_words
 from leverframe.reference.markdown import code, prose, table
 from leverframe.reference.trials import ALL_SETTINGS, settings_changed

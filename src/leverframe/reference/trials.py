@@ -21,13 +21,13 @@ from leverframe.commands.restored import Restored
 from leverframe.commands.row import Row
 from leverframe.commands.stage import Stage
 from leverframe.commands.system import RESTORE_ROW
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     MOST_RULES,
     SCHEDULE_ENTRIES,
     Rule,
     ScheduleEntry,
     Settings,
-    defaults,
 )
 from leverframe.engine.tree import difference, with_value
 from leverframe.profile import Profile

@@ -7,6 +7,7 @@ giving up, though not for ever.
 """
 
 import asyncio
+import socket
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, cast
@@ -14,6 +15,7 @@ from typing import Any, cast
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
+from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.firmware import MOST_BYTES, Firmware, check_image
@@ -66,21 +68,23 @@ class BootloaderServer(asyncio.DatagramProtocol):
         if waits:
             self._receiver = Receiver(MOST_BYTES)
             self._opened_at = self._controller.clock.read().now
-            self._do(self._open())
+            self._open()
             return
         self._receiver.shut()
         self._closing = asyncio.get_running_loop().call_later(LINGER_S, self._shut)
 
-    async def _open(self) -> None:
-        """Listen; where that is not possible, the old version starts when the time is over."""
+    def _open(self) -> None:
+        """Listen; where that is not possible, the old version starts when the time is over.
+
+        The port is there when this returns: whoever is told that the bootloader waits may send at
+        once.
+        """
         if self._closing is not None:
             self._closing.cancel()
         if self._transport is not None:
             return
         try:
-            await asyncio.get_running_loop().create_datagram_endpoint(
-                lambda: self, local_addr=self._address
-            )
+            listening = bound_udp(*self._address)
         except OSError as error:
             self._troubles.note(
                 PART,
@@ -89,6 +93,10 @@ class BootloaderServer(asyncio.DatagramProtocol):
             )
             return
         self._troubles.note(PART, None)
+        self._do(self._listen(listening))
+
+    async def _listen(self, listening: socket.socket) -> None:
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, sock=listening)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)

@@ -1,9 +1,11 @@
 """The folder that belongs to one running controller: who may use it, and where things lie in it.
 
-The right to use the folder is an exclusive lock on the file `lock`. The kernel drops it when the
-process ends, however it ends, so a lock is never stale. The file holds the process number only so
-that the refusal can name it. The file is never removed: a process that waits for the name of a
-removed file would lock something nobody else sees.
+The right to use the folder is an exclusive lock on the file `lock`. On a disk that cannot be
+written it is taken all the same, if the file is there. The kernel drops the lock when the
+process ends, however it ends, so a lock is never stale. The file holds the process number, so that
+the refusal can name it; one that is still there tells that its process was not stopped in order.
+The file is never removed: a process that waits for the name of a removed file would lock something
+nobody else sees.
 
 A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
 may be shared with something else; what is written into it is for the owner alone anyway.
@@ -35,13 +37,19 @@ class NoStore(ErrorForPeople):
 
 
 class DataFolder:
-    """A data folder, held from construction to `close`."""
+    """A data folder, held from construction to `close`.
 
-    def __init__(self, path: Path) -> None:
+    Whoever can do with reading says so; there must be a store to read then.
+    """
+
+    def __init__(self, path: Path, *, reading_will_do: bool = False) -> None:
         self.path = path
         try:
             _create(path)
-            self._lock_fd = _open_lock(path)
+            self._lock_fd = _open_lock(path, reading_will_do and self.store_path.exists())
+            #: Whether the last one who held the folder could give it back.
+            self.was_given_back = self._lock_fd < 0 or not _number(self._lock_fd)
+            _write_number(self._lock_fd)
         except OSError as error:
             raise FolderUnusable(
                 f"The data folder {path} cannot be used: {error.strerror}. "
@@ -106,13 +114,18 @@ def _create(path: Path) -> None:
         os.close(parent_fd)
 
 
-def _open_lock(path: Path) -> int:
-    """The file descriptor that holds the lock, with our process number written behind it."""
-    lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+def _open_lock(path: Path, reading_will_do: bool) -> int:
+    """The file descriptor that holds the lock; -1 where nobody can make one and reading will do."""
+    try:
+        lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        if not reading_will_do:
+            raise
+        if not (path / "lock").exists():
+            return -1
+        lock_fd = os.open(path / "lock", os.O_RDONLY)
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(lock_fd, 0)
-        os.write(lock_fd, f"{os.getpid()}\n".encode())
     except BlockingIOError:
         refusal = FolderInUse(
             f"The data folder {path} is in use by {_holder(lock_fd)}; "
@@ -126,7 +139,18 @@ def _open_lock(path: Path) -> int:
     return lock_fd
 
 
+def _write_number(lock_fd: int) -> None:
+    # The number is a courtesy; a disk that is full or read-only does without.
+    with suppress(OSError):
+        os.ftruncate(lock_fd, 0)
+        os.pwrite(lock_fd, f"{os.getpid()}\n".encode(), 0)
+
+
 def _holder(lock_fd: int) -> str:
     # The number is missing for a moment after the other process took the lock.
-    number = os.read(lock_fd, 20).decode().strip()
+    number = _number(lock_fd)
     return f"process {number}" if number else "another process"
+
+
+def _number(lock_fd: int) -> str:
+    return os.pread(lock_fd, 20, 0).decode(errors="replace").strip()

@@ -9,28 +9,35 @@ look for more in it than the last snapshot has.
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from leverframe.engine.tree import UnfitSettings, settings_from_leaves
-from leverframe.profile import Profile, UnknownProfile
-from leverframe.storage.sqlite_file import StoreDamaged, connect, reason, sentences
-from leverframe.storage.store import StoreUnavailable, messages_from_texts, values_from_texts
+from leverframe.storage.soundness import check, findings
+from leverframe.storage.sqlite_file import StoreDamaged, connect, reason
+from leverframe.storage.store import StoreUnavailable
 
 KEPT = 3
-_NEWEST = Profile()
-#: As bytes, since sqlite3 repeats a text that it cannot decode, and that may be a password.
-_BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 #: What SQLite puts beside its file.
 _COMPANIONS = ("", "-wal", "-shm")
 
 
-class Snapshots:
-    """The snapshots of the store in a data folder."""
+def _nobody_writes() -> None:
+    """The store is not in use."""
 
-    def __init__(self, store_path: Path) -> None:
+
+class Snapshots:
+    """The snapshots of the store in a data folder.
+
+    `settle` is called before each copy by whoever has the store in use. It folds the log into the
+    store, so that a log that gets lost never takes along what a snapshot has, and raises
+    StoreUnavailable where the store must not be copied.
+    """
+
+    def __init__(self, store_path: Path, settle: Callable[[], None] = _nobody_writes) -> None:
         self._store_path = store_path
         self._folder = store_path.parent
+        self._settle = settle
 
     def path(self, number: int) -> Path:
         return self._folder / f"snapshot-{number}.db"
@@ -39,13 +46,15 @@ class Snapshots:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
         try:
+            self._settle()
             _remove(new)
             os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             with closing(connect(self._store_path)) as store, closing(connect(new)) as copy:
                 store.backup(copy)
                 # A single file, whole without a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE")
-            check(new)
+            if not check(new):
+                raise StoreDamaged(f"The store {self._store_path} is empty")
             _sync(new)
             for number in range(KEPT - 1, 0, -1):
                 if self.path(number).exists():
@@ -70,60 +79,14 @@ class Snapshots:
         return next((path for _, path in self.all() if not findings(path)), None)
 
 
-def findings(path: Path) -> str:
-    """What is wrong with a store's file, as a sentence; nothing if it is sound."""
-    try:
-        check(path)
-    except (StoreDamaged, StoreUnavailable) as error:
-        return str(error)
-    return ""
-
-
-def check(path: Path) -> None:
-    """Read everything in a store's file; raises StoreDamaged where it is not sound."""
-    with sentences(path), closing(connect(path)) as connection:
-        found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
-        if found != ["ok"]:
-            raise StoreDamaged(f"The store {path} is damaged ({' '.join(found[0].split())}).")
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if not tables:
-            return
-        texts = {
-            # Names of our own tables, nothing from outside.
-            table: dict(
-                connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # nosec B608
-            )
-            for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
-            if table in tables
-        }
-        settings, kept, messages = (
-            {name.decode(): text for name, text in texts.get(table, {}).items()}
-            for table in ("setting", "kept", "message")
-        )
-        messages_from_texts(messages)
-        _check_settings(path, values_from_texts(settings), values_from_texts(kept))
-
-
-def _check_settings(path: Path, settings: dict[str, object], kept: dict[str, object]) -> None:
-    try:
-        profile = Profile(
-            str(kept.get("profile.hw", _NEWEST.hw)), str(kept.get("profile.sw", _NEWEST.sw))
-        )
-        settings_from_leaves(profile, settings)
-    except (UnfitSettings, UnknownProfile) as error:
-        raise StoreDamaged(f"The store {path} is damaged ({error})") from error
-
-
 def set_aside(store_path: Path) -> Path:
     """Move a damaged store out of the way; the folder it is in now."""
     number = 1
     while (aside := store_path.parent / f"damaged-{number}").exists():
         number += 1
     aside.mkdir(mode=0o700)
-    for companion in _COMPANIONS:
-        part = store_path.with_name(store_path.name + companion)
-        if part.exists():
-            part.rename(aside / part.name)
+    for part in _parts(store_path):
+        part.rename(aside / part.name)
     _sync(store_path.parent)
     return aside
 
@@ -142,27 +105,47 @@ def put_back(snapshot: Path, store_path: Path) -> None:
 def recover(store_path: Path) -> str | None:
     """See to it that the store can be opened; a sentence if a snapshot had to take its place.
 
-    Raises StoreDamaged if it cannot: without a sound snapshot nothing is touched.
+    Raises StoreDamaged if it cannot: without a sound snapshot nothing is touched. Raises
+    StoreUnavailable where the disk does not allow it.
     """
-    if not store_path.exists():
+    damage, is_first_start = _damage(store_path)
+    if damage is None:
         return None
-    try:
-        check(store_path)
-        return None
-    except StoreDamaged as error:
-        damage = str(error)
     sound = Snapshots(store_path).newest_sound()
+    if sound is None and is_first_start:
+        return None
     if sound is None:
         raise StoreDamaged(
             f"{damage} There is no sound snapshot of it. `leverframe data repair` saves what can "
             "be read; or choose another folder with --data."
         )
-    aside = set_aside(store_path)
-    put_back(sound, store_path)
+    what = "It" if store_path.exists() else "What is left of it"
+    try:
+        aside = set_aside(store_path) if _parts(store_path) else None
+        put_back(sound, store_path)
+    except OSError as error:
+        raise StoreUnavailable(f"{damage} It cannot be replaced: {reason(error)}.") from error
+    where = f"{what} was set aside in {aside}, and the" if aside else "The"
     return (
-        f"{damage} It was set aside in {aside}, and the last good snapshot ({sound.name}) is in "
-        "use: changes made after it are missing."
+        f"{damage} {where} last good snapshot ({sound.name}) is in use: changes made after it are "
+        "missing."
     )
+
+
+def _damage(store_path: Path) -> tuple[str | None, bool]:
+    """What is wrong, and whether it is nothing if the controller has never run here."""
+    if not store_path.exists():
+        return f"The store {store_path} is missing.", True
+    try:
+        return (None, False) if check(store_path) else (f"The store {store_path} is empty.", True)
+    except StoreDamaged as error:
+        return str(error), False
+
+
+def _parts(store_path: Path) -> list[Path]:
+    """The files of a store that are there."""
+    every = (store_path.with_name(store_path.name + companion) for companion in _COMPANIONS)
+    return [part for part in every if part.exists()]
 
 
 def _remove(path: Path) -> None:

@@ -7,12 +7,10 @@ single call into the event loop. The thread is woken when a round has brought no
 by each commit: on one core it would take the turn from the loop for every single request, and both
 would do little else than change places.
 
-The thread reaches SQLite with one statement per table and batch, the rows packed into one JSON
-text. Every statement gives up the interpreter lock and has to win it back from a busy event loop,
-so a statement per row would cost a batch more than the disk does.
-
 Reads use a connection of their own and never wait for a write (write-ahead log). One loop uses a
-store at a time; only the thread touches the writing connection between opening and closing.
+store at a time; whoever touches the writing connection between opening and closing holds `_in_use`.
+
+Before each transaction the files must be as the last one left them (`store_watch.py`).
 """
 
 import asyncio
@@ -21,14 +19,21 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from leverframe.engine.tree import is_secret
-from leverframe.storage.sqlite_file import connect, open_file, reason, roll_back, sentences
+from leverframe.storage.batch import Waiting, loop_of, merged, succeed_all
+from leverframe.storage.sqlite_file import (
+    StoreDamaged,
+    connect,
+    damage_sentence,
+    is_damage,
+    open_file,
+    reason,
+    roll_back,
+    sentences,
+)
+from leverframe.storage.statements import Statement, pages_of, removes, statements_of
 from leverframe.storage.store import (
     Changes,
     Rows,
@@ -39,6 +44,7 @@ from leverframe.storage.store import (
     rows_from_changes,
     values_from_texts,
 )
+from leverframe.storage.store_watch import LogLost, StoreWatch
 
 #: How soon a thread that wants to run is let in. With the interpreter's own 5 ms, a busy event
 #: loop, which lets go for an instant at every poll, can keep the writing thread out for seconds.
@@ -47,26 +53,9 @@ _SWITCH_S = 20e-6
 #: So many commits are worth a transaction, whatever else may come.
 _ENOUGH = 64
 
-_Statement = tuple[str, tuple[Any, ...]]
-
-
-@dataclass(slots=True)
-class _Waiting:
-    rows: Rows
-    future: asyncio.Future[None]
-    then: Then | None
-
-    def succeed(self) -> None:
-        if self.then is not None:
-            self.then(None)
-        if not self.future.done():
-            self.future.set_result(None)
-
-    def fail(self, refusal: StoreUnavailable) -> None:
-        if self.then is not None:
-            self.then(refusal)
-        if not self.future.done():
-            self.future.set_exception(refusal)
+#: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
+#: than a commit, but writes a page that changed often only once.
+_FOLD_PAGES = 1000
 
 
 class SqliteStore:
@@ -77,19 +66,23 @@ class SqliteStore:
         self._path = path
         self._writing = open_file(path)
         self._reading = connect(path)
+        self._watch = StoreWatch(path)
+        self._in_use = threading.Lock()
         #: Transactions written since opening.
         self.transactions = 0
+        #: About how many pages are in the log and nowhere else.
+        self._pages = 0
         self._queue = threading.Condition()
         #: Commits that are being gathered by the event loop, which alone touches them.
-        self._gathered: list[_Waiting] = []
-        self._waiting: list[_Waiting] = []
+        self._gathered: list[Waiting] = []
+        self._waiting: list[Waiting] = []
         self._held = False
         self._closing = False
         self._thread = threading.Thread(target=self._write_batches, name="store", daemon=True)
         self._thread.start()
 
     def load(self) -> Stored:
-        with sentences(self._path):
+        with self._noticing_damage():
             # One transaction, so that no commit comes between the two halves.
             self._reading.execute("BEGIN")
             try:
@@ -108,20 +101,30 @@ class SqliteStore:
         return {name.decode(): text for name, text in self._reading.execute(query)}
 
     def messages(self) -> dict[int, Any]:
-        with sentences(self._path):
+        with self._noticing_damage():
             query = "SELECT CAST(number AS BLOB), CAST(value AS BLOB) FROM message"
             return messages_from_texts(self._read_texts(query))
 
     def blob(self, name: str) -> bytes | None:
-        with sentences(self._path):
+        with self._noticing_damage():
             found = self._reading.execute("SELECT data FROM blob WHERE name = ?", (name,))
             rows: list[tuple[bytes]] = found.fetchall()
         return rows[0][0] if rows else None
 
+    @contextlib.contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        """What cannot be read is a reason not to write any more."""
+        try:
+            with sentences(self._path):
+                yield
+        except StoreDamaged as damage:
+            self._watch.give_up(damage)
+            raise
+
     def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
         rows = rows_from_changes(changes)
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(rows, loop.create_future(), then)
+        waiting = Waiting(rows, loop.create_future(), then)
         if self._closing:
             waiting.fail(StoreUnavailable("The store is closed: the program stops."))
             return waiting.future
@@ -159,14 +162,15 @@ class SqliteStore:
         """The thread: batch after batch until closed."""
         while batch := self._next_batch():
             try:
-                self._write(_merged(batch))
+                with self._in_use:
+                    self._write(merged(batch))
             except Exception as error:
                 # Whatever went wrong, nobody may wait for ever for a thread that is gone.
                 self._report_failure(batch, error)
             else:
                 self._report_success(batch)
 
-    def _next_batch(self) -> list[_Waiting]:
+    def _next_batch(self) -> list[Waiting]:
         """Everything that waits, as soon as something does; nothing when it is time to end."""
         with self._queue:
             while self._held or not (self._waiting or self._closing):
@@ -175,32 +179,68 @@ class SqliteStore:
             return batch
 
     def _write(self, rows: Rows) -> None:
-        statements = _statements(rows)
+        statements = statements_of(rows)
         if not statements:
             return
-        if _removes(rows):
-            self._write_and_erase(statements)
-        else:
-            self._write_statements(statements)
+        self._look()
+        try:
+            if removes(rows):
+                self._write_and_erase(statements)
+            else:
+                self._write_statements(statements)
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                damage = StoreDamaged(damage_sentence(self._path, str(error)))
+                raise self._watch.give_up(damage) from error
+            raise
+        finally:
+            self._watch.note_log()
         self.transactions += 1
+        self._pages += pages_of(statements)
+        if self._pages >= _FOLD_PAGES:
+            self._fold_log("PASSIVE")
 
-    def _write_and_erase(self, statements: Sequence[_Statement]) -> None:
-        """What is replaced or removed is overwritten, which costs a third of the speed."""
+    def _look(self) -> None:
+        """Raises StoreUnavailable where nothing may be written."""
+        try:
+            is_foreign = self._watch.look()
+        except LogLost:
+            # Nobody but us can reach it any more.
+            self._fold_log("PASSIVE")
+            raise
+        if is_foreign:
+            self._fold_log("TRUNCATE")
+            self._watch.take_up_log()
+
+    def settle(self) -> None:
+        """On any thread: bring the main file up to date; raises StoreUnavailable if it is lost."""
+        with self._in_use:
+            self._look()
+            self._fold_log("PASSIVE")
+
+    def _write_and_erase(self, statements: Sequence[Statement]) -> None:
+        """What is replaced or removed is overwritten, which costs a third of the speed.
+
+        Afterwards the log still holds the removed values as they were written, so it is emptied.
+        The removal itself is durable by then. If the log cannot be emptied, because a foreign
+        program reads it or the disk has trouble, the old values go with a later round of the log.
+        """
         self._writing.execute("PRAGMA secure_delete = ON").fetchall()
         try:
             self._write_statements(statements)
         finally:
             self._writing.execute("PRAGMA secure_delete = FAST").fetchall()
-        self._empty_log()
+        self._fold_log("TRUNCATE")
+        self._watch.note_log(emptied=True)
 
-    def _write_statements(self, statements: Sequence[_Statement]) -> None:
+    def _write_statements(self, statements: Sequence[Statement]) -> None:
         if len(statements) == 1:
             # A statement on its own is a transaction, without two more fights for the lock.
             self._writing.execute(*statements[0])
         else:
             self._write_together(statements)
 
-    def _write_together(self, statements: Sequence[_Statement]) -> None:
+    def _write_together(self, statements: Sequence[Statement]) -> None:
         try:
             self._writing.execute("BEGIN IMMEDIATE")
             for statement in statements:
@@ -210,21 +250,21 @@ class SqliteStore:
             roll_back(self._writing)
             raise
 
-    def _empty_log(self) -> None:
-        """After a removal the log still holds the removed values as they were written.
-
-        The removal itself is durable by now. If the log cannot be emptied, because a foreign
-        program reads it or the disk has trouble, the old values go with a later round of the log.
-        """
+    def _fold_log(self, how: str) -> None:
+        """Write into the main file what is only in the log, unless somebody else has been there."""
+        if not self._watch.is_untouched():
+            return
         with contextlib.suppress(sqlite3.Error):
-            self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._writing.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+            self._pages = 0
+        self._watch.note_store()
 
-    def _report_success(self, batch: list[_Waiting]) -> None:
+    def _report_success(self, batch: list[Waiting]) -> None:
         # A closed loop has nobody left who waits.
         with contextlib.suppress(RuntimeError):
-            _loop_of(batch).call_soon_threadsafe(_succeed, batch)
+            loop_of(batch).call_soon_threadsafe(succeed_all, batch)
 
-    def _report_failure(self, batch: list[_Waiting], error: Exception) -> None:
+    def _report_failure(self, batch: list[Waiting], error: Exception) -> None:
         """Stop writing until the loop has heard of it.
 
         Only the loop can tell which commits were made without knowing of this failure: all that
@@ -232,12 +272,12 @@ class SqliteStore:
         """
         self._held = True
         try:
-            _loop_of(batch).call_soon_threadsafe(self._fail, batch, error)
+            loop_of(batch).call_soon_threadsafe(self._fail, batch, error)
         except RuntimeError:
             # The loop is closed, and what is queued by now comes from another one.
             self._held = False
 
-    def _fail(self, batch: list[_Waiting], error: Exception) -> None:
+    def _fail(self, batch: list[Waiting], error: Exception) -> None:
         with self._queue:
             behind, self._waiting, self._gathered = self._waiting + self._gathered, [], []
             self._held = False
@@ -248,67 +288,9 @@ class SqliteStore:
             waiting.fail(refusal)
 
 
-def _loop_of(batch: Sequence[_Waiting]) -> asyncio.AbstractEventLoop:
-    """The loop of the newest commit: an older one may come from a loop that has ended."""
-    return batch[-1].future.get_loop()
-
-
-def _succeed(batch: list[_Waiting]) -> None:
-    for waiting in batch:
-        waiting.succeed()
-
-
-def _merged(batch: Sequence[_Waiting]) -> Rows:
-    merged = Rows()
-    for waiting in batch:
-        merged.add(waiting.rows)
-    return merged
-
-
-def _removes(rows: Rows) -> bool:
-    """Whether something that may be secret is to be gone afterwards."""
-    return (
-        rows.replace_settings
-        or None in rows.settings.values()
-        or None in rows.blobs.values()
-        or any(is_secret(path) for path in rows.settings)
-    )
-
-
-def _statements(rows: Rows) -> list[_Statement]:
-    """The SQL that writes the rows, in order."""
-    statements: list[_Statement] = []
-    if rows.replace_settings:
-        statements.append(("DELETE FROM setting", ()))
-    statements += _text_statements("setting", "path", rows.settings)
-    statements += _text_statements("kept", "name", rows.kept)
-    statements += _text_statements("message", "number", rows.messages)
-    for name, data in rows.blobs.items():
-        if data is None:
-            statements.append(("DELETE FROM blob WHERE name = ?", (name,)))
-        else:
-            statements.append(("REPLACE INTO blob (name, data) VALUES (?, ?)", (name, data)))
-    return statements
-
-
-def _text_statements(table: str, key: str, texts: dict[str, str | None]) -> Iterator[_Statement]:
-    written = {name: text for name, text in texts.items() if text is not None}
-    removed = [name for name, text in texts.items() if text is None]
-    if written:
-        # WHERE true: without it SQLite reads ON as part of a join.
-        yield (
-            f"INSERT INTO {table} ({key}, value) SELECT key, value FROM json_each(?) WHERE true "
-            f"ON CONFLICT ({key}) DO UPDATE SET value = excluded.value",
-            (msgspec.json.encode(written).decode(),),
-        )
-    if removed:
-        yield (
-            f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))",
-            (msgspec.json.encode(removed).decode(),),
-        )
-
-
 def _sentence(error: Exception) -> str:
+    if isinstance(error, StoreUnavailable):
+        return str(error)
     return (
         f"The change could not be saved: {reason(error)}. "
         f"Nothing was changed; try again when this is put right."

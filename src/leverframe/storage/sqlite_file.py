@@ -19,12 +19,8 @@ from leverframe.storage.store import StoreUnavailable
 #: How long to wait for a foreign program that has the file locked.
 _BUSY_S = 1.0
 
-#: At this many pages (4 MB) the commit that adds the last one also folds the log into the main
-#: file. That costs more than a commit, but writes a page that changed often only once.
-_CHECKPOINT_PAGES = 1000
-
 #: After a large upload the log is cut back to this size.
-_LOG_BYTES = 8 * 1024 * 1024
+LOG_BYTES = 8 * 1024 * 1024
 
 #: What a file that is no sound store answers with; the last one when tables are missing.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
@@ -36,6 +32,8 @@ _REASONS = {
     sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
     sqlite3.SQLITE_IOERR: "the disk reported an error",
     sqlite3.SQLITE_BUSY: "another program holds the store",
+    # What opening a store meets first where nothing is left.
+    sqlite3.SQLITE_IOERR_SHMSIZE: "the disk is full",
 }
 
 
@@ -61,8 +59,9 @@ def open_file(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = FAST")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            # Whoever writes folds the log into the main file and knows when that changes it.
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
             migrate(connection, scripts)
         except BaseException:
             connection.close()
@@ -88,7 +87,7 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path, known: int) -> Non
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
     findings = [text for (text,) in connection.execute("PRAGMA quick_check(1)")]
     if findings != ["ok"]:
-        raise StoreDamaged(_damage(path, findings[0]))
+        raise StoreDamaged(damage_sentence(path, findings[0]))
 
 
 def shipped_migrations() -> list[str]:
@@ -129,16 +128,17 @@ def sentences(path: Path) -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreDamaged(_damage(path, str(error))) from error
+        raise StoreDamaged(damage_sentence(path, str(error))) from error
     except sqlite3.DatabaseError as error:
         if is_damage(error):
-            raise StoreDamaged(_damage(path, str(error))) from error
+            raise StoreDamaged(damage_sentence(path, str(error))) from error
         raise StoreUnavailable(f"The store {path} cannot be used: {reason(error)}.") from error
     except OSError as error:
         raise StoreUnavailable(f"The store {path} cannot be used: {error.strerror}.") from error
 
 
-def _damage(path: Path, finding: str) -> str:
+def damage_sentence(path: Path, finding: str) -> str:
+    """What is wrong with the file."""
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
 
@@ -150,10 +150,16 @@ def is_damage(error: Exception) -> bool:
 
 def reason(error: Exception) -> str:
     """Why it cannot be done, as the end of a sentence."""
-    return _REASONS.get(_code(error), str(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return _REASONS.get(_extended_code(error)) or _REASONS.get(_code(error), str(error))
 
 
 def _code(error: Exception) -> int:
     """SQLite's number for the kind of error, without the details it adds in the upper bits."""
-    extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    return extended & 0xFF
+    return _extended_code(error) & 0xFF
+
+
+def _extended_code(error: Exception) -> int:
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    return code

@@ -1,1 +1,1 @@
-"""What is done while no controller runs: backups, data folders, passwords, a look at the board."""
+"""The work of commands that need no running controller; the file is named after the command."""

@@ -6,7 +6,7 @@
 The check byte makes the sum of all bytes but the first a multiple of 256.
 """
 
-from leverframe.wire.serial_readings import FixedFrames, Found
+from leverframe.wire.serial_decoder import FixedFrames, Found
 
 BITRATE = 9600
 LABELS = ("CO2",)

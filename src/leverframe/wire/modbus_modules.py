@@ -10,7 +10,7 @@ scales the makers' client library knows.
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from leverframe.engine.settings import ModbusDevice, Settings
+from leverframe.engine.settings import ModbusDevice, ModbusMapping, Settings
 from leverframe.wire.modbus import BIT_READS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS
 from leverframe.wire.modbus_numbers import register_count
 
@@ -306,6 +306,15 @@ def module_in_slot(settings: Settings, slot: int) -> Module | None:
     if module is not None and module.is_sdm:
         return module._replace(line=Line(settings.serial.sdm_bitrate))
     return module
+
+
+def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
+    """The reading that one of m1-m30 stands for; None for one that no module in a slot has."""
+    if not 0 < mapping.slot <= len(settings.modbus_slots):
+        return None
+    module = module_in_slot(settings, mapping.slot)
+    readings = module.readings if module else ()
+    return next((one for one in readings if one.number == mapping.reading), None)
 
 
 def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:

@@ -7,7 +7,7 @@ switching is noise.
 
 import re
 
-from leverframe.wire.serial_readings import Found
+from leverframe.wire.serial_decoder import Found
 
 BITRATE = 9600
 LABELS = ("barcode",)

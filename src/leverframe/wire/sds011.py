@@ -6,7 +6,7 @@ Values are tenths of µg/m3; the sum is that of the six bytes before it. A senso
 to sleep, or told to speak only when asked, is woken by `WAKE`.
 """
 
-from leverframe.wire.serial_readings import FixedFrames, Found
+from leverframe.wire.serial_decoder import FixedFrames, Found
 
 BITRATE = 9600
 LABELS = ("PM2.5", "PM10.0")

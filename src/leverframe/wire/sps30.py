@@ -13,7 +13,7 @@ from math import isfinite
 from struct import unpack
 
 from leverframe.engine.labels import PARTICULATES
-from leverframe.wire.serial_readings import Found
+from leverframe.wire.serial_decoder import Found
 
 BITRATE = 115200
 LABELS = PARTICULATES

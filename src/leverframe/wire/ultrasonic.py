@@ -7,7 +7,7 @@ themselves, others when asked with `REQUEST`, which the former do not mind. A di
 that no echo came back.
 """
 
-from leverframe.wire.serial_readings import FixedFrames, Found
+from leverframe.wire.serial_decoder import FixedFrames, Found
 
 BITRATE = 9600
 LABELS = ("DISTANCE",)

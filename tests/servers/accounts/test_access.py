@@ -112,9 +112,9 @@ async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
         for who in (ADMIN, USER, CONTROL)
     ]
     assert told == [
-        {"name": ADMIN[0], "role": "admin", "read_only": False},
-        {"name": USER[0], "role": "control", "read_only": True},
-        {"name": CONTROL[0], "role": "control", "read_only": False},
+        {"name": ADMIN[0], "role": "admin", "read_only": False, "names_only": False},
+        {"name": USER[0], "role": "control", "read_only": True, "names_only": False},
+        {"name": CONTROL[0], "role": "control", "read_only": False, "names_only": False},
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.servers.http.messages import Handler, Reply, Request
+from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.port import HttpServer, Limits
 
 PATIENCE_S = 10
@@ -141,20 +141,3 @@ async def serving(
 
 
 GET = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
-
-
-def echo(request: Request) -> Reply:
-    """Answers with the request."""
-    seen = {
-        "method": request.method,
-        "path": request.path,
-        "query": request.query,
-        "headers": request.headers,
-        "body": request.body.decode("latin-1"),
-        "peer": request.peer,
-    }
-    return Reply(200, "application/json", msgspec.json.encode(seen))
-
-
-def path_as_text(request: Request) -> Reply:
-    return Reply(200, "text/plain", request.path.encode())

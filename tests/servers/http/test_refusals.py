@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.port import Limits
 
-from .http_peer import GET, echo, serving
+from .handlers import echo
+from .http_peer import GET, serving
 
 POST = b"POST / HTTP/1.1\r\nHost: here\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -12,7 +12,8 @@ import pytest
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.port import Limits
 
-from .http_peer import GET, PATIENCE_S, Serving, path_as_text, serving
+from .handlers import path_as_text
+from .http_peer import GET, PATIENCE_S, Serving, serving
 
 MIB = 1024 * 1024
 

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 import stat
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +18,9 @@ from leverframe.servers.http.certificate import Certificate, CertificateUnusable
 from leverframe.servers.http.limits import Limits
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.port import HttpServer
+
+from . import http_peer
+from .handlers import path_as_text
 
 PATIENCE_S = 10.0
 
@@ -209,3 +213,31 @@ async def test_a_stopped_port_is_free_again(tmp_path: Path) -> None:
     with socket.socket() as again:
         assert again.connect_ex(("127.0.0.1", port)) != 0
     waiting.close()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    file = tmp_path / "both.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1"
+    names = ["-subj", "/CN=here", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(
+        [*command.split(), *names, "-keyout", file, "-out", tmp_path / "cert.pem"],
+        check=True,
+        capture_output=True,
+    )
+    file.write_bytes(file.read_bytes() + (tmp_path / "cert.pem").read_bytes())
+    return file
+
+
+@pytest.mark.needs_program("openssl")
+async def test_everything_works_the_same_over_tls(certificate: Path) -> None:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+    trust = ssl.create_default_context(cafile=certificate)
+    async with http_peer.serving(path_as_text, tls=tls) as running:
+        client = await running.connect(trust=trust)
+        client.send(b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(50)))
+        for number in range(50):
+            assert (await client.answer()).body == b"/%d" % number
+        assert (await client.ask(b"GET / HTTP/1.1\r\nbad header\r\n\r\n")).status == 400
+        assert await client.rest() == b""

@@ -213,7 +213,7 @@ async def test_nothing_drives_a_pin_while_the_bootloader_waits(twin: Twin) -> No
 @pytest.mark.parametrize(
     ("target", "status", "command"),
     [
-        pytest.param("/outs.cgi?ortime=05&out1=1", 423, "out1=1", id="locked"),
+        pytest.param("/outs.cgi?ouet=05&out1=1", 423, "out1=1", id="locked"),
         pytest.param("/inpa.cgi?eventon=3*1", 409, "eventon=3*1", id="no such rule"),
         pytest.param("/inpa.cgi?igain=12", 409, "igain=12", id="gain without its sensor"),
     ],

@@ -29,7 +29,7 @@ class ListOf:
     def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[Any, ...]:
         if self.least == 0 and raw == "":
             return ()
-        parts = raw.split(self.separator) if self.separator else list(raw)
+        parts = self._parts(raw)
         if not self._fits(len(parts), profile):
             raise BadValue(
                 f"The list has {len(parts)} items.",
@@ -37,6 +37,12 @@ class ListOf:
                 allowed=self.allowed(profile),
             )
         return tuple(self.item.parse(part, profile, seen) for part in parts)
+
+    def _parts(self, raw: str) -> list[str]:
+        if self.separator == ":":
+            # Libraries encode a colon wherever it stands, and no item of such a list holds one.
+            raw = raw.replace("%3A", ":").replace("%3a", ":")
+        return raw.split(self.separator) if self.separator else list(raw)
 
     def format(self, value: tuple[Any, ...], profile: Profile, seen: Seen) -> str:
         return self.separator.join(self.item.format(item, profile, seen) for item in value)

@@ -67,8 +67,14 @@ def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificat
     certificate, key = folder / "tls-certificate.pem", folder / "tls-key.pem"
     if not (certificate.exists() and key.exists()):
         made_certificate, made_key = _self_signed(name, hosts, datetime.now(UTC))
-        write_private(key, made_key)
-        write_private(certificate, made_certificate)
+        try:
+            write_private(key, made_key)
+            write_private(certificate, made_certificate)
+        except OSError as error:
+            raise CertificateUnusable(
+                f"The certificate {certificate} cannot be made: {error.strerror}. Make the folder "
+                "writable, or name one with --tls-certificate and --tls-key."
+            ) from error
     return Certificate(certificate, key)
 
 

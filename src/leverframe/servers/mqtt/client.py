@@ -26,9 +26,9 @@ from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
+from leverframe.servers.mqtt.home_assistant import Controlled, announced_labels, announcement
 from leverframe.servers.mqtt.states import PublishedStates
 from leverframe.storage.store import StoreUnavailable
-from leverframe.wire.home_assistant import Controlled, announced_labels, announcement
 
 log = logging.getLogger(__name__)
 

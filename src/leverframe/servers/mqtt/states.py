@@ -12,7 +12,7 @@ from leverframe.engine.labels import ANALOG_INPUTS, ENERGIES, ONEWIRE, PARTICULA
 from leverframe.engine.machine import Value
 from leverframe.engine.pwm import DUTIES
 from leverframe.notify.mqtt_link import MqttLink
-from leverframe.wire.home_assistant import ABSENT
+from leverframe.servers.mqtt.home_assistant import ABSENT
 
 #: How far a reading must move before it is published again, in its unit; others at every change.
 DEAD_BANDS: dict[str, float] = {

@@ -17,9 +17,9 @@ from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import numbered_labels
 from leverframe.engine.tree import secret_paths, value_at, with_value
+from leverframe.naming.names import name_of
+from leverframe.naming.units import unit_of
 from leverframe.wire.modbus_modules import MODULES
-from leverframe.wire.names import name_of
-from leverframe.wire.units import unit_of
 
 MASK = "***"
 
@@ -67,11 +67,12 @@ def reading_codes(controller: Controller) -> dict[str, str]:
 
 
 def account(controller: Controller, asking: Account) -> dict[str, Any]:
-    """Who asks, and what that account may do."""
+    """Who asks, what that account may do, and how names are shown to it."""
     return {
         "name": asking.name,
         "role": asking.role,
         "read_only": is_read_only(asking, controller.pending),
+        "names_only": controller.engine.settings.ui.names_only,
     }
 
 

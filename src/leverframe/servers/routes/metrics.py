@@ -11,11 +11,11 @@ from leverframe import __version__
 from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
+from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import LaneFigures
 from leverframe.servers.http.port import HttpServer
 from leverframe.storage.history.desk import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
-from leverframe.wire.units import unit_of
 
 
 def metrics_text(controller: Controller) -> bytes:

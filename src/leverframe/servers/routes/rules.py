@@ -7,8 +7,8 @@ from leverframe.controller import Controller
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report
 from leverframe.engine.settings import Settings
+from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
-from leverframe.wire.units import unit_of
 
 
 def rule_reports(controller: Controller) -> list[RuleReport]:

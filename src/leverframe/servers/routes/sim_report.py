@@ -19,9 +19,9 @@ from leverframe.hardware.plant_wiring import (
     OneOf,
 )
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.naming.units import unit_of
 from leverframe.servers.http.problems import NoSuchPath
 from leverframe.servers.routes.sim import BARCODE_LETTERS, SMS_LETTERS
-from leverframe.wire.units import unit_of
 
 _ROOM = (-20.0, 50.0)
 #: Where readings mostly are, for those who turn a knob; any number within the limits is possible.

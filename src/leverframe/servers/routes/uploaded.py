@@ -14,7 +14,8 @@ from leverframe.files.markers import with_values
 from leverframe.files.view import View
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.front_page import PAGE_HEADERS
-from leverframe.storage.store import Store
+from leverframe.storage.sqlite_file import StoreDamaged
+from leverframe.storage.store import Store, StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.picture import content_type
 from leverframe.uploads.site_archive import FRONT_PAGE, unpack_site
@@ -73,7 +74,7 @@ class Uploaded:
         return self._site
 
     def _read_site(self) -> dict[str, bytes]:
-        archive = self._store.blob(SITE)
+        archive = self._blob(SITE)
         try:
             return {} if archive is None else unpack_site(archive)
         except BadUpload as error:
@@ -81,8 +82,16 @@ class Uploaded:
             return {}
 
     def _read_picture(self) -> Reply | None:
-        picture = self._store.blob(PICTURE)
+        picture = self._blob(PICTURE)
         kind = None if picture is None else content_type(picture)
         if picture is None or kind is None:
             return None
         return Reply(200, kind, picture, _HEADERS)
+
+    def _blob(self, name: str) -> bytes | None:
+        """The pages go on without what a damaged store no longer gives."""
+        try:
+            return self._store.blob(name)
+        except (StoreDamaged, StoreUnavailable) as error:
+            log.error("the stored %s is not used: %s", name, error)
+            return None

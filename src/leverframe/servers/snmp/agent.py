@@ -7,12 +7,12 @@ of a request or nothing. The lock of the outputs holds.
 
 import asyncio
 import logging
-import socket
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp, SnmpTrap
+from leverframe.servers.udp_socket import bound_udp
 
 if TYPE_CHECKING:
     from leverframe.servers.snmp.responder import Responder
@@ -84,7 +84,7 @@ class SnmpAgent:
             )
             return
         try:
-            listener = self._listener()
+            listener = bound_udp(self._host, self._wanted_port)
         except OSError as error:
             self._trouble(
                 f"Port {self._wanted_port} of {self._host} cannot be used:"
@@ -104,17 +104,6 @@ class SnmpAgent:
             return
         responder.listen(listener)
         self._responder = responder
-
-    def _listener(self) -> socket.socket:
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_DGRAM)
-        try:
-            listener.setblocking(False)
-            listener.bind((self._host, self._wanted_port))
-        except OSError:
-            listener.close()
-            raise
-        return listener
 
     def _trouble(self, text: str) -> None:
         self._controller.troubles[NAME] = text

@@ -41,7 +41,7 @@ export class Overview {
 
   // The label beside a name, unless only names are wanted.
   label(label) {
-    return this.name(label) && this.#status.bit2 === "1" ? "" : label;
+    return this.name(label) && this.#account.names_only ? "" : label;
   }
 
   unit(label) {

@@ -1,12 +1,12 @@
 // I2C: which sensors are connected, how fast the bus is, and what they measure now.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { headingOf } from "../lib/names.js";
 import { liveReading } from "../lib/reading.js";
 import { address } from "../lib/router.js";
 import { choices } from "../lib/schema.js";
+import { sensorDetection } from "../lib/sensor_detection.js";
 import { t } from "../lib/words.js";
 
 // Behind the primary sensor where the particulate sensor is connected, too.
@@ -21,11 +21,7 @@ export class Page {
 
   constructor(context) {
     this.#context = context;
-    this.#detect = new Action(context, {
-      label: "detect",
-      command: "bme280detect",
-      done: "detected",
-    });
+    this.#detect = sensorDetection(context);
     this.#cards = [this.#sensorsCard(), frequencyCard(context)];
   }
 

@@ -1,11 +1,11 @@
 // Weather: temperature, humidity and pressure with their names, the altitude, the dew point.
 
 import { html } from "../vendor/lit-html.js";
-import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { headingOf } from "../lib/names.js";
 import { liveReading } from "../lib/reading.js";
 import { address } from "../lib/router.js";
+import { sensorDetection } from "../lib/sensor_detection.js";
 import { code, t } from "../lib/words.js";
 
 // The command that names them counts on after the eight 1-Wire thermometers.
@@ -19,11 +19,7 @@ export class Page {
 
   constructor(context) {
     this.#context = context;
-    this.#detect = new Action(context, {
-      label: "detect",
-      command: "bme280detect",
-      done: "detected",
-    });
+    this.#detect = sensorDetection(context);
     this.#cards = [
       card(context, "T1", [nameField("tname", { A: T1 }, "weather.t1_name")]),
       card(context, "H1", [nameField("tname", { A: H1 }, "weather.h1_name")]),

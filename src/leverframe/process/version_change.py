@@ -1,0 +1,51 @@
+"""Which version a controller starts as; its settings are converted where that is another one."""
+
+import time
+
+from leverframe.config import Config
+from leverframe.engine.journal import Cause
+from leverframe.engine.tree import settings_from_leaves
+from leverframe.errors import ErrorForPeople
+from leverframe.process.build import stored_profile
+from leverframe.profile import Profile
+from leverframe.storage.audit import AuditTrail
+from leverframe.storage.store import Store, StoreUnavailable
+from leverframe.storage.version_change import changes_of_version
+
+START = Cause("start", "configured version")
+
+
+class CannotBecome(ErrorForPeople):
+    """The version cannot be changed: a sentence or two."""
+
+
+async def settle_version(store: Store, config: Config) -> Profile:
+    """The version to start as; what the store holds is of that version when this returns."""
+    hw, sw, configured_sw = stored_profile(store)
+    profile = config.profile(hw, sw, configured_sw)
+    old = Profile(hw or profile.hw, sw or profile.sw)
+    stored = store.load()
+    present, _ = settings_from_leaves(old, stored.settings)
+    changes, _ = changes_of_version(store, present, old, profile)
+    leaves = [
+        (f"profile.{name}", getattr(old, name), getattr(profile, name))
+        for name in ("hw", "sw")
+        if getattr(old, name) != getattr(profile, name)
+    ]
+    if leaves:
+        changes.kept = AuditTrail(stored.kept).rows(time.time(), START, leaves, {})
+    changes.kept |= {
+        "profile.hw": profile.hw,
+        "profile.sw": profile.sw,
+        "profile.configured_sw": config.sw,
+    }
+    try:
+        await store.commit(changes)
+    except StoreUnavailable as error:
+        # A controller that goes on as what it was works without; one that becomes another
+        # version would forget that it has.
+        if leaves or hw is None:
+            raise CannotBecome(
+                f"The controller is {old} and cannot become {profile} now. {error}"
+            ) from error
+    return profile

@@ -1,0 +1,199 @@
+"""What Home Assistant is told about the controller, so that everything appears there by itself.
+
+One retained message per output, PWM output, event variable, input, reading and meter, on
+`<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as everybody
+else; a reading that is absent is unavailable, as is everything while the controller is gone.
+"""
+
+from typing import Any, NamedTuple
+
+from leverframe.engine.labels import (
+    DIFFERENTIALS,
+    DIGITAL_INPUTS,
+    ENERGIES,
+    EVENT_VARIABLES,
+    OUTPUTS,
+    POWERS,
+    PWMS,
+    READINGS,
+)
+from leverframe.engine.pwm import DUTIES
+from leverframe.engine.settings import Settings
+from leverframe.naming.names import given_name
+from leverframe.naming.units import unit_of
+from leverframe.profile import Profile
+
+#: What stands for an absent value on the broker.
+ABSENT = "none"
+_PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
+#: What is no number must not reach a sensor as one; `None` is Home Assistant's word for unknown.
+_VALUE = f"{{{{ None if value == '{ABSENT}' else value }}}}"
+
+#: Device classes by unit, for what is not told by the label.
+_CLASS_BY_UNIT = {
+    "°C": "temperature",
+    "V": "voltage",
+    "A": "current",
+    "mA": "current",
+    "W": "power",
+    "kW": "power",
+    "kWh": "energy",
+    "hPa": "pressure",
+    "Hz": "frequency",
+    "L/min": "volume_flow_rate",
+    "m³/h": "volume_flow_rate",
+    "m³": "water",
+    "mm": "distance",
+    "VA": "apparent_power",
+    "var": "reactive_power",
+    "h": "duration",
+    "min": "duration",
+}
+#: What is counted on and on; Home Assistant takes no measurement of these.
+_COUNTED = ("energy", "water")
+_CLASS_BY_LABEL = {
+    "H1": "humidity",
+    "P1": "atmospheric_pressure",
+    "CO2": "carbon_dioxide",
+    "PM1.0": "pm1",
+    "PM2.5": "pm25",
+    "PM10.0": "pm10",
+}
+#: Parts of the machine rather than of its surroundings.
+_DIAGNOSTIC = ("VCC", "TEMP")
+
+
+class Controlled(NamedTuple):
+    """Which controller speaks, and under which topics."""
+
+    name: str
+    mac: str
+    profile: Profile
+    settings: Settings
+    version: str
+
+    @property
+    def node(self) -> str:
+        return f"leverframe_{self.mac.replace(':', '').lower()}"
+
+    def topic(self, name: str) -> str:
+        return f"{self.settings.mqtt.prefix}/{name}"
+
+
+class Announcement(NamedTuple):
+    topic: str
+    payload: dict[str, Any]
+
+
+def announced_labels(settings: Settings) -> tuple[str, ...]:
+    """Everything that may be announced on this version; readings once they have had a value."""
+    gone = {*DIFFERENTIALS[len(settings.differentials) :], *POWERS[len(settings.power) :]}
+    gone.update(ENERGIES[len(settings.power) :])
+    readings = tuple(label for label in READINGS if label not in gone)
+    return (*OUTPUTS, *PWMS, *DUTIES, *EVENT_VARIABLES, *DIGITAL_INPUTS, *readings)
+
+
+def announcement(label: str, of: Controlled) -> Announcement:
+    """The message that makes one thing appear."""
+    component, payload = _described(label, of)
+    object_id = label.replace(".", "_")
+    return Announcement(
+        f"{of.settings.mqtt.discovery}/{component}/{of.node}/{object_id}/config",
+        {
+            "name": _shown_name(label, of.settings),
+            "unique_id": f"{of.node}_{object_id}",
+            "default_entity_id": f"{component}.{of.name}_{object_id}".replace("-", "_").lower(),
+            "state_topic": of.topic(label),
+            "availability": _availability(label, of),
+            "availability_mode": "all",
+            "device": _device(of),
+            "origin": {"name": "Leverframe", "sw_version": of.version},
+            **payload,
+        },
+    )
+
+
+def _described(label: str, of: Controlled) -> tuple[str, dict[str, Any]]:
+    if label in OUTPUTS:
+        return "switch", _switch(f"out{OUTPUTS.index(label)}", of) | {"device_class": "outlet"}
+    if label in PWMS:
+        return "switch", _switch(f"pwm{PWMS.index(label)}", of)
+    if label in EVENT_VARIABLES:
+        return "switch", _switch(f"vout{EVENT_VARIABLES.index(label)}", of)
+    if label in DUTIES:
+        return "number", {
+            "command_topic": of.topic("cmd"),
+            "command_template": f"pwmd={DUTIES.index(label)}{{{{ value | int }}}}",
+            "min": 0,
+            "max": 100,
+            "step": 1,
+            "mode": "slider",
+            "unit_of_measurement": "%",
+        }
+    if label in DIGITAL_INPUTS:
+        return "binary_sensor", {"payload_on": "1", "payload_off": "0", "value_template": _VALUE}
+    return "sensor", _sensor(label, of.settings)
+
+
+def _switch(command: str, of: Controlled) -> dict[str, Any]:
+    return {
+        "command_topic": of.topic("cmd"),
+        "payload_on": f"{command}=1",
+        "payload_off": f"{command}=0",
+        "state_on": "1",
+        "state_off": "0",
+    }
+
+
+def _sensor(label: str, settings: Settings) -> dict[str, Any]:
+    unit = unit_of(label, settings)
+    device_class = _sensor_class(label, unit)
+    told: dict[str, Any] = {
+        "state_class": _state_class(label, device_class),
+        "value_template": _VALUE,
+    }
+    if unit:
+        told["unit_of_measurement"] = unit
+    if device_class:
+        told["device_class"] = device_class
+    if label in _DIAGNOSTIC:
+        told["entity_category"] = "diagnostic"
+    return told
+
+
+def _sensor_class(label: str, unit: str) -> str | None:
+    found = _CLASS_BY_LABEL.get(label) or _CLASS_BY_UNIT.get(unit)
+    # Shown in °F, a difference of 5 °C would become 41: temperatures are shifted, too.
+    return None if label in DIFFERENTIALS and found == "temperature" else found
+
+
+def _state_class(label: str, device_class: str | None) -> str:
+    if device_class not in _COUNTED:
+        return "total_increasing" if label in ENERGIES else "measurement"
+    # A difference of two counters may fall without having been reset.
+    return "total" if label in DIFFERENTIALS else "total_increasing"
+
+
+def _availability(label: str, of: Controlled) -> list[dict[str, Any]]:
+    there = {"topic": of.topic("status")}
+    if label in (*OUTPUTS, *PWMS, *DUTIES, *EVENT_VARIABLES):
+        return [there]
+    return [there, {"topic": of.topic(label), "value_template": _PRESENCE}]
+
+
+def _device(of: Controlled) -> dict[str, Any]:
+    return {
+        "identifiers": [of.node],
+        "connections": [["mac", of.mac.lower()]],
+        "name": of.name,
+        "manufacturer": "Leverframe",
+        "model": f"HW {of.profile.hw}",
+        "hw_version": of.profile.hw,
+        "sw_version": of.profile.sw,
+    }
+
+
+def _shown_name(label: str, settings: Settings) -> str:
+    """The name that people gave it, with the label; else the label."""
+    given = given_name(label, settings)
+    return f"{given} ({label})" if given else label

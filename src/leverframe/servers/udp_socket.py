@@ -1,0 +1,16 @@
+"""A UDP socket that listens, for servers that open and close their port while the program runs."""
+
+import socket
+
+
+def bound_udp(host: str, port: int) -> socket.socket:
+    """Datagrams are kept from now on, read or not. Raises OSError where the port cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        listening.setblocking(False)
+        listening.bind((host, port))
+    except OSError:
+        listening.close()
+        raise
+    return listening

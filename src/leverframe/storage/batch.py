@@ -1,0 +1,46 @@
+"""What waits for the disk: commits that share a transaction, and what they are told."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from leverframe.storage.store import Rows, StoreUnavailable, Then
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A commit on its way to the disk."""
+
+    rows: Rows
+    future: asyncio.Future[None]
+    then: Then | None
+
+    def succeed(self) -> None:
+        if self.then is not None:
+            self.then(None)
+        if not self.future.done():
+            self.future.set_result(None)
+
+    def fail(self, refusal: StoreUnavailable) -> None:
+        if self.then is not None:
+            self.then(refusal)
+        if not self.future.done():
+            self.future.set_exception(refusal)
+
+
+def loop_of(batch: Sequence[Waiting]) -> asyncio.AbstractEventLoop:
+    """The loop of the newest commit: an older one may come from a loop that has ended."""
+    return batch[-1].future.get_loop()
+
+
+def succeed_all(batch: list[Waiting]) -> None:
+    for waiting in batch:
+        waiting.succeed()
+
+
+def merged(batch: Sequence[Waiting]) -> Rows:
+    """What results from writing all of them in order."""
+    rows = Rows()
+    for waiting in batch:
+        rows.add(waiting.rows)
+    return rows

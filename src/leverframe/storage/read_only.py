@@ -1,0 +1,98 @@
+"""A store on a disk that cannot be written when the controller starts.
+
+What is stored is read once, the last changes in the log included, and then answered from memory.
+Nothing can be saved until the next start, and every attempt is told why. SQLite cannot use a log
+where it may not write, so what is read is a copy in a private folder that is gone afterwards.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.soundness import check
+from leverframe.storage.sqlite_file import StoreDamaged, open_file, reason, sentences
+from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable, Then
+
+
+class ReadOnlyStore(MemoryStore):
+    """What was stored; every commit fails with the same sentence."""
+
+    def __init__(self, rows: Rows, sentence: str) -> None:
+        super().__init__()
+        self._rows = rows
+        self.sentence = sentence
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        refusal = StoreUnavailable(self.sentence)
+        if then is not None:
+            then(refusal)
+        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        failed.set_exception(refusal)
+        return failed
+
+    def settle(self) -> None:
+        """A snapshot cannot be made of it."""
+        raise StoreUnavailable(self.sentence)
+
+
+def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore:
+    """The store as it can be read, or else its newest sound snapshot.
+
+    Raises the refusal with which it could not be opened for writing if there is neither, and
+    StoreTooNew as opening does.
+    """
+    snapshots = [path for _, path in Snapshots(store_path).all()]
+    for path in [store_path, *snapshots]:
+        try:
+            rows = _rows(path)
+        except (StoreDamaged, StoreUnavailable, OSError):
+            continue
+        if rows is not None:
+            return ReadOnlyStore(rows, _sentence(refusal, None if path == store_path else path))
+    raise refusal
+
+
+def _sentence(refusal: StoreUnavailable, snapshot: Path | None) -> str:
+    used = f" The last good snapshot ({snapshot.name}) is in use." if snapshot else ""
+    return (
+        f"{refusal}{used} Nothing can be saved until this is put right and the controller is "
+        "restarted."
+    )
+
+
+def _rows(path: Path) -> Rows | None:
+    """Everything in a file, None if that is nothing; raises what is wrong with it."""
+    with _private_copy(path) as copy:
+        if not check(copy):
+            return None
+        # Opened as for writing, so that a store in an older format is brought to the present one.
+        with sentences(copy), closing(open_file(copy)) as connection:
+            settings, kept, messages = (
+                dict(connection.execute(f"SELECT {key}, value FROM {table}"))  # nosec B608
+                for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
+            )
+            blobs = dict(connection.execute("SELECT name, data FROM blob"))
+    return Rows(
+        settings=settings,
+        kept=kept,
+        blobs=blobs,
+        messages={str(number): text for number, text in messages.items()},
+    )
+
+
+@contextmanager
+def _private_copy(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="leverframe-") as folder:
+        copy = Path(folder) / path.name
+        try:
+            shutil.copyfile(path, copy)
+            log = path.with_name(f"{path.name}-wal")
+            if log.exists():
+                shutil.copyfile(log, copy.with_name(log.name))
+        except OSError as error:
+            raise StoreUnavailable(f"The store {path} cannot be read: {reason(error)}.") from error
+        yield copy

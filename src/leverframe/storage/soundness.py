@@ -1,0 +1,62 @@
+"""Whether a store's file is sound: everything in it is read, and must make sense."""
+
+from contextlib import closing
+from pathlib import Path
+
+from leverframe.engine.tree import UnfitSettings, settings_from_leaves
+from leverframe.profile import Profile, UnknownProfile
+from leverframe.storage.sqlite_file import StoreDamaged, connect, damage_sentence, sentences
+from leverframe.storage.store import StoreUnavailable, messages_from_texts, values_from_texts
+
+_NEWEST = Profile()
+#: As bytes, since sqlite3 repeats a text that it cannot decode, and that may be a password.
+_BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
+
+
+def findings(path: Path) -> str:
+    """What is wrong with a store's file, as a sentence; nothing if it is sound."""
+    try:
+        check(path)
+    except (StoreDamaged, StoreUnavailable) as error:
+        return str(error)
+    return ""
+
+
+def check(path: Path) -> bool:
+    """Read everything in a store's file; raises StoreDamaged where it is not sound.
+
+    A file without tables is sound, too: a first start that was cut short leaves one. The answer is
+    whether there are any.
+    """
+    with sentences(path), closing(connect(path)) as connection:
+        found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
+        if found != ["ok"]:
+            raise StoreDamaged(damage_sentence(path, found[0]))
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if not tables:
+            return False
+        texts = {
+            # Names of our own tables, nothing from outside.
+            table: dict(
+                connection.execute(f"SELECT {_BLOBS.format(key)} FROM {table}")  # nosec B608
+            )
+            for table, key in (("setting", "path"), ("kept", "name"), ("message", "number"))
+            if table in tables
+        }
+        settings, kept, messages = (
+            {name.decode(): text for name, text in texts.get(table, {}).items()}
+            for table in ("setting", "kept", "message")
+        )
+        messages_from_texts(messages)
+        _check_settings(path, values_from_texts(settings), values_from_texts(kept))
+        return True
+
+
+def _check_settings(path: Path, settings: dict[str, object], kept: dict[str, object]) -> None:
+    try:
+        profile = Profile(
+            str(kept.get("profile.hw", _NEWEST.hw)), str(kept.get("profile.sw", _NEWEST.sw))
+        )
+        settings_from_leaves(profile, settings)
+    except (UnfitSettings, UnknownProfile) as error:
+        raise StoreDamaged(f"The store {path} is damaged ({error})") from error

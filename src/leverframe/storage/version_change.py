@@ -1,0 +1,43 @@
+"""What to write when a controller becomes another version: its settings converted, and a report."""
+
+import logging
+
+import msgspec
+
+from leverframe.commands.refusals import Refusal
+from leverframe.commands.restored import NotCarriedOver
+from leverframe.commands.system import RESTORE_REPORT
+from leverframe.commands.version_change import EARLIER, VersionChange, change_version
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, leaves, settings_from_leaves
+from leverframe.profile import Profile
+from leverframe.storage.store import Changes, Store
+
+log = logging.getLogger(__name__)
+
+
+def changes_of_version(
+    store: Store, present: Settings, old: Profile, new: Profile
+) -> tuple[Changes, int]:
+    """The changes, and how many settings could not be carried over; the log names them."""
+    if old == new:
+        return Changes(), 0
+    changed = _changed(present, old, new, store.blob(EARLIER))
+    for lost in changed.not_carried_over:
+        log.warning("not carried over to %s: %s: %s", new, lost.path, lost.reason)
+    settings = {path: value for path, _, value in difference(defaults(new), changed.settings)}
+    report = msgspec.json.encode(changed.not_carried_over)
+    blobs = {RESTORE_REPORT: report, EARLIER: changed.earlier}
+    changes = Changes(settings=settings, blobs=blobs, replace_settings=True)
+    return changes, len(changed.not_carried_over)
+
+
+def _changed(present: Settings, old: Profile, new: Profile, earlier: bytes | None) -> VersionChange:
+    try:
+        return change_version(present, old, new, earlier)
+    except Refusal as refusal:
+        # A controller starts whatever its store holds.
+        settings, _ = settings_from_leaves(new, dict(leaves(present)))
+        reason = f"The settings could not be converted and are as they were: {refusal.detail}"
+        return VersionChange(settings, (NotCarriedOver("settings", None, reason),), earlier)

@@ -1,0 +1,100 @@
+"""A backup as text that people read and edit, in TOML or JSON, and back.
+
+Only what differs from the factory settings of the version is written, one line per setting by its
+path. Sealed secrets stay sealed. What a form cannot say (TOML has no null) is the default anyway.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import leaves
+from leverframe.profile import Profile, UnknownProfile
+from leverframe.storage.backup import BackupFile, BackupRefused, pack, unpack
+
+SUFFIXES = (".toml", ".json", ".bin")
+
+
+def read(path: Path) -> BackupFile:
+    """A backup in any of the three forms; the ending of its name says which."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BackupRefused(f"{path} cannot be read: {error.strerror}.") from error
+    if path.suffix == ".bin":
+        return unpack(data)
+    try:
+        document = tomllib.loads(data.decode()) if path.suffix == ".toml" else _json(data)
+        return msgspec.convert(document, BackupFile)
+    except UnicodeDecodeError:
+        raise BackupRefused(f"{path} cannot be read: it is not text in UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise BackupRefused(f"{path} cannot be read: {error}") from None
+
+
+def write(path: Path, file: BackupFile) -> None:
+    if path.suffix not in SUFFIXES:
+        raise BackupRefused(
+            f"{path.name} does not say in which form to write; end it with {', '.join(SUFFIXES)}."
+        )
+    try:
+        path.write_bytes(
+            pack(file) if path.suffix == ".bin" else as_text(file, path.suffix).encode()
+        )
+    except OSError as error:
+        raise BackupRefused(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def as_text(file: BackupFile, suffix: str) -> str:
+    document = msgspec.to_builtins(file)
+    document["settings"] = changed_settings(file)
+    if suffix == ".json":
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return _toml(document)
+
+
+def changed_settings(file: BackupFile) -> dict[str, Any]:
+    """The settings that are not as they come from the factory."""
+    standard, missing = factory_settings(file), object()
+    return {
+        path: value for path, value in file.settings.items() if value != standard.get(path, missing)
+    }
+
+
+def factory_settings(file: BackupFile) -> dict[str, Any]:
+    """What the backup's version has from the factory, as a backup would say it."""
+    try:
+        profile = Profile(file.hw, file.sw)
+    except UnknownProfile as error:
+        raise BackupRefused(f"The backup is of an unknown version. {error}") from None
+    text = msgspec.json.encode(dict(leaves(defaults(profile))))
+    return msgspec.json.decode(text, type=dict[str, Any])
+
+
+def _json(data: bytes) -> Any:
+    return msgspec.json.decode(data)
+
+
+def _toml(document: dict[str, Any]) -> str:
+    """Texts, numbers, flags and lists are written in TOML as in JSON."""
+    plain = {name: value for name, value in document.items() if not isinstance(value, dict)}
+    lines = [*_lines(plain)]
+    for name, table in document.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{name}]", *_lines(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [
+        f"{_encoded(name) if '.' in name else name} = {_encoded(value)}"
+        for name, value in table.items()
+        if value is not None
+    ]
+
+
+def _encoded(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

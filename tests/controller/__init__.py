@@ -1,0 +1,1 @@
+"""One controller between requests, store and engine."""

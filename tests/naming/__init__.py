@@ -1,0 +1,1 @@
+"""Names and units of what has a label."""

@@ -1,0 +1,59 @@
+"""What a start decides when nothing can be saved, before anything is served."""
+
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import Config
+from leverframe.process.reach import NoAdministrator, introduce_administrator
+from leverframe.process.version_change import CannotBecome, settle_version
+from leverframe.profile import Profile
+from leverframe.servers.http.certificate import CertificateUnusable, own_certificate
+from leverframe.storage.read_only import ReadOnlyStore
+from leverframe.storage.store import MemoryStore, Rows
+from tests.twin import Twin
+
+OLD = Config(hw="3.0", sw="1.58a")
+SENTENCE = "The store cannot be written."
+
+
+async def read_only(config: Config = OLD) -> ReadOnlyStore:
+    """The store of a controller that has run with this configuration."""
+    written = MemoryStore()
+    twin = await Twin.start(await settle_version(written, config), store=written)
+    await twin.ok("/stm.cgi?oname=0Pump")
+    return ReadOnlyStore(written._rows, SENTENCE)
+
+
+@pytest.mark.parametrize("config", [OLD, Config(), Config(sw="1.58a")])
+async def test_a_controller_that_stays_what_it_was_starts(config: Config) -> None:
+    store = await read_only()
+    profile = await settle_version(store, config)
+    assert profile == Profile("3.0", "1.58a")
+    twin = await Twin.start(profile, store=store)
+    assert (await twin.settings())["outputs"][0]["name"] == "Pump"
+    await twin.refused("/stm.cgi?oname=0Lamp", 507)
+    await twin.ok("/outs.cgi?out0=1")
+    assert await twin.outputs() == "100000"
+
+
+async def test_another_version_is_refused_by_both_names() -> None:
+    with pytest.raises(CannotBecome) as refused:
+        await settle_version(await read_only(), Config(hw="3.9", sw="1.75"))
+    assert str(refused.value) == (
+        f"The controller is HW 3.0 SW 1.58a and cannot become HW 3.9 SW 1.75 now. {SENTENCE}"
+    )
+
+
+async def test_strangers_do_not_reach_a_controller_that_nobody_can_sign_in_to() -> None:
+    with pytest.raises(NoAdministrator, match=r"no administrator yet.*cannot be written"):
+        await introduce_administrator(await read_only())
+    known = ReadOnlyStore(Rows(settings={"access.admin.password": '"hash"'}), SENTENCE)
+    await introduce_administrator(known)
+
+
+def test_a_certificate_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:
+    folder = tmp_path / "file"
+    folder.touch()
+    with pytest.raises(CertificateUnusable, match=r"cannot be made: .+ --tls-certificate"):
+        own_certificate(folder, "name", ())

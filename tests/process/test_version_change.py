@@ -1,0 +1,89 @@
+"""A data folder that is started as another version."""
+
+from leverframe.config import Config
+from leverframe.process.version_change import settle_version
+from leverframe.profile import Profile
+from leverframe.storage.store import MemoryStore
+from tests.twin import Twin
+
+
+async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> Twin:
+    """As `leverframe run --hw --sw` does."""
+    return await Twin.start(await settle_version(store, Config(hw=hw, sw=sw)), store=store)
+
+
+async def test_what_the_other_version_lacks_is_reported() -> None:
+    store = MemoryStore()
+    new = await started(store)
+    await new.ok("/stm.cgi?oname=0Pump&modbus_sensor=21")
+    await new.ok("/outs.cgi?roafs=01")
+    await new.ok("/inpa.cgi?diffsel=5*0*1*1")
+    old = await started(store, "3.0", "1.58a")
+    assert old.controller.profile == Profile("3.0", "1.58a")
+    settings = await old.settings()
+    assert settings["outputs"][0] | {"name": "Pump", "remember": False} == settings["outputs"][0]
+    assert len(settings["differentials"]) == 3
+    report = {entry["path"] for entry in await old.json("/api/restore-report")}
+    assert {"modbus_slots.2.module", "outputs.0.remember", "differentials.5.second"} <= report
+    changed = (await old.json("/api/audit"))[-1]
+    assert changed["cause"] == "start"
+    assert [change["path"] for change in changed["changes"]] == ["profile.hw", "profile.sw"]
+
+
+async def test_event_entries_keep_their_meaning_in_the_dialect_of_the_version() -> None:
+    store = MemoryStore()
+    old = await started(store, "3.0", "1.58a")
+    await old.ok("/inpa.cgi?event=0*10*0*2150*50*0*7*0*0*0*0*0&eventon=0*1")
+    (rule,) = old.controller.engine.settings.rules
+    new = await started(store, "3.9", "1.75")
+    assert new.controller.engine.settings.rules == (rule,)
+    assert (rule.source, rule.action, rule.value) == ("DS1", "OUT3", 1)
+    texts = [(await twin.ok("/xml/eve2.xml")).body for twin in (old, new)]
+    assert texts[0] != texts[1]
+    assert await new.json("/api/restore-report") == []
+
+
+async def test_lists_follow_the_version_both_ways_and_nothing_is_lost() -> None:
+    store = MemoryStore()
+    new = await started(store)
+    flags = "01" * 66
+    await new.ok(f"/stm.cgi?echeck={flags}")
+    await new.ok("/inpa.cgi?diffsel=5*0*1*1")
+    before = await new.settings()
+    old = await started(store, "3.5", "1.40")
+    assert len((await old.settings())["layout"]["visible"]) < len(flags)
+    assert len((await old.settings())["differentials"]) == 3
+    again = await started(store, "3.9", "1.75")
+    assert await again.settings() == before
+    assert await again.json("/api/restore-report") == []
+
+
+async def test_after_a_reset_the_settings_of_an_earlier_version_do_not_come_back() -> None:
+    store = MemoryStore()
+    new = await started(store)
+    await new.ok("/inpa.cgi?diffsel=5*0*1*1")
+    old = await started(store, "3.0", "1.58a")
+    await old.ok("/stm.cgi?eeprom_reset=1")
+    again = await started(store, "3.9", "1.75")
+    assert again.controller.engine.settings == (await Twin.start()).controller.engine.settings
+
+
+async def test_the_same_version_is_started_without_a_report() -> None:
+    store = MemoryStore()
+    first = await started(store)
+    await first.ok("/stm.cgi?oname=0Pump")
+    again = await started(store)
+    assert (await again.settings())["outputs"][0]["name"] == "Pump"
+    assert store.blob("restore-report") is None
+    assert store.blob("earlier-version") is None
+
+
+async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:
+    store = MemoryStore()
+    first = await started(store)
+    await first.ok("/stm.cgi?oname=0Pump")
+    store._rows.settings["pwm.0.duty"] = "101"
+    again = await started(store, "3.9", "1.60a")
+    assert (await again.settings())["outputs"][0]["name"] == "Pump"
+    (entry,) = await again.json("/api/restore-report")
+    assert "could not be converted" in entry["reason"]

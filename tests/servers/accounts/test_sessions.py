@@ -1,0 +1,64 @@
+"""When a session ends."""
+
+import pytest
+
+from leverframe.commands.rights import Account
+from leverframe.commands.row import ADMIN
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import with_value
+from leverframe.servers.accounts.sessions import Sessions
+from tests.servers.signing_up import (
+    HandMoved,
+)
+
+HASHED = with_value(Settings(), "access.admin.password", "$argon2id$one")
+CHIEF = Account("admin", ADMIN, "access.admin.password", joins_commands=True)
+
+
+def test_a_session_ends_when_it_was_idle_for_half_an_hour() -> None:
+    clock = HandMoved()
+    sessions = Sessions("s", clock)
+    cookie = f"s={sessions.open(CHIEF, HASHED)}"
+    for _ in range(3):
+        clock.now += 1799
+        assert sessions.account(cookie, HASHED) == CHIEF
+    clock.now += 1800
+    assert sessions.account(cookie, HASHED) is None
+
+
+def test_a_session_ends_after_twelve_hours_however_busy_it_is() -> None:
+    clock = HandMoved()
+    sessions = Sessions("s", clock)
+    cookie = f"s={sessions.open(CHIEF, HASHED)}"
+    for _ in range(12 * 4 - 1):
+        clock.now += 900
+        assert sessions.account(cookie, HASHED) == CHIEF
+    clock.now += 900
+    assert sessions.account(cookie, HASHED) is None
+
+
+def test_an_account_has_at_most_sixteen_sessions_and_the_idlest_goes() -> None:
+    clock = HandMoved()
+    sessions = Sessions("s", clock)
+    cookies = []
+    for _ in range(16):
+        clock.now += 1
+        cookies.append(f"s={sessions.open(CHIEF, HASHED)}")
+    assert sessions.account(cookies[0], HASHED) == CHIEF
+    cookies.append(f"s={sessions.open(CHIEF, HASHED)}")
+    alive = [sessions.account(cookie, HASHED) is not None for cookie in cookies]
+    assert alive == [True, False] + [True] * 15
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("access.admin.password", "$argon2id$two"), ("access.admin.name", "other")],
+)
+def test_a_session_ends_with_the_password_and_the_name_it_was_opened_with(
+    path: str, value: str
+) -> None:
+    sessions = Sessions("s", HandMoved())
+    cookie = f"s={sessions.open(CHIEF, HASHED)}"
+    assert sessions.account(cookie, with_value(HASHED, "access.required", True)) == CHIEF
+    assert sessions.account(cookie, with_value(HASHED, path, value)) is None
+    assert sessions.account(cookie, HASHED) is None
