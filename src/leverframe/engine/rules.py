@@ -67,7 +67,6 @@ class Rules:
     def start(self) -> None:
         """All rules begin as not met: one whose condition holds acts as if it just became so."""
         self._live = [self._fresh(rule) for rule in self._machine.settings.rules]
-        self._waiting.clear()
         self._begin()
 
     def adopt(self, old: Settings) -> None:
