@@ -10,12 +10,13 @@ once a second which connections are overdue.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.messages import AnyReply, Handler, Reply, Request, StreamReply
 from leverframe.servers.http.reader import (
     BODY,
     CLOSE,
@@ -25,13 +26,33 @@ from leverframe.servers.http.reader import (
     RETRY,
     Refused,
     RequestReader,
+    Tally,
     Turn,
 )
 
-if TYPE_CHECKING:
-    from leverframe.servers.http.port import HttpServer
-
 logger = logging.getLogger(__name__)
+
+
+class Server(Protocol):
+    """What a connection needs of the server it belongs to."""
+
+    handler: Handler
+    limits: Limits
+    tally: Tally
+
+    def admit(self, connection: "Connection") -> bool: ...
+
+    def forget(self, connection: "Connection") -> None: ...
+
+    def watch(
+        self, answer: Awaitable[AnyReply], finished: Callable[[asyncio.Future[AnyReply]], None]
+    ) -> None: ...
+
+    def problem(self, status: int, detail: str) -> Reply: ...
+
+    def refusal(self, refused: Refused) -> Reply: ...
+
+    def fault(self) -> Reply: ...
 
 
 class Connection(RequestReader, asyncio.Protocol):
@@ -43,7 +64,7 @@ class Connection(RequestReader, asyncio.Protocol):
     )
     _transport: asyncio.Transport
 
-    def __init__(self, server: "HttpServer") -> None:
+    def __init__(self, server: Server) -> None:
         super().__init__(server.limits, server.tally)
         self._server = server
         self._handler = server.handler
