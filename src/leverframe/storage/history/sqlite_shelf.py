@@ -153,7 +153,7 @@ class SqliteShelf:
     def drop_oldest(self, tier: Tier, *, older: float, most: int, keep_newest: bool) -> int:
         newest = "AND id NOT IN (SELECT max(id) FROM chunk WHERE tier = :tier GROUP BY label)"
         query = (
-            "SELECT id, cost, points FROM chunk WHERE tier = :tier AND end < :older "  # nosec B608
+            "SELECT id, cost, points FROM chunk WHERE tier = :tier AND end < :older "
             f"{newest if keep_newest else ''} ORDER BY end LIMIT :most"
         )
         named = {"tier": tier.number, "older": older, "most": min(most, _AT_A_TIME)}
