@@ -49,7 +49,7 @@ def source(folder: str) -> str:
 
 
 def spoken_of() -> set[str]:
-    pages = source("pages/**/*.js")
+    pages = source("pages/**/*.js") + source("lib/sensor_detection.js")
     return {*NAMED.findall(pages), *SHAPED.findall(pages)}
 
 

@@ -8,7 +8,8 @@ export class Page {
 
   constructor(context) {
     const { outputs } = context.settings;
-    this.#cards = [flagsCard(context), ...outputs.map((_, index) => outputCard(context, index))];
+    // The lock comes last: what can switch an output is refused once it is set.
+    this.#cards = [...outputs.map((_, index) => outputCard(context, index)), flagsCard(context)];
   }
 
   async open() {}
