@@ -7,6 +7,7 @@ only ratios travel. `quick` is a short form to see that everything works.
 
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -18,6 +19,16 @@ class Figure:
     goal: str = ""
     #: None where there is no goal.
     met: bool | None = None
+
+
+def better(rounds: Sequence[float], *, higher: bool = False) -> float:
+    """What a quarter of the rounds was better than, or at least as good as.
+
+    A machine that others share slows down for moments, which makes rounds worse and never better;
+    half of the rounds may have such a moment in them. The same goes for the reference.
+    """
+    ordered = sorted(rounds, reverse=higher)
+    return ordered[len(ordered) // 4]
 
 
 class Skipped(Exception):

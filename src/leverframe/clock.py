@@ -20,6 +20,9 @@ class Clock(Protocol):
     def now(self) -> float:
         """The monotonic half of `read`, for those who need no more."""
 
+    def wall(self) -> float:
+        """The other half."""
+
     def set_wall(self, wall: float) -> None:
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
@@ -42,6 +45,9 @@ class SystemClock:
 
     def now(self) -> float:
         return self._monotonic()
+
+    def wall(self) -> float:
+        return self._wall() + self._offset_s
 
     def set_wall(self, wall: float) -> None:
         self._offset_s = wall - self._wall()
@@ -69,6 +75,9 @@ class VirtualClock:
 
     def now(self) -> float:
         return self._now
+
+    def wall(self) -> float:
+        return self._now + self._offset_s
 
     def set_wall(self, wall: float) -> None:
         self._offset_s = wall - self._now

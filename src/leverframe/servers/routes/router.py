@@ -101,6 +101,7 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
 #: What never changes while the controller is of the same version.
 FIXED = frozenset({"/api/commands", "/api/openapi.json"})
 
+_READING = ("GET", "HEAD")
 NOT_KEPT = (("Cache-Control", "no-store"),)
 
 
@@ -211,6 +212,9 @@ class Web:
             require(account, CONTROL)
         if path in COMMAND_PATHS:
             return self._command(request, account)
+        if path in files.PATHS and request.method in _READING:
+            require(account, ADMIN if path in files.ADMIN_FILES else CONTROL)
+            return self._file(path)
         if path == "/sim.cgi" and self._bench is not None:
             require(account, ADMIN)
             return self._on_bench(self._bench, request)
@@ -219,11 +223,8 @@ class Web:
             if request.method != "POST":
                 raise WrongMethodForPath(f"{TRY_PATH} takes POST.", allowed="POST")
             return rule_trial(self._controller, request)
-        if request.method not in ("GET", "HEAD"):
+        if request.method not in _READING:
             raise self._no_such(request)
-        if path in files.PATHS:
-            require(account, ADMIN if path in files.ADMIN_FILES else CONTROL)
-            return self._file(path)
         if path in API:
             role, make = API[path]
             require(account, role)
@@ -288,8 +289,8 @@ class Web:
 
     def _file(self, path: str) -> Reply:
         """A status file, built again only when something it could show has changed."""
-        engine, at = self._controller.engine, self._controller.clock.read()
-        version, second = engine.machine.version, int(at.wall)
+        engine = self._controller.engine
+        version, second = engine.machine.version, int(self._controller.clock.wall())
         kept = self._kept_files.get(path)
         if (
             kept is not None
@@ -298,7 +299,7 @@ class Web:
             and kept.second == second
         ):
             return kept.reply
-        body = files.build(path, files.View(engine, self._name, self._mac, at))
+        body = files.build(path, self._view())
         if body is None:
             raise NoSuchPath(f"{self._controller.profile} has no {path}.")
         reply = Reply(200, files.content_type(path), body)
