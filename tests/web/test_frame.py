@@ -110,13 +110,13 @@ def test_a_lost_connection_is_told_and_found_again(twin: ServedTwin, open_page: 
     page.get_by_label("Name").first.fill("Lamp")
     page.context.set_offline(True)
     expect(page.get_by_role("alert")).to_contain_text("Connection lost since")
-    page.get_by_role("button", name="Save").nth(1).click()
+    page.get_by_role("button", name="Save").first.click()
     expect(page.locator("form.card .refusal")).to_contain_text("nothing was saved")
     page.context.set_offline(False)
     expect(page.locator(".connection[data-kind=live]")).to_be_visible()
     expect(page.locator(".lost")).to_have_count(0)
     page.get_by_label("Name").first.press("Enter")
-    expect(page.locator("form.card").nth(1).get_by_role("status")).to_have_text("Saved")
+    expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
     assert twin.settings()["outputs"][0]["name"] == "Lamp"
 
 
