@@ -13,10 +13,9 @@ import sys
 import threading
 from functools import partial
 
-import httptools
 import uvloop
 
-from bench.bare_responder import DEFAULT_BODY, reply_bytes
+from bench.bare_responder import DEFAULT_BODY, BareResponder, reply_bytes
 
 REPLY = reply_bytes(DEFAULT_BODY)
 Waiting = tuple[bytes, asyncio.Transport]
@@ -61,22 +60,10 @@ def answer(batch: list[Waiting]) -> None:
         transport.write(REPLY)
 
 
-class DurableResponder(asyncio.Protocol):
-    transport: asyncio.Transport
-
+class DurableResponder(BareResponder):
     def __init__(self, committer: Committer) -> None:
+        super().__init__({}, REPLY)
         self.committer = committer
-        self.target = b""
-        self.parser = httptools.HttpRequestParser(self)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport  # type: ignore[assignment]
-
-    def data_received(self, data: bytes) -> None:
-        self.parser.feed_data(data)
-
-    def on_url(self, target: bytes) -> None:
-        self.target = target
 
     def on_message_complete(self) -> None:
         self.committer.add(self.target, self.transport)

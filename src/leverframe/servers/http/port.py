@@ -1,7 +1,7 @@
 """The HTTP/1.1 server: a port, its connections, their caps and time-outs. Nothing of commands.
 
-Three files, from the bytes up: `http_reader` turns bytes into requests or refusals and holds the
-limits, `http_connection` answers them in order, this one has what all connections share. Nothing
+Three files, from the bytes up: `reader` turns bytes into requests or refusals and holds the
+limits, `connection` answers them in order, this one has what all connections share. Nothing
 is timed per request: one sweep a second looks at all connections, and there is no sweep while
 there are none, so an idle listener costs nothing.
 """
