@@ -5,7 +5,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import OpenPage
@@ -13,7 +13,10 @@ from tests.web.conftest import OpenPage
 WEB = Path(str(resources.files("leverframe.web")))
 IMPORTED = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";$', re.MULTILINE)
 PRELOADED = re.compile(r'rel="modulepreload" href="/web/([^"]+)"')
+AHEAD = re.compile(r'rel="preload" href="([^"]+)"')
 MOST_BYTES = 300_000
+#: Each request costs a slow phone more than its bytes do.
+MOST_REQUESTS = 30
 
 
 def needed_by(module: Path) -> set[Path]:
@@ -27,6 +30,14 @@ def needed_by(module: Path) -> set[Path]:
             found = IMPORTED.findall(path.read_text(encoding="utf-8"))
             waiting += [path.parent / name for name in found]
     return needed
+
+
+def asked_for(page: Page) -> list[str]:
+    """Paths of all that a page has asked for besides itself."""
+    names: list[str] = page.evaluate(
+        "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)"
+    )
+    return names
 
 
 def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
@@ -50,3 +61,26 @@ def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: 
     lever.click()
     expect(lever).to_have_attribute("aria-checked", "true")
     assert 20_000 < sum(transferred) < MOST_BYTES
+
+
+@pytest.mark.needs_program("chromium")
+def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None:
+    page = open_page("status")
+    held: list[Route] = []
+    for beside in ("**/status/beside.js", "**/api/commands", "**/words/codes.json"):
+        page.route(beside, lambda route: held.append(route))
+    page.reload()
+    expect(page.get_by_role("switch").first).to_be_visible()
+    expect(page.get_by_role("heading", name="Readings")).to_have_count(0)
+    assert len(asked_for(page)) <= MOST_REQUESTS
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    expect(page.get_by_role("heading", name="Readings")).to_be_visible()
+
+
+@pytest.mark.needs_program("chromium")
+def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
+    asked = asked_for(open_page("status"))
+    ahead = AHEAD.findall((WEB / "index.html").read_text(encoding="utf-8"))
+    assert {path: asked.count(path) for path in ahead} == dict.fromkeys(ahead, 1)

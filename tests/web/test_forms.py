@@ -28,6 +28,7 @@ async (spec) => {
   let form;
   const context = new Context(new Live(), () => form && render(form.view(), place));
   await context.load();
+  await Promise.all([context.knowCommands(), words.useCodes()]);
   form = new Form(context, spec);
   context.redraw();
 }

@@ -231,10 +231,13 @@ def test_what_others_do_to_the_board_shows(twin: ServedTwin, open_page: OpenPage
     expect(page.get_by_role("textbox", name="CO2", exact=True)).to_have_value("800")
 
 
-def test_a_board_that_is_not_simulated_has_no_such_page(open_page: OpenPage) -> None:
+def test_a_board_that_is_not_simulated_has_no_such_page(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
     page = open_page("console")
     expect(page.get_by_role("link", name="Simulated board")).to_be_visible()
-    page.route("**/health", lambda route: route.fulfill(json={"status": "ok", "board": "linux"}))
+    start = twin.get("/api/start").json()
+    page.route("**/api/start", lambda route: route.fulfill(json=start | {"board": "linux"}))
     page.reload()
     expect(page.get_by_role("link", name="API console")).to_be_visible()
     expect(page.get_by_role("link", name="Simulated board")).to_have_count(0)

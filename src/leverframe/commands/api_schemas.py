@@ -48,6 +48,7 @@ def api_schemas() -> dict[str, Json]:
             read_only={"type": "boolean"},
             names_only={"type": "boolean"},
         ),
+        "Start": _start(),
         "Panel": _object(picture={"type": ["string", "null"]}),
         "Labels": _values_by_key(_object(name={"type": "string"}, unit={"type": "string"})),
         "Modules": _values_by_key(
@@ -261,6 +262,17 @@ def _bench() -> Json:
     )
 
 
+def _start() -> Json:
+    return _object(
+        board={"type": "string"},
+        account=_called("Account"),
+        status=_called("JsonStatus"),
+        labels=_called("Labels"),
+        state=_called("State"),
+        settings={"oneOf": [_of(Settings), {"type": "null"}]},
+    )
+
+
 def _health() -> Json:
     health = _object(
         status={"type": "string", "enum": ["ok", "degraded"]}, board={"type": "string"}
@@ -334,7 +346,11 @@ def _not_carried_over() -> Json:
 
 
 def _of(kind: type) -> Json:
-    return {"$ref": _PREFIX + kind.__name__}
+    return _called(kind.__name__)
+
+
+def _called(name: str) -> Json:
+    return {"$ref": _PREFIX + name}
 
 
 def _class_schemas() -> dict[str, Json]:

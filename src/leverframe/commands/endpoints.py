@@ -135,6 +135,15 @@ API = (
         "Account",
     ),
     Endpoint(
+        "/api/start",
+        JSON,
+        CONTROL,
+        "All that a page needs before it can show anything, in one answer: how the board calls "
+        "itself, who asks, what `/json/status.json`, `/api/labels` and `/api/state` say, and for "
+        "the administrator what `/api/settings` says, otherwise null.",
+        "Start",
+    ),
+    Endpoint(
         "/api/panel",
         JSON,
         CONTROL,

@@ -8,7 +8,7 @@ import { Live } from "./lib/live.js";
 import { findPage, mayOpen, navigation, phoneBar } from "./lib/navigation.js";
 import { Router, address, here } from "./lib/router.js";
 import { applyTheme } from "./lib/theme.js";
-import { fetchWords, followSetting, startWords, t, usePageWords } from "./lib/words.js";
+import { fetchWords, followSetting, startWords, t, useCodes, usePageWords } from "./lib/words.js";
 import { HOMEPAGES, load } from "./pages/index.js";
 
 const PATIENCE_MS = 1000;
@@ -50,6 +50,11 @@ class App {
     this.#router.start();
   }
 
+  // What every page but the first view waits for.
+  #complete() {
+    return Promise.all([this.#context.knowCommands(), useCodes()]);
+  }
+
   // Until the controller answers, the banner says what is missing.
   async #load() {
     try {
@@ -83,8 +88,11 @@ class App {
     const route = name || this.#homepage();
     const entry = findPage(route);
     this.#entry = entry;
-    this.#trouble = entry ? (mayOpen(this.#context, entry) ? null : "forbidden") : "unknown";
-    if (this.#trouble === null) await this.#show(entry, params);
+    this.#trouble = null;
+    const trouble = entry ? await this.#hindrance(entry) : "unknown";
+    if (this.#entry !== entry) return;
+    this.#trouble = trouble;
+    if (trouble === null) await this.#show(entry, params);
     if (this.#entry !== entry) return;
     this.#opening = false;
     this.#redraw();
@@ -92,6 +100,18 @@ class App {
     // A phone shows a part of the bar only: the part with this page.
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
+    this.#complete().catch(() => {});
+  }
+
+  // Why a page cannot be opened; null if it can.
+  async #hindrance(entry) {
+    try {
+      if (!entry.early) await this.#complete();
+    } catch (error) {
+      if (!api.isLoss(error)) throw error;
+      return "broken";
+    }
+    return mayOpen(this.#context, entry) ? null : "forbidden";
   }
 
   async #show(entry, params) {

@@ -118,6 +118,24 @@ async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
     ]
 
 
+async def test_a_page_begins_with_one_answer_that_holds_what_the_account_may_read(
+    twin: Twin,
+) -> None:
+    for who in (ADMIN, USER, CONTROL):
+        start = msgspec.json.decode((await ask(twin, who, "/api/start")).body)
+        for key, path in (
+            ("account", "/api/account"),
+            ("status", "/json/status.json"),
+            ("labels", "/api/labels"),
+            ("state", "/api/state"),
+        ):
+            assert start[key] == msgspec.json.decode((await ask(twin, who, path)).body), path
+        assert start["board"] == "simulated"
+        settings = await ask(twin, who, "/api/settings")
+        expected = msgspec.json.decode(settings.body) if who is ADMIN else None
+        assert start["settings"] == expected
+
+
 async def test_an_inactive_control_user_is_nobody(twin: Twin) -> None:
     body = f"&u0={CONTROL[0]}**0&&".encode()
     assert (await ask(twin, ADMIN, "/post.cgi?users_save", "POST", body)).status == 200

@@ -47,7 +47,7 @@ SWITCHING = {"out", "pwm", "pwmd", "vout"}
 FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml", "/json/network.json"}
 READ_BY_ACCOUNTS = {
     *("/api/state", "/api/stream", "/api/history", "/api/history.csv"),
-    *("/api/account", "/api/labels", "/api/panel"),
+    *("/api/account", "/api/labels", "/api/panel", "/api/start"),
     *(PICTURE_PATH, OLED_PATH),
 }
 

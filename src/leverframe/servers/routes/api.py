@@ -12,6 +12,7 @@ from leverframe import __version__
 from leverframe.clock import VirtualClock
 from leverframe.commands.describe import command_table, openapi
 from leverframe.commands.rights import Account, is_read_only
+from leverframe.commands.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
@@ -73,6 +74,19 @@ def account(controller: Controller, asking: Account) -> dict[str, Any]:
         "role": asking.role,
         "read_only": is_read_only(asking, controller.pending),
         "names_only": controller.engine.settings.ui.names_only,
+    }
+
+
+def start(controller: Controller, asking: Account, status: msgspec.Raw) -> dict[str, Any]:
+    """What a page needs before it can show anything, in one answer instead of six."""
+    may_read_settings = asking.role == ADMIN
+    return {
+        "board": controller.board.kind,
+        "account": account(controller, asking),
+        "status": status,
+        "labels": labels(controller),
+        "state": state(controller),
+        "settings": masked_settings(controller.engine.settings) if may_read_settings else None,
     }
 
 

@@ -59,6 +59,7 @@ from leverframe.servers.routes.uploaded import PICTURE_PATH, Uploaded
 JSON = "application/json"
 OLED_PATH = "/api/oled.png"
 ACCOUNT_PATH = "/api/account"
+START_PATH = "/api/start"
 PANEL_PATH = "/api/panel"
 #: `/?safe` leads to the built-in pages, whatever site has been uploaded.
 SAFE = "safe"
@@ -69,6 +70,7 @@ OTHER_PATHS = frozenset(
         *BACKUP_PATHS,
         *HISTORY_PATHS,
         ACCOUNT_PATH,
+        START_PATH,
         PANEL_PATH,
         OLED_PATH,
         PICTURE_PATH,
@@ -234,6 +236,10 @@ class Web:
         if path == ACCOUNT_PATH:
             require(account, CONTROL)
             return self._made(lambda controller: api.account(controller, account))
+        if path == START_PATH:
+            require(account, CONTROL)
+            status = msgspec.Raw(self._file("/json/status.json").body)
+            return self._made(lambda controller: api.start(controller, account, status))
         if path == PANEL_PATH:
             require(account, CONTROL)
             return self._made(lambda _: {"picture": self._uploaded.picture_address()})

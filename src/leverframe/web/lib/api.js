@@ -31,7 +31,8 @@ export const send = (target, body, type = FORM) =>
   });
 
 export const state = () => read("/api/state");
-export const settings = () => read("/api/settings");
+// What a page needs before it can show anything.
+export const start = () => read("/api/start");
 export const commands = () => read("/api/commands");
 export const labels = () => read("/api/labels");
 export const account = () => read("/api/account");

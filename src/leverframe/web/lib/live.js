@@ -42,6 +42,11 @@ export class Live {
     return () => this.#settingsListeners.delete(listener);
   }
 
+  // What is known before the stream tells.
+  know(state) {
+    if (this.connection === "connecting") this.#take("connecting", state);
+  }
+
   start() {
     addEventListener("offline", () => this.#fallBack());
     setInterval(() => this.#letTimePass(), SECOND_MS);

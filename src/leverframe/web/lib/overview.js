@@ -1,8 +1,7 @@
 // What every account may know of the labels: names, units, what is shown, and what may be switched.
 //
-// It is read with the first view, and again whenever somebody changes a setting.
+// It comes with the first answer, and again whenever somebody changes a setting.
 
-import * as api from "./api.js";
 import { INPUTS, OUTPUTS, SHOWN_PLACES, isState } from "./labels.js";
 import { moment } from "./moments.js";
 import { shown } from "./quantities.js";
@@ -15,20 +14,12 @@ export class Overview {
 
   constructor(context) {
     this.#context = context;
-    context.live.listenToSettings(() => this.read().catch(() => {}));
   }
 
-  async read() {
-    [this.#status, this.#labels, this.#account] = await Promise.all([
-      api.names(),
-      api.labels(),
-      api.account(),
-    ]);
-    this.#context.redraw();
-  }
-
-  get role() {
-    return this.#account.role;
+  take({ account, status, labels }) {
+    this.#account = account;
+    this.#status = status;
+    this.#labels = labels;
   }
 
   get deviceName() {

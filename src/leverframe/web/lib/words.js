@@ -33,7 +33,12 @@ export const currentLanguage = () => language;
 
 export async function startWords() {
   use(language);
-  [frame, codes] = await Promise.all([fetchWords("frame"), fetchWords("codes")]);
+  frame = await fetchWords("frame");
+}
+
+// No part of the first view.
+export async function useCodes() {
+  codes = await fetchWords("codes");
 }
 
 // Each file comes once; one that could not be fetched is asked for again the next time.

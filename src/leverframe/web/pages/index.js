@@ -3,12 +3,13 @@
 // name    the route `#/NAME`, the module pages/NAME.js and the words words/NAME.json
 // group   where it stands in the navigation; `group_NAME` of words/frame.json
 // role    who may open it: "control" is everybody who may look and switch
+// early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
 // needs   a command without which the page makes no sense in this version
 // simulated   only where the board is simulated
 
 export const PAGES = [
-  { name: "status", group: "status", role: "control", bare: true },
+  { name: "status", group: "status", role: "control", early: true, bare: true },
   { name: "panel", group: "panel", role: "control", bare: true },
   { name: "charts", group: "charts", role: "control", bare: true },
   { name: "rules", group: "rules", role: "admin" },

@@ -1,73 +1,48 @@
 // Status: everything at a glance. Levers switch, readings are read, the log says why.
+//
+// The levers are the first view; all that stands beside them is fetched when they can be pressed.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { INPUTS, OUTPUTS, PWMS, VARIABLES } from "../lib/labels.js";
+import { Duty } from "../lib/duty.js";
+import { OUTPUTS, PWMS, VARIABLES } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
 import { t } from "../lib/words.js";
-import { Choice } from "./status/choice.js";
-import { Duty } from "../lib/duty.js";
-import { Glance } from "./status/glance.js";
-import { Happened } from "./status/happened.js";
-import { LastHour } from "./status/last_hour.js";
-import { Tiles } from "./status/tiles.js";
+
+export const section = (name, content) =>
+  html`<section class="card" aria-labelledby=${name}>
+    <h2 id=${name}>${t(`part_${name}`)}</h2>
+    ${content}
+  </section>`;
 
 export class Page {
   #context;
   #overview;
   #switches;
-  #hour = new LastHour();
-  #tiles;
-  #glance;
-  #happened;
-  // Fetched when it is first opened: charts are no part of the first view.
-  #drawer = null;
-  #choice;
   #duties;
-  #stop;
+  #beside = null;
+  #isClosed = false;
 
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
     this.#switches = new Switches(context, this.#overview);
-    this.#tiles = new Tiles(context, this.#overview, this.#hour, (label) => this.#tell(label));
-    this.#glance = new Glance(context, this.#overview);
-    this.#happened = new Happened(context, this.#overview);
-    this.#choice = new Choice(context, this.#overview);
     this.#duties = PWMS.map(
       (label) => new Duty(context, label, () => this.#switches.hindrance(label)),
     );
-    this.#stop = context.live.listen(() => this.#follow(context.live.state));
   }
 
-  // The lines of the last hour and the log come when they come: nobody waits for them.
   async open() {
-    this.#hour.read().then(
-      () => this.#context.redraw(),
-      () => {},
-    );
-    this.#happened.read().catch(() => {});
-    this.#follow(this.#context.live.state);
+    await drawn();
+    const { Beside } = await import("./status/beside.js");
+    if (this.#isClosed) return;
+    this.#beside = new Beside(this.#context);
+    this.#beside.read();
   }
 
   close() {
-    this.#stop();
+    this.#isClosed = true;
     this.#switches.close();
-    this.#happened.close();
-    this.#drawer?.close();
-  }
-
-  async #tell(label) {
-    if (this.#drawer === null) {
-      const { Drawer } = await import("./status/drawer.js");
-      this.#drawer = new Drawer(this.#context, this.#overview);
-    }
-    await this.#drawer.open(label);
-  }
-
-  #follow(state) {
-    this.#hour.follow(state);
-    this.#tiles.follow(state);
-    this.#happened.follow();
+    this.#beside?.close();
   }
 
   view() {
@@ -75,23 +50,9 @@ export class Page {
         <div class="operated">
           ${this.#levers("outputs", OUTPUTS)} ${this.#pwms()} ${this.#variables()}
         </div>
-        <div class="measured">
-          ${this.#section("readings", this.#tiles.readings())}
-          ${this.#tiles.hasAny(INPUTS) ? this.#section("inputs", this.#tiles.inputs()) : nothing}
-          ${this.#section("meters", this.#tiles.meters())}
-        </div>
-        <div class="told">
-          ${this.#glance.view()} ${this.#happened.view()} ${this.#choice.button()}
-        </div>
+        ${this.#beside?.view() ?? nothing}
       </div>
-      ${this.#drawer?.view() ?? nothing} ${this.#choice.view()}`;
-  }
-
-  #section(name, content) {
-    return html`<section class="card" aria-labelledby=${name}>
-      <h2 id=${name}>${t(`part_${name}`)}</h2>
-      ${content}
-    </section>`;
+      ${this.#beside?.dialogs() ?? nothing}`;
   }
 
   #chosen(labels) {
@@ -103,13 +64,13 @@ export class Page {
   #levers(name, labels) {
     const chosen = this.#chosen(labels);
     if (chosen.length === 0) return nothing;
-    return this.#section(name, chosen.map((label) => this.#switches.lever(label)));
+    return section(name, chosen.map((label) => this.#switches.lever(label)));
   }
 
   #pwms() {
     const chosen = this.#chosen(PWMS);
     if (chosen.length === 0) return nothing;
-    return this.#section(
+    return section(
       "pwm",
       chosen.map(
         (label) =>
@@ -124,7 +85,7 @@ export class Page {
     const used = chosen.filter((label) => this.#isUsed(label));
     const rest = chosen.filter((label) => !used.includes(label));
     const levers = (labels) => labels.map((label) => this.#switches.lever(label));
-    return this.#section(
+    return section(
       "variables",
       html`${levers(used)}
       ${rest.length === 0
@@ -146,3 +107,6 @@ export class Page {
     );
   }
 }
+
+// What was asked to be drawn is drawn at the end of the present task.
+const drawn = () => new Promise((resolve) => setTimeout(resolve));

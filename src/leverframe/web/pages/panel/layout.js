@@ -87,7 +87,7 @@ export class Layout {
     ];
     try {
       await api.send(`${top.path}?${query.join("&")}`);
-      await this.#overview.read();
+      await this.#context.readSettings();
       this.end();
       return true;
     } catch (error) {

@@ -1,0 +1,78 @@
+// Beside the levers: what is measured, whether everything is as it should be, and what happened.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { INPUTS } from "../../lib/labels.js";
+import { section } from "../status.js";
+import { Choice } from "./choice.js";
+import { Glance } from "./glance.js";
+import { Happened } from "./happened.js";
+import { LastHour } from "./last_hour.js";
+import { Tiles } from "./tiles.js";
+
+export class Beside {
+  #context;
+  #hour = new LastHour();
+  #tiles;
+  #glance;
+  #happened;
+  #choice;
+  // Fetched when it is first opened: most people never look at a chart here.
+  #drawer = null;
+  #stop;
+
+  constructor(context) {
+    const { overview, live } = context;
+    this.#context = context;
+    this.#tiles = new Tiles(context, overview, this.#hour, (label) => this.#tell(label));
+    this.#glance = new Glance(context, overview);
+    this.#happened = new Happened(context, overview);
+    this.#choice = new Choice(context, overview);
+    this.#stop = live.listen(() => this.#follow());
+    this.#follow();
+  }
+
+  // The lines of the last hour and the log come when they come: nobody waits for them.
+  read() {
+    this.#hour.read().then(
+      () => this.#context.redraw(),
+      () => {},
+    );
+    this.#happened.read().catch(() => {});
+  }
+
+  close() {
+    this.#stop();
+    this.#happened.close();
+    this.#drawer?.close();
+  }
+
+  async #tell(label) {
+    if (this.#drawer === null) {
+      const { Drawer } = await import("./drawer.js");
+      this.#drawer = new Drawer(this.#context, this.#context.overview);
+    }
+    await this.#drawer.open(label);
+  }
+
+  #follow() {
+    const { state } = this.#context.live;
+    this.#hour.follow(state);
+    this.#tiles.follow(state);
+    this.#happened.follow();
+  }
+
+  view() {
+    const inputs = this.#tiles.hasAny(INPUTS) ? section("inputs", this.#tiles.inputs()) : nothing;
+    return html`<div class="measured">
+        ${section("readings", this.#tiles.readings())} ${inputs}
+        ${section("meters", this.#tiles.meters())}
+      </div>
+      <div class="told">
+        ${this.#glance.view()} ${this.#happened.view()} ${this.#choice.button()}
+      </div>`;
+  }
+
+  dialogs() {
+    return html`${this.#drawer?.view() ?? nothing} ${this.#choice.view()}`;
+  }
+}
