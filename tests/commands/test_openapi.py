@@ -35,6 +35,8 @@ from leverframe.servers.routes.history import HISTORY_PATHS
 from tests.twin import Twin
 
 NEWEST = Profile()
+#: Paths that every account reads, with an answer of its own.
+READ_BY_ALL = (web.ACCOUNT_PATH, web.START_PATH, web.PANEL_PATH)
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
 
 
@@ -195,12 +197,12 @@ def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
 def test_the_document_has_the_paths_that_the_server_answers() -> None:
     downloads = {row.form.path for row in TABLE if not row.form.items}
     answered = {*COMMAND_PATHS, *downloads, *files.PATHS, *web.API, "/sim.cgi"}
-    answered |= {*HISTORY_PATHS, web.ACCOUNT_PATH, web.PANEL_PATH, STREAM_PATH, TRY_PATH}
+    answered |= {*HISTORY_PATHS, *READ_BY_ALL, STREAM_PATH, TRY_PATH}
     assert set(document()["paths"]) == answered
 
 
 def test_who_may_read_a_path_is_told_as_the_server_decides() -> None:
-    others = dict.fromkeys((*HISTORY_PATHS, web.ACCOUNT_PATH, web.PANEL_PATH), CONTROL)
+    others = dict.fromkeys((*HISTORY_PATHS, *READ_BY_ALL), CONTROL)
     decided = {path: role for path, (role, _) in web.API.items()} | others
     assert {x.path: x.role for x in API} == decided
 

@@ -38,6 +38,7 @@ def split(form: str, text: str, *, optional: int = 0, lists: str = "") -> dict[s
         ("onewirename<A><B>=<C>", "onewirename12=x", {"A": "1", "B": "2", "C": "x"}),
         ("atout=<A>*<B>", "atout=11*600", {"A": "11", "B": "600"}),
         ("dswrite=<A>:<B>", "dswrite=1:28:FF", {"A": "1", "B": "28:FF"}),
+        ("dswrite=<A>:<B>", "dswrite=1%3A28%3aFF", {"A": "1", "B": "28:FF"}),
         (
             "auth=<A><B><C>*<D>*<E>*<F>",
             "auth=01YQ==*Yg==*Yw==*",

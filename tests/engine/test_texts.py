@@ -58,8 +58,12 @@ def test_a_doubled_marker_leaves_single_percent_signs_alone() -> None:
     assert rendered("a%20b%0141=%%0141", VALUES, NEWEST, "%%") == "a%20b%0141=26.3"
 
 
+def test_on_the_display_an_exclamation_mark_is_the_per_cent_sign_it_was_sent_for() -> None:
+    assert rendered_line("load 50 !, !!, !99999", VALUES, NEWEST) == "load 50 %, %%, %99999"
+
+
 def test_on_the_display_a_second_digit_is_the_least_width() -> None:
-    assert rendered_line("!01410|!01417|!!|%01410", VALUES, NEWEST) == "26.3|   26.3|!!|%01410"
+    assert rendered_line("!01410|!01417|%01410", VALUES, NEWEST) == "26.3|   26.3|%01410"
     assert rendered_line("!1415", VALUES, OLD) == " 26.3"
 
 

@@ -21,6 +21,11 @@ DIGITS = "0123456789"
 NO_OTHER_FORM = "has no other form"
 
 
+def with_plain_colons(raw: str) -> str:
+    """Libraries encode a colon wherever it stands; ours stand between digits only."""
+    return raw.replace("%3A", ":").replace("%3a", ":")
+
+
 def name_key(name: str) -> str:
     """What forms of one family share: `out` for `out0` and for `out<A>`."""
     return _HOLE.sub("", name).rstrip(DIGITS)
@@ -91,6 +96,8 @@ class Item:
                 raise self._malformed("takes no value")
             return {}
         literals, holes = self.value.literals, self.value.holes
+        if ":" in literals:
+            value = with_plain_colons(value)
         if not value.startswith(literals[0]):
             raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
         rest = value[len(literals[0]) :]

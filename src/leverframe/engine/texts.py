@@ -6,7 +6,8 @@ display a second digit gives the least width, so that columns stay where they ar
 three digits from HW 3.5+ SW 1.49 on and two before and on HW 3.0, the same numbers in both. The
 marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
 
-What is no code, or has a number that no label has, stays as it is.
+What is no code, or has a number that no label has, stays as it is; on the display `!` is then the
+`%` that it was sent for.
 
 # Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
 """
@@ -68,20 +69,24 @@ def has_codes_in_messages(profile: Profile) -> bool:
 
 def rendered(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
     """The text with its codes replaced by the values they stand for."""
-    if marker not in text:
-        return text
-    return _pattern(marker, number_digits(profile), 0).sub(
-        lambda found: _replacement(found, values), text
-    )
+    return _with_values(text, values, profile, marker, width_digits=0)
 
 
 def rendered_line(text: str, values: Values, profile: Profile) -> str:
-    """A line of the display: codes have the marker `!` and a digit more, the least width."""
-    if "!" not in text:
+    """A line of the display: codes have the marker `!` and a digit more, the least width.
+
+    Whoever sends a line replaces `%` by `!`, so what is left of them was a `%`.
+    """
+    return _with_values(text, values, profile, "!", width_digits=1).replace("!", "%")
+
+
+def _with_values(
+    text: str, values: Values, profile: Profile, marker: str, *, width_digits: int
+) -> str:
+    if marker not in text:
         return text
-    return _pattern("!", number_digits(profile), 1).sub(
-        lambda found: _replacement(found, values).rjust(int(found[3])), text
-    )
+    pattern = _pattern(marker, number_digits(profile), width_digits)
+    return pattern.sub(lambda found: _replacement(found, values), text)
 
 
 @lru_cache(maxsize=16)
@@ -92,11 +97,11 @@ def _pattern(marker: str, digits: int, width_digits: int) -> re.Pattern[str]:
 
 
 def _replacement(code: re.Match[str], values: Values) -> str:
-    number = int(code[1])
+    number, decimals, width = int(code[1]), int(code[2]), int(code[3] or 0)
     if number >= len(CODED):
         return code[0]
     label = CODED[number]
-    return shown_value(label, values.get(label), int(code[2]))
+    return shown_value(label, values.get(label), decimals).rjust(width)
 
 
 def shown_value(label: str, value: float | int | None, decimals: int) -> str:

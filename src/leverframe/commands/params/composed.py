@@ -6,6 +6,7 @@ from typing import Any
 
 from leverframe.commands.params.param import Param, Seen
 from leverframe.commands.refusals import BadValue, Refusal
+from leverframe.commands.shape import with_plain_colons
 from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
 
@@ -40,8 +41,7 @@ class ListOf:
 
     def _parts(self, raw: str) -> list[str]:
         if self.separator == ":":
-            # Libraries encode a colon wherever it stands, and no item of such a list holds one.
-            raw = raw.replace("%3A", ":").replace("%3a", ":")
+            raw = with_plain_colons(raw)
         return raw.split(self.separator) if self.separator else list(raw)
 
     def format(self, value: tuple[Any, ...], profile: Profile, seen: Seen) -> str:
