@@ -86,9 +86,28 @@ def test_the_return_time_counts_down_on_the_lever(twin: ServedTwin, open_page: O
     page = open_page("status")
     lever(page, "OUT0").click()
     expect(lever(page, "OUT0")).to_contain_text("returns in 30 s")
+    twin.get("/sim.cgi?advance=1")
     expect(lever(page, "OUT0")).to_contain_text("returns in 29 s")
-    twin.get("/sim.cgi?advance=30")
+    twin.get("/sim.cgi?advance=29")
     expect(lever(page, "OUT0")).not_to_contain_text("returns")
+
+
+@pytest.mark.parametrize(("virtual", "left"), [(False, 29), (True, 30)])
+def test_between_two_messages_a_page_counts_by_itself_unless_time_is_virtual(
+    open_page: OpenPage, virtual: bool, left: int
+) -> None:
+    counted = open_page("status").evaluate(
+        """async (virtual) => {
+          const { Live } = await import("/web/lib/live.js");
+          const live = new Live();
+          live.know({ virtual_time: virtual });
+          const later = performance.now() + 1500;
+          performance.now = () => later;
+          return live.left(30);
+        }""",
+        virtual,
+    )
+    assert counted == left
 
 
 def test_the_delay_of_a_rule_counts_down_on_the_lever_that_it_moves(

@@ -47,6 +47,12 @@ export class Live {
     if (this.connection === "connecting") this.#take("connecting", state);
   }
 
+  // Whole seconds that are left of so many when the controller last told: between two messages a
+  // page counts by itself.
+  left(seconds) {
+    return Math.max(0, Math.ceil(seconds - this.#passed()));
+  }
+
   start() {
     addEventListener("offline", () => this.#fallBack());
     setInterval(() => this.#letTimePass(), SECOND_MS);
@@ -112,9 +118,13 @@ export class Live {
   // The stream does not tell that time passes; a virtual clock stands still until it is moved.
   #letTimePass() {
     if (this.connection === "lost" || this.state.virtual_time !== false) return;
-    const time = this.#heardTime + (performance.now() - this.#heardAt) / 1000;
-    this.state = { ...this.state, time };
+    this.state = { ...this.state, time: this.#heardTime + this.#passed() };
     this.#tell();
+  }
+
+  // Seconds of the controller's time since it was last heard.
+  #passed() {
+    return this.state.virtual_time === false ? (performance.now() - this.#heardAt) / 1000 : 0;
   }
 
   #take(connection, state) {

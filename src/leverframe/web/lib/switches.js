@@ -5,26 +5,14 @@ import { OUTPUTS, VARIABLES, indexOf } from "./labels.js";
 import { Lever } from "./lever.js";
 import { t } from "./words.js";
 
-const TICK_MS = 1000;
-
 export class Switches {
   #context;
   #overview;
   #levers = new Map();
-  #stop;
-  #heard = performance.now();
-  #ticking = null;
 
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
-    this.#stop = context.live.listen(() => this.#hear());
-    this.#hear();
-  }
-
-  close() {
-    this.#stop();
-    clearInterval(this.#ticking);
   }
 
   lever(label) {
@@ -40,16 +28,17 @@ export class Switches {
 
   // What will happen to it by itself next. Only the administrator knows which rule moves what.
   notes(label) {
-    const { returns_in: returns = {}, rules = [] } = this.#context.live.state;
+    const { live } = this.#context;
+    const { returns_in: returns = {}, rules = [] } = live.state;
     const own = this.#context.settings?.rules ?? [];
     const soon = rules
       .filter((rule) => rule.pending !== null && own[rule.number - 1]?.action === label)
       .sort((one, other) => one.pending - other.pending);
     const found = [];
-    if (label in returns) found.push(t("lever_returns", { seconds: this.#left(returns[label]) }));
+    if (label in returns) found.push(t("lever_returns", { seconds: live.left(returns[label]) }));
     if (soon.length > 0) {
       const [{ number, pending }] = soon;
-      found.push(t("lever_rule", { number, seconds: this.#left(pending) }));
+      found.push(t("lever_rule", { number, seconds: live.left(pending) }));
     }
     return found;
   }
@@ -70,21 +59,5 @@ export class Switches {
       reason: () => this.hindrance(label),
       notes: () => this.notes(label),
     });
-  }
-
-  #left(seconds) {
-    return Math.max(0, Math.ceil(seconds - (performance.now() - this.#heard) / 1000));
-  }
-
-  // Between two messages the page counts by itself, but only while there is something to count.
-  #hear() {
-    this.#heard = performance.now();
-    const { returns_in: returns = {}, rules = [] } = this.#context.live.state;
-    const counts = Object.keys(returns).length > 0 || rules.some((rule) => rule.pending !== null);
-    if (counts) this.#ticking ??= setInterval(() => this.#context.redraw(), TICK_MS);
-    else {
-      clearInterval(this.#ticking);
-      this.#ticking = null;
-    }
   }
 }

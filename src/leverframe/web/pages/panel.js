@@ -37,7 +37,6 @@ export class Page {
   }
 
   close() {
-    this.#switches.close();
     this.#layout.end();
     this.#stage.close();
   }

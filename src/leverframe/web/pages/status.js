@@ -41,7 +41,6 @@ export class Page {
 
   close() {
     this.#isClosed = true;
-    this.#switches.close();
     this.#beside?.close();
   }
 

@@ -102,7 +102,7 @@ export class Glance {
       <span>${told}${action ? ` → ${this.#overview.name(action) || action}` : ""}</span>
       ${pending === null
         ? nothing
-        : html`<small>${t("acts_in", { seconds: Math.ceil(pending) })}</small>`}
+        : html`<small>${t("acts_in", { seconds: this.#context.live.left(pending) })}</small>`}
     </li>`;
   }
 
