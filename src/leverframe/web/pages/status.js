@@ -7,12 +7,7 @@ import { Duty } from "../lib/duty.js";
 import { OUTPUTS, PWMS, VARIABLES } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
 import { t } from "../lib/words.js";
-
-export const section = (name, content) =>
-  html`<section class="card" aria-labelledby=${name}>
-    <h2 id=${name}>${t(`part_${name}`)}</h2>
-    ${content}
-  </section>`;
+import { section } from "./status/section.js";
 
 export class Page {
   #context;

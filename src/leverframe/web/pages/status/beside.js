@@ -2,11 +2,11 @@
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import { INPUTS } from "../../lib/labels.js";
-import { section } from "../status.js";
 import { Choice } from "./choice.js";
 import { Glance } from "./glance.js";
 import { Happened } from "./happened.js";
 import { LastHour } from "./last_hour.js";
+import { section } from "./section.js";
 import { Tiles } from "./tiles.js";
 
 export class Beside {
