@@ -21,6 +21,7 @@ from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
+from leverframe.controller.on_disk import heard, log_failure, pass_on, when_over
 from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
@@ -168,7 +169,7 @@ class Controller(Surroundings):
         changes.kept = {**audit, "profile.sw": sw}
         changes.blobs |= blobs
         follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
-        self.store.commit(changes, follow).add_done_callback(_heard)
+        self.store.commit(changes, follow).add_done_callback(heard)
         return done
 
     def _start_as(
@@ -273,7 +274,7 @@ class Controller(Surroundings):
         before, self.pending = self.pending, stage.settings
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Whoever asked may have left by then; the failure is not lost.
-        done.add_done_callback(_log_failure)
+        done.add_done_callback(log_failure)
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
         told = Told(in_words(leaves, stage.blobs), audit)
         follow = partial(self._follow, stage, cause, told, done)
@@ -287,7 +288,7 @@ class Controller(Surroundings):
             self.audit.not_written(audit)
             self._tell_of_store(error)
             raise
-        durable.add_done_callback(_heard)
+        durable.add_done_callback(heard)
         return done
 
     def _follow(
@@ -314,7 +315,7 @@ class Controller(Surroundings):
         if kept is None:
             done.set_result(None)
         else:
-            kept.add_done_callback(partial(_pass_on, done))
+            kept.add_done_callback(partial(pass_on, done))
 
     def _adopt(self, stage: Stage, cause: Cause, told: Told) -> asyncio.Future[None] | None:
         at = self.clock.read()
@@ -371,7 +372,7 @@ class Controller(Surroundings):
             self.plan_to_wake()
         self._tell_of_change()
         # Later than the messages, so on disk after them.
-        future = self._keep(kept) if kept else _when_over(messages)
+        future = self._keep(kept) if kept else when_over(messages)
         for effect in again:
             self._carry_out[type(effect)](effect)
         return future
@@ -385,7 +386,7 @@ class Controller(Surroundings):
 
     def _keep(self, kept: dict[str, Any]) -> asyncio.Future[None]:
         future = self.store.commit(Changes(kept=kept), self._tell_of_store)
-        future.add_done_callback(_log_failure)
+        future.add_done_callback(log_failure)
         return future
 
     def _tell_of_store(self, error: StoreUnavailable | None) -> None:
@@ -448,36 +449,3 @@ class Controller(Surroundings):
         await self.time.advance(seconds)
         for watcher in self.watchers:
             watcher()
-
-
-def _heard(future: asyncio.Future[None]) -> None:
-    """The failure of a commit is told by the future of its request."""
-    if not future.cancelled():
-        future.exception()
-
-
-def _when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | None:
-    """Done when messages are on disk, or cannot be: then they are sent from memory, and that is no
-    reason to refuse what has been carried out."""
-    if messages is None or messages.done():
-        return None
-    over: asyncio.Future[None] = messages.get_loop().create_future()
-
-    def tell(_: asyncio.Future[None]) -> None:
-        if not over.done():
-            over.set_result(None)
-
-    messages.add_done_callback(tell)
-    return over
-
-
-def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
-    if (error := kept.exception()) is not None:
-        done.set_exception(error)
-    else:
-        done.set_result(None)
-
-
-def _log_failure(future: asyncio.Future[None]) -> None:
-    if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("a change is not on disk: %s", error)
