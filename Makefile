@@ -58,9 +58,10 @@ clean: ## remove .venv and everything else that was generated
 	@find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
+	@command -v $(PYTHON) > /dev/null || { echo "There is no $(PYTHON) here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leverframe needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
 	@echo "Making .venv"
-	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; echo "$(PYTHON) cannot make .venv; install its venv module (Debian: apt install python3-venv), and see that this folder can be written"; exit 1; }
 
 $(RUN_READY): | $(BIN)/python
 	@tools/install requirements/run.txt
