@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(
             f"leverframe: The package {error.name.partition('.')[0]} is missing; install Leverframe"
-            " again with all that it needs: pip install --force-reinstall leverframe",
+            " again with all that it needs: make setup, or pip install ., in its folder.",
             file=sys.stderr,
         )
         return 1

@@ -1,8 +1,10 @@
 """Mistakes at the keyboard: one line each, which says what to do. Never a trace."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -63,6 +65,8 @@ def test_a_command_line_that_is_not_understood(
         ("run --hw 4.0", "--hw: "),
         ("run --sw 2", "--sw: "),
         ("run --port 70000", "--port: port must be a whole number from 0 to 65535, not 70000"),
+        ("run --host=", "host must be a text that is not empty"),
+        ("run --data=", "data must be a text that is not empty"),
         ("run --log-level loud", '"debug", "info", "warning" or "error"'),
         ("run --tls-key key.pem", "tls_certificate and tls_key go together"),
         (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
@@ -110,6 +114,51 @@ def test_a_missing_package_is_named(package: str) -> None:
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert f"The package {package} is missing; install" in done.stderr
+
+
+def run_program(arguments: str, output: int | IO[bytes]) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "leverframe", *arguments.split()],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", ["config example", "commands", "firmware show a.img", "site build pages"]
+)
+def test_a_full_disk_behind_the_output_is_told(here: Path, arguments: str) -> None:
+    main(["firmware", "build", "a.img", "--hw", "3.9", "--sw", "1.75"])
+    (here / "pages").mkdir()
+    (here / "pages" / "index.html").write_text("front", encoding="utf-8")
+    with open("/dev/full", "wb") as full:
+        code, told = run_program(arguments, full)
+    assert code == 1
+    assert told == (
+        "leverframe: Writing failed: No space left on device; make room there,"
+        " or choose another place.\n"
+    )
+
+
+def test_a_reader_who_has_seen_enough_is_no_mistake() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert run_program("config example", writing) == (141, "")
+    finally:
+        os.close(writing)
+
+
+def test_links_in_a_circle_and_folders_for_files_are_told(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "circle").symlink_to("circle")
+    assert main(["firmware", "show", "circle"]) == 1
+    assert "the links lead in a circle" in told(capsys)
+    assert main(["firmware", "show", "."]) == 1
+    assert "Is a directory; name a file." in told(capsys)
 
 
 def test_a_fault_of_the_program_is_not_hidden() -> None:

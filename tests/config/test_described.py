@@ -48,7 +48,7 @@ def test_names_follow_the_place_of_a_key() -> None:
         ("port", "a whole number from 0 to 65535"),
         ("tls", "true or false"),
         ("capture", "true or false"),
-        ("ca_file", "a text"),
+        ("ca_file", "a text that is not empty"),
         ("hosts", "a list of texts"),
         ("log_format", '"text" or "json"'),
         ("board.i2c.bus", "a whole number of at least 0"),

@@ -1,6 +1,7 @@
 """`leverframe site` as a person uses it."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def test_a_link_in_the_folder_is_refused(folder: Path, capsys: Capture) -> None:
     assert main(["site", "build", str(folder)]) == 1
     assert "js/secret.js is a link" in capsys.readouterr().err
     assert not (folder.parent / "pages.site").exists()
+
+
+def test_a_pipe_in_the_folder_is_refused_and_not_waited_for(folder: Path, capsys: Capture) -> None:
+    os.mkfifo(folder / "pipe.js")
+    assert main(["site", "build", str(folder)]) == 1
+    assert "pipe.js is neither a file nor a folder" in capsys.readouterr().err
 
 
 def test_a_folder_with_an_unsafe_name_in_it_is_refused(folder: Path, capsys: Capture) -> None:

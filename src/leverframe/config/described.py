@@ -160,6 +160,8 @@ def in_words(hint: Any) -> str:
 
 
 def _limits(metas: Iterable[Meta]) -> str:
+    if any(meta.min_length for meta in metas):
+        return " that is not empty"
     least = next((meta.ge for meta in metas if meta.ge is not None), None)
     most = next((meta.le for meta in metas if meta.le is not None), None)
     if least is None:

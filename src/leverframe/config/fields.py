@@ -22,10 +22,10 @@ from leverframe.uploads.bad_upload import BadUpload
 from leverframe.wiring import Wiring
 
 Port = Annotated[int, Meta(ge=0, le=65535, extra={"metavar": "PORT"})]
-Address = Annotated[str, Meta(extra={"metavar": "ADDRESS"})]
-File = Annotated[str, Meta(extra={"metavar": "FILE"})]
-Folder = Annotated[str, Meta(extra={"metavar": "DIR"})]
-Device = Annotated[str, Meta(extra={"metavar": "PATH"})]
+Address = Annotated[str, Meta(min_length=1, extra={"metavar": "ADDRESS"})]
+File = Annotated[str, Meta(min_length=1, extra={"metavar": "FILE"})]
+Folder = Annotated[str, Meta(min_length=1, extra={"metavar": "DIR"})]
+Device = Annotated[str, Meta(min_length=1, extra={"metavar": "PATH"})]
 Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
 
 

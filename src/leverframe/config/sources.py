@@ -5,13 +5,13 @@ become values of the kind that the key has, where they can; what cannot is compl
 everything else that is wrong.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from leverframe.config.described import PREFIX, Key, keys, nearest
 from leverframe.config.fields import BadConfiguration
+from leverframe.config.toml_file import read_toml
 from leverframe.config.toml_lines import TomlPath, line_of
 
 _SWITCH_WORDS = {
@@ -27,8 +27,7 @@ class Sources:
         self, file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
     ) -> None:
         self._path = file
-        self._text = "" if file is None else _read(file)
-        self._in_file = {} if file is None else _parsed(file, self._text)
+        self._text, self._in_file = ("", {}) if file is None else read_toml(file, BadConfiguration)
         self._over: dict[tuple[str, ...], str] = {}
         self.values: dict[str, Any] = _copy(self._in_file)
         #: Sentences about variables that stand for nothing.
@@ -73,22 +72,6 @@ def _holds(table: Any, place: TomlPath) -> bool:
             return False
         table = table[part]
     return True
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadConfiguration(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise BadConfiguration(f"{path} is not valid TOML: {error}.") from error
-
-
-def _parsed(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadConfiguration(f"{path} is not valid TOML: {error}.") from error
 
 
 def _copy(table: dict[str, Any]) -> dict[str, Any]:

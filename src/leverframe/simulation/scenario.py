@@ -21,7 +21,6 @@ checked here or by `simulate.py`; a mistake is a sentence with its line and what
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -33,6 +32,7 @@ from leverframe.clock import VirtualClock
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.table import COMMAND_PATHS, Call, find
 from leverframe.config import BadConfiguration, Config
+from leverframe.config.toml_file import read_toml
 from leverframe.config.toml_lines import TomlPath, line_of
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.engine.labels import LABELS
@@ -88,13 +88,7 @@ class Scenario:
 
 
 def read_scenario(path: Path) -> Scenario:
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise BadScenario(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadScenario(f"{path} is not valid TOML: {error}.") from None
+    text, values = read_toml(path, BadScenario)
     return _Reader(path, text).read(values)
 
 

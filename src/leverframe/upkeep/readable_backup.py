@@ -4,12 +4,12 @@ Only what differs from the factory settings of the version is written, one line 
 path. Sealed secrets stay sealed. What a form cannot say (TOML has no null) is the default anyway.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from leverframe.config.toml_file import read_toml
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import leaves
 from leverframe.profile import Profile, UnknownProfile
@@ -20,32 +20,49 @@ SUFFIXES = (".toml", ".json", ".bin")
 
 def read(path: Path) -> BackupFile:
     """A backup in any of the three forms; the ending of its name says which."""
+    _check_form(path)
+    if path.suffix == ".toml":
+        _, document = read_toml(path, BackupRefused)
+        return _converted(path, document)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BackupRefused(f"{path} cannot be read: {error.strerror}.") from error
-    if path.suffix == ".bin":
-        return unpack(data)
+    return unpack(data) if path.suffix == ".bin" else _from_json(path, data)
+
+
+def _from_json(path: Path, data: bytes) -> BackupFile:
     try:
-        document = tomllib.loads(data.decode()) if path.suffix == ".toml" else _json(data)
+        return _converted(path, msgspec.json.decode(data))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BackupRefused(f"{path} is not valid JSON: {error}.") from None
+
+
+def _converted(path: Path, document: Any) -> BackupFile:
+    try:
         return msgspec.convert(document, BackupFile)
-    except UnicodeDecodeError:
-        raise BackupRefused(f"{path} cannot be read: it is not text in UTF-8.") from None
-    except (ValueError, RecursionError) as error:
-        raise BackupRefused(f"{path} cannot be read: {error}") from None
+    except msgspec.ValidationError as error:
+        raise BackupRefused(
+            f"{path} is no backup: {error}. `leverframe backup convert` makes one of a .bin file."
+        ) from None
 
 
 def write(path: Path, file: BackupFile) -> None:
-    if path.suffix not in SUFFIXES:
-        raise BackupRefused(
-            f"{path.name} does not say in which form to write; end it with {', '.join(SUFFIXES)}."
-        )
+    _check_form(path)
     try:
         path.write_bytes(
             pack(file) if path.suffix == ".bin" else as_text(file, path.suffix).encode()
         )
     except OSError as error:
         raise BackupRefused(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def _check_form(path: Path) -> None:
+    if path.suffix not in SUFFIXES:
+        raise BackupRefused(
+            f"The name {path.name} does not say which form the backup has; end it with"
+            f" {', '.join(SUFFIXES)}."
+        )
 
 
 def as_text(file: BackupFile, suffix: str) -> str:
@@ -72,10 +89,6 @@ def factory_settings(file: BackupFile) -> dict[str, Any]:
         raise BackupRefused(f"The backup is of an unknown version. {error}") from None
     text = msgspec.json.encode(dict(leaves(defaults(profile))))
     return msgspec.json.decode(text, type=dict[str, Any])
-
-
-def _json(data: bytes) -> Any:
-    return msgspec.json.decode(data)
 
 
 def _toml(document: dict[str, Any]) -> str:

@@ -32,8 +32,11 @@ def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
             raise BadUpload(f"{name} is a link; a site has only files.")
         if item.is_dir():
             yield from _pages(item, f"{name}/")
-        else:
+        elif item.is_file():
             yield name, item.read_bytes()
+        else:
+            # Reading a pipe or a device would wait for ever, or never end.
+            raise BadUpload(f"{name} is neither a file nor a folder; take it out of the site.")
 
 
 async def reset_site(path: Path) -> None:

@@ -174,10 +174,18 @@ async def test_a_new_certificate_is_taken_up_while_the_old_connections_go_on(
 async def test_a_broken_certificate_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:
     certificate = own_certificate(tmp_path, "leverframe-1", [])
     (tmp_path / "tls-certificate.pem").write_text("no certificate")
-    with pytest.raises(CertificateUnusable, match="cannot be used"):
+    with pytest.raises(CertificateUnusable, match="name a certificate and its key in PEM"):
         certificate.reload()
     async with serving(certificate) as server:
         assert "200 OK" in (await ask(server.port, HELLO, client()))[0]
+
+
+def test_a_key_of_another_certificate_is_a_sentence(tmp_path: Path) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        own_certificate(tmp_path / folder, "leverframe-1", [])
+    with pytest.raises(CertificateUnusable, match="they do not belong together"):
+        Certificate(tmp_path / "one" / "tls-certificate.pem", tmp_path / "other" / "tls-key.pem")
 
 
 def test_a_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:

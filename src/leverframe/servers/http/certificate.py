@@ -46,7 +46,7 @@ class Certificate:
         except (OSError, ValueError) as error:
             raise CertificateUnusable(
                 f"The certificate {self._certificate} and its key {self._key} cannot be used: "
-                f"{getattr(error, 'strerror', None) or error}."
+                f"{_why_unusable(error)}."
             ) from error
 
     def fingerprint(self) -> str:
@@ -60,6 +60,14 @@ class Certificate:
 
 def _no_password() -> str:
     raise ValueError("the key is protected by a password; store it without one")
+
+
+def _why_unusable(error: OSError | ValueError) -> str:
+    if not isinstance(error, ssl.SSLError):
+        return getattr(error, "strerror", None) or str(error)
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "they do not belong together; name the key that the certificate was made for"
+    return "at least one of them is no PEM file, or damaged; name a certificate and its key in PEM"
 
 
 def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificate:

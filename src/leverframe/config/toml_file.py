@@ -1,0 +1,22 @@
+"""Reads a TOML file that a person wrote; whatever is wrong with the file is a sentence for them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from leverframe.errors import ErrorForPeople
+
+
+def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
+    """The text, to find lines in it, and what it says; raises `refused`."""
+    try:
+        # Some editors begin a file with a byte order mark, which TOML does not know.
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise refused(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise refused(f"{path}, line {line} is not text in UTF-8; save it as UTF-8.") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise refused(f"{path} is not valid TOML: {error}.") from None

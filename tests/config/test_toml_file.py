@@ -1,0 +1,49 @@
+"""Files that editors and mistakes make: read where they can be, and told in one sentence if not."""
+
+from pathlib import Path
+
+import pytest
+
+from leverframe.config.toml_file import read_toml
+from leverframe.errors import ErrorForPeople
+
+
+class Refused(ErrorForPeople):
+    pass
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "some.toml"
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_mark_at_the_start_and_either_line_end_are_fine(
+    file: Path, start: bytes, end: bytes
+) -> None:
+    file.write_bytes(start + b"a = 1" + end + b'b = "\xc5\x82"' + end)
+    assert read_toml(file, Refused) == ('a = 1\nb = "ł"\n', {"a": 1, "b": "ł"})
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"a = 1\nb = \xff\n", "{}, line 2 is not text in UTF-8; save it as UTF-8."),
+        ("a = 1\n".encode("utf-16"), "{}, line 1 is not text in UTF-8; save it as UTF-8."),
+        (b"a = \n", "{} is not valid TOML: Invalid value (at line 1, column 5)."),
+        (b"a = 1\na = 2\n", "{} is not valid TOML: Cannot overwrite a value"),
+        (b"a = " + b"[" * 100_000, "{} is not valid TOML: "),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(file: Path, content: bytes, sentence: str) -> None:
+    file.write_bytes(content)
+    with pytest.raises(Refused) as told:
+        read_toml(file, Refused)
+    assert str(told.value).startswith(sentence.format(file))
+
+
+def test_links_in_a_circle_are_told(file: Path) -> None:
+    file.symlink_to(file.name)
+    with pytest.raises(Refused, match="cannot be read: Too many levels of symbolic links"):
+        read_toml(file, Refused)
