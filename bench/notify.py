@@ -25,7 +25,7 @@ from leverframe.commands.rights import OPEN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import MAPPED
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.servers.mqtt.states import GATHER_S

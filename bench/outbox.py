@@ -18,7 +18,7 @@ from leverframe.clock import SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import with_value
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore

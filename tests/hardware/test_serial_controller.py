@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from leverframe.clock import VirtualClock
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore

@@ -15,7 +15,7 @@ from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.build import build
 from leverframe.servers.mqtt.client import NAME
 from leverframe.storage.sqlite import SqliteStore

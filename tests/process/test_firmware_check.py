@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from leverframe.clock import VirtualClock
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S
 from leverframe.profile import Profile

@@ -26,13 +26,13 @@ from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
 from leverframe.engine.actions import Action
+from leverframe.engine.change_in_words import in_words
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.telling import in_words
 from leverframe.engine.tree import GONE, difference, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile

@@ -17,9 +17,9 @@ from leverframe.hardware.serial_port import SerialPortService, Session
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
+from leverframe.notify.sending import Sending, network_outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
-from leverframe.notify.standard import Sending, standard_outbox
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.firmware_news import ask_for_news
@@ -75,7 +75,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         wall = controller.clock.read().wall
         controller.engine.machine.journal.add(wall, Cause("outbox", lane), sentence)
 
-    outbox = standard_outbox(
+    outbox = network_outbox(
         MessageShelf(controller.store),
         controller.clock,
         lambda: controller.engine.settings,

@@ -14,7 +14,7 @@ from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.beside import (
     Service,
     connect_firmware_check,

@@ -14,7 +14,7 @@ from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.notify.standard import Sending
+from leverframe.notify.sending import Sending
 from leverframe.process.beside import Service
 from leverframe.process.build import build
 from leverframe.process.ports import (

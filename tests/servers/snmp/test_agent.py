@@ -14,8 +14,8 @@ from leverframe.commands.rights import OPEN
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
+from leverframe.notify.sending import Sending
 from leverframe.notify.snmp_engine import engine_id
-from leverframe.notify.standard import Sending
 from leverframe.process.build import build
 from leverframe.process.ports import connect_snmp
 from leverframe.servers.snmp.agent import NAME, SnmpAgent

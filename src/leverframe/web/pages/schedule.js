@@ -7,7 +7,7 @@ import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
 import { EntryEditor } from "./schedule/editor.js";
 import { EntryDraft, wireOf } from "./schedule/entry.js";
-import { entrySentence, moment } from "./schedule/telling.js";
+import { entrySentence, moment } from "./schedule/sentences.js";
 
 export class Page {
   #context;

@@ -7,7 +7,7 @@ import { PLACES, rich } from "../../lib/rich.js";
 import { allowed } from "../../lib/schema.js";
 import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "./entry.js";
-import { dayName } from "./telling.js";
+import { dayName } from "./sentences.js";
 
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const KINDS = ["days", "date", "period"];

@@ -1,4 +1,7 @@
-"""The outbox of a controller, with the channels that need nothing but the network."""
+"""How the process sends messages, and the outbox with the channels that need only the network.
+
+Channels that need more, such as a modem or a connection that is kept, add themselves to it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ class Sending:
     firmware_check_url: str | None = None
 
 
-def standard_outbox(
+def network_outbox(
     shelf: Shelf,
     clock: Clock,
     settings: Callable[[], Settings],
