@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.carry_over import Content, carry_over, missing_of_rule
+from leverframe.commands.backup_content import Content
+from leverframe.commands.carry_over import carry_over
 from leverframe.commands.codes import RULE_ACTIONS, RULE_SOURCES
+from leverframe.commands.entry_limits import missing_of_rule
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.restored import Restored
 from leverframe.commands.setting_limits import is_allowed

@@ -6,7 +6,8 @@ from random import Random
 import msgspec
 import pytest
 
-from leverframe.commands.carry_over import Content, carry_over
+from leverframe.commands.backup_content import Content
+from leverframe.commands.carry_over import carry_over
 from leverframe.commands.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings

@@ -188,3 +188,9 @@ def _runs(ask: Callable[[Profile], str | None], hw: str) -> Iterator[_Run]:
         if text is not None:
             yield (None if since == FIRST_SOFTWARE else since), until, text
         until = since
+
+
+@lru_cache(maxsize=1)
+def all_profiles() -> tuple[Profile, ...]:
+    """One of every version that differs from its neighbours, newest first."""
+    return tuple(Profile(hw[-1], sw) for hw in FAMILIES for sw in reversed(software_versions()))

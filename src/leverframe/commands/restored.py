@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from leverframe.engine.settings import Settings
+from leverframe.engine.tree import is_secret
 
 
 class NotCarriedOver(NamedTuple):
@@ -12,6 +13,10 @@ class NotCarriedOver(NamedTuple):
     #: What the backup holds; never a secret.
     value: Any
     reason: str
+
+
+def left_behind(path: str, value: Any, reason: str) -> NotCarriedOver:
+    return NotCarriedOver(path, None if is_secret(path) else value, reason)
 
 
 class Restored(NamedTuple):

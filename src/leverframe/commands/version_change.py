@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from leverframe.commands.carry_over import Content, carry_over
+from leverframe.commands.backup_content import Content
+from leverframe.commands.carry_over import carry_over
 from leverframe.commands.restored import NotCarriedOver, Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings

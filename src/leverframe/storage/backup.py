@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.carry_over import Content
+from leverframe.commands.backup_content import Content
 from leverframe.commands.system import MOST_BACKUP_BYTES
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import is_secret, leaves
