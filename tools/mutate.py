@@ -74,7 +74,9 @@ PARTS = (
         ("commands/table.py", "commands/shape.py", "commands/params/*.py"),
         (
             "tests/commands/test_shape.py",
+            "tests/commands/test_param_texts.py",
             "tests/commands/test_params.py",
+            "tests/commands/test_finding.py",
             "tests/commands/test_table.py",
             "tests/commands/test_examples.py",
             "tests/commands/test_describe.py",
