@@ -51,6 +51,12 @@ def complaint(*arguments: str) -> str:
     return done.stderr
 
 
+def test_the_address_that_is_told_can_be_opened_with_ipv6_too(tmp_path: Path) -> None:
+    with running("--data", str(tmp_path), "--host", "::1") as address:
+        assert address.startswith("http://[::1]:")
+        assert b'"status"' in fetch(f"{address}/health")
+
+
 def test_a_controller_runs_and_remembers(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with running("--data", data, "--hw", "3.5", "--sw", "1.49") as address:

@@ -6,6 +6,7 @@ import gc
 import logging
 import signal
 import socket
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.notify.sending import Sending
 from leverframe.process.beside import Service
-from leverframe.process.build import build
+from leverframe.process.build import BuiltController, build
 from leverframe.process.ports import (
     connect_modbus,
     connect_snmp,
@@ -77,29 +78,8 @@ async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
-        store = SealedStore(opened.store, folder.key_path)
-        profile = await settle_version(store, config)
         reach = reach_of(config)
-        if reach.must_sign_in:
-            await introduce_administrator(store)
-        clock = VirtualClock() if config.virtual_time else SystemClock()
-        built = await build(
-            profile,
-            store,
-            clock,
-            config.zone(),
-            lenient=config.lenient,
-            wiring=config.board,
-            serial_port=config.serial_port,
-            sending=Sending(
-                config.capture,
-                config.allow_local_targets,
-                config.ca_file,
-                config.firmware_check_url,
-            ),
-            reach=reach,
-            history=history_desk(config, folder),
-        )
+        built = await _built(config, folder, SealedStore(opened.store, folder.key_path), reach)
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
             built.controller.troubles[part] = sentence
@@ -113,31 +93,9 @@ async def serve(config: Config) -> None:
             # Before anybody is told that it runs: who then stops it gets an orderly stop.
             stop = _listen_to_signals(certificate)
             await _listen(server, config, certificate, reach)
-            if journal_log.is_wanted():
-                beside.append(JournalLog(built.controller))
-            beside += await connect_modbus(built.controller, config)
-            beside.append(await connect_snmp(built, config))
-            beside.append(
-                BootloaderServer(
-                    built.controller, config.host, config.tftp_port, config.public_key()
-                )
-            )
-            beside += await announce(
-                built.controller,
-                Announcing(config.discovery, config.udp_bootloader, config.mdns),
-                name=built.name,
-                mac=built.mac,
-                host=config.host,
-                port=server.port,
-            )
-            scheme = "https" if certificate else "http"
-            print(
-                f"{built.name} ({profile}, {built.controller.board.kind} board) answers at "
-                f"{scheme}://{config.host}:{server.port}/ - stop with Ctrl+C",
-                flush=True,
-            )
-            if certificate:
-                print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+            async for service in _services(built, config, server.port):
+                beside.append(service)
+            _say_where(built, config, server.port, certificate)
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
@@ -152,6 +110,71 @@ async def serve(config: Config) -> None:
             await built.stop()
 
 
+async def _built(
+    config: Config, folder: DataFolder, store: SealedStore, reach: Reach
+) -> BuiltController:
+    """The controller on what its store holds; with an administrator if strangers reach it."""
+    profile = await settle_version(store, config)
+    if reach.must_sign_in:
+        await introduce_administrator(store)
+    return await build(
+        profile,
+        store,
+        VirtualClock() if config.virtual_time else SystemClock(),
+        config.zone(),
+        lenient=config.lenient,
+        wiring=config.board,
+        serial_port=config.serial_port,
+        sending=Sending(
+            config.capture,
+            config.allow_local_targets,
+            config.ca_file,
+            config.firmware_check_url,
+        ),
+        reach=reach,
+        history=history_desk(config, folder),
+    )
+
+
+async def _services(
+    built: BuiltController, config: Config, http_port: int
+) -> AsyncIterator[Service]:
+    """What runs beside HTTP, one at a time: what has started is closed if the next one fails."""
+    controller = built.controller
+    if journal_log.is_wanted():
+        yield JournalLog(controller)
+    for service in await connect_modbus(controller, config):
+        yield service
+    yield await connect_snmp(built, config)
+    yield BootloaderServer(controller, config.host, config.tftp_port, config.public_key())
+    for service in await announce(
+        controller,
+        Announcing(config.discovery, config.udp_bootloader, config.mdns),
+        name=built.name,
+        mac=built.mac,
+        host=config.host,
+        port=http_port,
+    ):
+        yield service
+
+
+def _say_where(
+    built: BuiltController, config: Config, port: int, certificate: Certificate | None
+) -> None:
+    controller, scheme = built.controller, "https" if certificate else "http"
+    print(
+        f"{built.name} ({controller.profile}, {controller.board.kind} board) answers at "
+        f"{scheme}://{_address(config.host, port)}/ - stop with Ctrl+C",
+        flush=True,
+    )
+    if certificate:
+        print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 async def _listen(
     server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
 ) -> None:
@@ -162,7 +185,7 @@ async def _listen(
 
 
 def _why_not(error: OSError, config: Config) -> str:
-    address = f"{config.host}:{config.port}"
+    address = _address(config.host, config.port)
     if error.errno == errno.EADDRINUSE:
         return f"Port {config.port} is taken by another program; choose another with --port."
     if error.errno == errno.EACCES:

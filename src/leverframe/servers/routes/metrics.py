@@ -24,6 +24,7 @@ def metrics_text(controller: Controller) -> bytes:
 
 def families(controller: Controller) -> Iterable[Family]:
     yield from _of_machine(controller)
+    yield from _of_readings(controller)
     yield from _of_rules(controller)
     for tell in controller.figures:
         yield from tell()
@@ -32,7 +33,6 @@ def families(controller: Controller) -> Iterable[Family]:
 
 def _of_machine(controller: Controller) -> Iterable[Family]:
     engine, at = controller.engine, controller.clock.read()
-    values, settings = engine.values, engine.settings
     identity = {
         "version": __version__,
         "hw": controller.profile.hw,
@@ -40,6 +40,34 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         "board": controller.board.kind,
     }
     yield Family("leverframe_info", GAUGE, "Which controller this is.", [(identity, 1)])
+    yield Family(
+        "leverframe_uptime_seconds",
+        GAUGE,
+        "Since the controller started.",
+        [(NO_LABELS, engine.uptime(at))],
+    )
+    yield Family(
+        "leverframe_restart_flag",
+        GAUGE,
+        "Whether restart_power_on has set the flag.",
+        [(NO_LABELS, int(engine.machine.restart_flag))],
+    )
+    yield Family(
+        "leverframe_troubles",
+        GAUGE,
+        "How many parts around the controller are in trouble.",
+        [(NO_LABELS, len(controller.troubles))],
+    )
+    yield Family(
+        "leverframe_log_entries_total",
+        COUNTER,
+        "What happened since the start, as the log counts it.",
+        [(NO_LABELS, engine.machine.journal.count)],
+    )
+
+
+def _of_readings(controller: Controller) -> Iterable[Family]:
+    values, settings = controller.engine.values, controller.engine.settings
     yield Family(
         "leverframe_reading",
         GAUGE,
@@ -71,30 +99,6 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         GAUGE,
         "The present duty of a PWM output.",
         [({"label": label.partition(".")[0]}, values[label]) for label in DUTIES],
-    )
-    yield Family(
-        "leverframe_uptime_seconds",
-        GAUGE,
-        "Since the controller started.",
-        [(NO_LABELS, engine.uptime(at))],
-    )
-    yield Family(
-        "leverframe_restart_flag",
-        GAUGE,
-        "Whether restart_power_on has set the flag.",
-        [(NO_LABELS, int(engine.machine.restart_flag))],
-    )
-    yield Family(
-        "leverframe_troubles",
-        GAUGE,
-        "How many parts around the controller are in trouble.",
-        [(NO_LABELS, len(controller.troubles))],
-    )
-    yield Family(
-        "leverframe_log_entries_total",
-        COUNTER,
-        "What happened since the start, as the log counts it.",
-        [(NO_LABELS, engine.machine.journal.count)],
     )
 
 

@@ -227,6 +227,15 @@ class Web:
             return rule_trial(self._controller, request)
         if request.method not in _READING:
             raise self._no_such(request)
+        if (reply := self._from_api(request, account)) is not None:
+            return reply
+        return self._page(request, account)
+
+    def _from_api(
+        self, request: Request, account: Account
+    ) -> AnyReply | Awaitable[AnyReply] | None:
+        """What programs read; None where the path is none of theirs."""
+        path = request.path
         if path in API:
             role, make = API[path]
             require(account, role)
@@ -256,6 +265,11 @@ class Web:
         if path in BACKUP_PATHS:
             require(account, ADMIN)
             return self._backups.download(request)
+        return None
+
+    def _page(self, request: Request, account: Account) -> AnyReply:
+        """What people look at: the built-in pages, what was uploaded, the way in."""
+        path = request.path
         if path.startswith(PREFIX) and path in pages():
             return pages()[path].answer(request)
         if path == PICTURE_PATH:
