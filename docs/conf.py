@@ -10,6 +10,8 @@ author = copyright = "the contributors of Leverframe"
 
 extensions = ["myst_parser"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

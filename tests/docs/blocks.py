@@ -36,6 +36,8 @@ class Block:
     text: str
     #: Why it is not run; empty if it is.
     not_run: str = ""
+    #: For the tests only; they wait for a controller that is still starting.
+    is_hidden: bool = False
 
     def __str__(self) -> str:
         return f"{name_of(self.document)}:{self.line}"
@@ -59,7 +61,7 @@ def _blocks(document: Path, text: str) -> Iterator[Block]:
             continue
         kind, _, rest = part["comment"].strip().partition(":")
         if kind == "run":
-            yield Block(document, line, "sh", rest)
+            yield Block(document, line, "sh", rest, is_hidden=True)
         elif kind == "not run":
             not_run = rest.strip()
 

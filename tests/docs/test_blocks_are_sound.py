@@ -46,6 +46,23 @@ def test_shell_is_shell(block: Block) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def hurried(shell: str) -> list[str]:
+    """Lines right behind the start of a controller, which needs a moment before it answers."""
+    return re.findall(r"^leverframe run .*&\n(?!leverframe run )(\S.*)", shell, re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", blocks_in(SHELL, WRITTEN), ids=str)
+def test_who_pastes_a_block_finds_a_controller_that_answers(block: Block) -> None:
+    assert block.is_hidden or hurried(block.text) == []
+
+
+def test_a_call_right_behind_the_start_is_found() -> None:
+    start = "leverframe run --port 8081 &\n"
+    assert hurried(start + "curl http://127.0.0.1:8081/") == ["curl http://127.0.0.1:8081/"]
+    assert hurried(start + start) == []
+    assert hurried("leverframe run & sleep 2\ncurl http://127.0.0.1:8080/") == []
+
+
 @pytest.mark.parametrize("block", blocks_in(("toml",)), ids=str)
 def test_toml_is_a_configuration_or_a_scenario(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "some.toml"

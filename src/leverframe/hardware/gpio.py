@@ -8,7 +8,7 @@ raise `Unusable` with a sentence; all but `fileno` and `edges` may block.
 from collections.abc import Sequence
 from typing import Protocol
 
-from leverframe.hardware.troubles import Unusable
+from leverframe.hardware.troubles import not_installed
 from leverframe.wiring import Pin
 
 
@@ -43,17 +43,13 @@ class NoLines:
     """Stands in where the package for GPIO lines is not installed."""
 
     def open_output(self, pin: Pin, on: bool) -> OutputLine:
-        raise _not_installed()
+        raise not_installed("gpiod")
 
     def open_input(self, pin: Pin, pull_up: bool) -> InputLine:
-        raise _not_installed()
+        raise not_installed("gpiod")
 
     def describe(self, pin: Pin) -> str:
-        raise _not_installed()
-
-
-def _not_installed() -> Unusable:
-    return Unusable("the Python package gpiod is not installed; install leverframe[hardware].")
+        raise not_installed("gpiod")
 
 
 def kernel_lines() -> Lines:

@@ -7,7 +7,7 @@ A part that does not answer is an `OSError`. All methods may block; they run in 
 from collections.abc import Callable
 from typing import Protocol
 
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import Unusable, not_installed, told
 
 
 class I2cBus(Protocol):
@@ -32,9 +32,7 @@ def open_kernel_bus(number: int) -> I2cBus:
     try:
         from leverframe.hardware.smbus_bus import SmbusBus
     except ImportError:
-        raise Unusable(
-            "the Python package smbus2 is not installed; install leverframe[hardware]."
-        ) from None
+        raise not_installed("smbus2") from None
     try:
         return SmbusBus(number)
     except OSError as error:

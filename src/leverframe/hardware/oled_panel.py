@@ -14,7 +14,7 @@ from typing import Any
 from leverframe.hardware.device_thread import RETRY_S, DeviceThread
 from leverframe.hardware.display_picture import picture_of
 from leverframe.hardware.i2c_bus import I2cBus, OpenBus, open_kernel_bus
-from leverframe.hardware.troubles import Troubles, Unusable, told
+from leverframe.hardware.troubles import Troubles, Unusable, not_installed, told
 from leverframe.wiring import OledWiring
 
 NAME = "display"
@@ -54,9 +54,7 @@ class OledPanel:
             from luma.core.interface.serial import i2c  # type: ignore[import-untyped]
             from luma.oled.device import ssd1306  # type: ignore[import-untyped]
         except ImportError:
-            raise Unusable(
-                "the Python package luma.oled is not installed; install leverframe[hardware]."
-            ) from None
+            raise not_installed("luma.oled") from None
         self._bus = self._bus or self._open_bus(self._wiring.bus)
         device = ssd1306(i2c(bus=_BlockWriter(self._bus), address=self._wiring.address))
         # Otherwise the driver would write to the bus once more when the process ends.

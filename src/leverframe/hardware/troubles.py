@@ -15,6 +15,14 @@ class Unusable(Exception):
     """A device cannot be used: one sentence that says what is wrong and what to do."""
 
 
+def not_installed(package: str) -> Unusable:
+    """A package that only boards with real pins and buses need."""
+    return Unusable(
+        f"the Python package {package} is not installed; type pip install '.[hardware]' in the"
+        " folder of Leverframe."
+    )
+
+
 class Troubles:
     """The sentences by device, in a mapping that others may read and write as well."""
 

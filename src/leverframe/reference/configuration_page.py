@@ -36,7 +36,7 @@ These wire the labels of a [Linux board](../how-to/linux-board.md). Only the fil
 
 
 def configuration_page() -> str:
-    heads = ("key", "default", "allowed", "variable, option", "")
+    heads = ("key", "meaning", "default", "allowed", "variable, option")
     return f"{_OPENING}\n{table(heads, map(_row, keys()))}\n{_LABELLED}\n" + "\n".join(
         map(_tables, labelled())
     )
@@ -45,7 +45,7 @@ def configuration_page() -> str:
 def _row(key: Key) -> tuple[str, str, str, str, str]:
     option = f"--[no-]{key.flag[2:]}" if key.is_switch else key.flag
     ways = f"{code(key.variable)} {code(option)}"
-    return code(key.name), _default(key), prose(key.allowed), ways, prose(key.description)
+    return code(key.name), prose(key.description), _default(key), prose(key.allowed), ways
 
 
 def _default(key: Key) -> str:
@@ -56,13 +56,13 @@ def _default(key: Key) -> str:
 
 def _tables(tables: Labelled) -> str:
     rows = [
-        (code(key.name), _default(key), prose(key.allowed), prose(key.description))
+        (code(key.name), prose(key.description), _default(key), prose(key.allowed))
         for key in tables.keys
     ]
     examples = "\n".join(f"{label} = {as_toml(value)}" for label, value in tables.example.items())
     name = ".".join(tables.place)
     return (
         f"### {code(f'[{name}]')}\n\n{prose(tables.description)}\n\n"
-        f"{table(('key', 'default', 'allowed', ''), rows)}\n\n"
+        f"{table(('key', 'meaning', 'default', 'allowed'), rows)}\n\n"
         f"```toml\n[{name}]\n{examples}\n```\n"
     )
