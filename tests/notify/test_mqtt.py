@@ -17,7 +17,7 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.notify.sending import Sending
 from leverframe.process.build import build
-from leverframe.servers.mqtt.client import NAME
+from leverframe.servers.mqtt.service import NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Store
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until

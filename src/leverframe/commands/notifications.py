@@ -1,6 +1,6 @@
-"""Rows of our own, in the style of the document, for what it leaves without commands.
+"""Rows: the requests of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
 
-They set up the requests of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
+They are our own, in the style of the document, which leaves these without commands.
 """
 
 from leverframe.commands.params import Flag, Int, Text

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from leverframe.commands.codes import span
-from leverframe.files import configuration as settings
-from leverframe.files import entries, readings, states
+from leverframe.files import entries, readings, settings, states
 from leverframe.files.keys import Keys, Shown, in_words, only_on
 from leverframe.files.module_readings import MODULE_READINGS
 from leverframe.files.view import View

@@ -23,7 +23,7 @@ from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.firmware_news import ask_for_news
-from leverframe.servers.mqtt.client import MqttService
+from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage.history.desk import Desk

@@ -1,7 +1,4 @@
-"""What a controller offers on ports of its own besides HTTP: SNMP, Modbus; and its snapshots."""
-
-from collections.abc import Callable
-from pathlib import Path
+"""What a controller offers besides HTTP: SNMP and Modbus TCP on ports of their own; and the bus."""
 
 from leverframe.config import Config
 from leverframe.controller import Controller
@@ -11,11 +8,6 @@ from leverframe.process.beside import Service
 from leverframe.process.build import BuiltController
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
-from leverframe.storage.datafolder import DataFolder
-from leverframe.storage.history.desk import ThreadDesk
-from leverframe.storage.history.keeper import Bounds
-from leverframe.storage.snapshot_keeper import SnapshotKeeper
-from leverframe.storage.snapshots import Snapshots
 
 
 async def connect_snmp(built: BuiltController, config: Config) -> Service:
@@ -44,16 +36,3 @@ async def connect_modbus(controller: Controller, config: Config) -> list[Service
     controller.settings_watchers.append(master.adopt)
     controller.reports["modbus"] = master.report
     return [server, master]
-
-
-def history_desk(config: Config, folder: DataFolder) -> ThreadDesk:
-    """Virtual time begins anew with every start, and so does what was recorded on it."""
-    bounds = Bounds(raw_days=config.history_days, most_bytes=config.history_max_mb * 1024 * 1024)
-    path = None if config.virtual_time else folder.history_path
-    return ThreadDesk(path, bounds, may_wait=config.virtual_time)
-
-
-def keep_snapshots(controller: Controller, store_path: Path, settle: Callable[[], None]) -> Service:
-    keeper = SnapshotKeeper(Snapshots(store_path, settle), controller.troubles)
-    controller.settings_watchers.append(keeper.settings_changed)
-    return keeper

@@ -18,12 +18,8 @@ from leverframe.errors import ErrorForPeople
 from leverframe.notify.sending import Sending
 from leverframe.process.beside import Service
 from leverframe.process.build import BuiltController, build
-from leverframe.process.ports import (
-    connect_modbus,
-    connect_snmp,
-    history_desk,
-    keep_snapshots,
-)
+from leverframe.process.keeping import history_desk, keep_snapshots
+from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
     introduce_administrator,

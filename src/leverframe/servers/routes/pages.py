@@ -4,8 +4,8 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from leverframe.servers.routes.front_page import PAGE_HEADERS
 from leverframe.servers.routes.packed import Packed
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 _KINDS = {
     ".html": "text/html",

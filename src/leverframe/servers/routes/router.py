@@ -42,8 +42,8 @@ from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamRep
 from leverframe.servers.http.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes import api
 from leverframe.servers.routes.backups import BackupEndpoint, restore_report
+from leverframe.servers.routes.bootloader_page import bootloader_page
 from leverframe.servers.routes.cgi import CommandEndpoint
-from leverframe.servers.routes.front_page import bootloader_page
 from leverframe.servers.routes.history import HISTORY_PATHS, history_reply
 from leverframe.servers.routes.metrics import metrics_text
 from leverframe.servers.routes.packed import Packed

@@ -10,7 +10,7 @@ import msgspec
 
 from leverframe.commands.accounts import LEAST_PASSWORD_LETTERS
 from leverframe.servers.http.messages import Reply
-from leverframe.servers.routes.front_page import PAGE_HEADERS
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 
 class Words(NamedTuple):

@@ -13,7 +13,7 @@ from zlib import crc32
 from leverframe.files.markers import with_values
 from leverframe.files.view import View
 from leverframe.servers.http.messages import Reply
-from leverframe.servers.routes.front_page import PAGE_HEADERS
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Store, StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload

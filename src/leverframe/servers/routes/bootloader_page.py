@@ -1,23 +1,7 @@
-"""What a person sees who opens the controller in a browser, and what pages are allowed to do.
+"""What a person sees who opens a controller while its bootloader waits for firmware."""
 
-Pages carry no script of their own in the text, may be shown in no frame, and load nothing from
-elsewhere; the browser is told so.
-"""
-
-from leverframe.servers.http.messages import Headers, Reply
-
-#: Every page goes out with these.
-PAGE_HEADERS: Headers = (
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "DENY"),
-    ("Referrer-Policy", "same-origin"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
-)
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 
 def bootloader_page(seconds: int) -> Reply:
