@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.hardware.plants import (
+from leverframe.hardware.plant_kinds import (
     PULSE_S,
     REACTION_S,
     Load,
     Meter,
-    Plant,
-    Plants,
     Room,
     Tank,
     approach,
     level_after,
     seconds_until,
 )
+from leverframe.hardware.plants import Plant, Plants
 
 OFF = {"OUT0": 0.0, "PWM0": 0.0}
 ON = {"OUT0": 1.0, "PWM0": 1.0}

@@ -19,7 +19,8 @@ from leverframe.engine.labels import (
     OUTPUTS,
     PWMS,
 )
-from leverframe.hardware.plants import JOULES_PER_KWH, Load, Meter, Plant, Room, Tank
+from leverframe.hardware.plant_kinds import JOULES_PER_KWH, Load, Meter, Room, Tank
+from leverframe.hardware.plants import Plant
 
 MOST_PULSES_PER_S = 20.0
 
