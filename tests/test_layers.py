@@ -20,10 +20,9 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"files", "naming", "clock", "controller"}
-EVERYTHING = JOINED | {
-    *("servers", "config", "wiring", "durations", "reference", "simulation", "process"),
-    *("upkeep", "command_line"),
-}
+SERVED = JOINED | {"servers", "config", "wiring", "durations"}
+#: What the commands of the program are made of; these do not know each other.
+WORK = {"simulation", "upkeep", "reference"}
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
@@ -41,14 +40,12 @@ MAY_IMPORT = {
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    "reference": EVERYTHING - {"command_line", "upkeep"},
     **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
-    "simulation": EVERYTHING - {"command_line"},
-    "process": EVERYTHING - {"command_line"},
-    "upkeep": EVERYTHING - {"command_line"},
-    "command_line": EVERYTHING,
+    "process": SERVED,
+    **{work: SERVED | {"process"} for work in WORK},
+    "command_line": SERVED | {"process"} | WORK,
     "__main__": {"command_line"},
 }
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.docs.blocks import DOCS, PROJECT
+from tests.test_layers import MAY_IMPORT
 
 PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 PACKAGE = PROJECT / "src" / "leverframe"
@@ -35,6 +36,19 @@ def test_every_folder_has_its_line(place: str, above: str) -> None:
 def test_every_module_beside_the_folders_has_its_line() -> None:
     modules = {path.name for path in PACKAGE.glob("*.py")} - {"__init__.py"}
     assert {name for name in modules if f"`{name}`" not in PAGE} == set()
+
+
+def test_each_part_knows_only_what_stands_above_it() -> None:
+    rows = re.findall(r"^\| `(\w+)(?:/\S*|\.py)` \| (?:yes)? ?\|", PAGE, re.MULTILINE)
+    places = {part: place for place, part in reversed([*enumerate(rows)])}
+    # The pages are no Python and have a table of their own.
+    assert MAY_IMPORT.keys() - {"web"} == places.keys()
+    assert {
+        (part, known)
+        for part, place in places.items()
+        for known in MAY_IMPORT[part]
+        if places[known] >= place
+    } == set()
 
 
 def test_every_file_and_folder_that_is_named_exists() -> None:
