@@ -44,10 +44,11 @@ def fetch(address: str) -> bytes:
 
 
 def complaint(*arguments: str) -> str:
-    """The one line that a failing start prints."""
+    """The one line that a failing start prints, and nothing else."""
     done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=30)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stdout == ""
     return done.stderr
 
 
@@ -83,6 +84,13 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
         text = complaint("run", "--port", port, "--data", str(tmp_path))
     assert port in text
     assert "--port" in text
+
+
+def test_no_password_is_made_for_an_address_that_cannot_be_used(tmp_path: Path) -> None:
+    # An address for documents, which no machine has.
+    text = complaint("run", "--host", "192.0.2.1", "--data", str(tmp_path))
+    assert "192.0.2.1 is no address of this machine; choose one with --host" in text
+    assert not (tmp_path / "store.db").exists()
 
 
 def test_a_store_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:

@@ -69,6 +69,19 @@ def certificate_of(config: Config, folder: Path, name: str) -> Certificate | Non
     return own_certificate(folder, name, (config.host, *config.hosts))
 
 
+def try_address(host: str, port: int) -> None:
+    """Raises the `OSError` that listening there would raise."""
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # As the event loop does: an IPv4 address is another one.
+                tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            tried.bind(address)
+
+
 async def listen(
     server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
 ) -> None:

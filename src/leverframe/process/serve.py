@@ -6,8 +6,8 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from leverframe.clock import SystemClock, VirtualClock
@@ -26,6 +26,7 @@ from leverframe.process.reach import (
     listen,
     reach_of,
     take_up_certificate,
+    try_address,
 )
 from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
@@ -73,6 +74,9 @@ def _needs_length(path: str, query: str | None) -> bool:
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
+        # Before a password is made and shown for a start that comes to nothing.
+        with _told_if_it_cannot_listen(config):
+            try_address(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
         built = await _built(config, folder, SealedStore(opened.store, folder.key_path), reach)
@@ -88,7 +92,8 @@ async def serve(config: Config) -> None:
             certificate = certificate_of(config, folder.path, built.name)
             # Before anybody is told that it runs: who then stops it gets an orderly stop.
             stop = _listen_to_signals(certificate)
-            await _listen(server, config, certificate, reach)
+            with _told_if_it_cannot_listen(config):
+                await listen(server, config, certificate, reach)
             async for service in _services(built, config, server.port):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
@@ -171,11 +176,10 @@ def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def _listen(
-    server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
-) -> None:
+@contextmanager
+def _told_if_it_cannot_listen(config: Config) -> Iterator[None]:
     try:
-        await listen(server, config, certificate, reach)
+        yield
     except OSError as error:
         raise CannotListen(_why_not(error, config)) from error
 
