@@ -12,6 +12,7 @@ import { fetchWords, followSetting, startWords, t, useCodes, usePageWords } from
 import { HOMEPAGES, load } from "./pages/index.js";
 
 const PATIENCE_MS = 1000;
+const RETRY_MS = 2000;
 
 class App {
   #live = new Live();
@@ -24,7 +25,12 @@ class App {
   #entry = null;
   // Instead of a page: "unknown", "forbidden" or "broken".
   #trouble = null;
+  // The page is there, but not all that it wanted to read.
+  #isIncomplete = false;
+  #isRecovering = false;
   #proceed = null;
+  // How many pages have been opened: somebody may go on while one is on its way.
+  #openings = 0;
   #opening = true;
   // Nothing is drawn before there are words.
   #drawing = true;
@@ -39,7 +45,7 @@ class App {
     this.#live.start();
     const loaded = this.#load();
     fetchAhead(here().name || "status");
-    await startWords();
+    await insist(startWords);
     const isThere = await Promise.race([loaded.then(() => true), passed(PATIENCE_MS)]);
     this.#drawing = false;
     if (!isThere) this.#redraw();
@@ -57,25 +63,28 @@ class App {
 
   // Until the controller answers, the banner says what is missing.
   async #load() {
-    try {
-      await this.#context.load();
-    } catch {
-      await new Promise((resolve) => {
-        const stop = this.#live.listen(() => {
-          if (this.#live.connection === "lost") return;
-          stop();
-          resolve();
-        });
-      });
-      return this.#load();
-    }
+    await insist(() => this.#context.load());
     if (this.#context.settings) followSetting(this.#context.settings.ui.language);
     this.#redraw();
   }
 
   #changed() {
-    if (this.#trouble === "broken" && this.#live.connection === "live") location.reload();
+    if (this.#live.connection === "live") this.#recover();
     this.#redraw();
+  }
+
+  // What could not be fetched is asked for again by a new start. Only when the controller answers:
+  // a browser that starts anew without it has no page left that could recover.
+  async #recover() {
+    const isWhole = this.#trouble !== "broken" && !this.#isIncomplete;
+    if (isWhole || this.#isRecovering || this.#context.hasUnsaved) return;
+    this.#isRecovering = true;
+    try {
+      await api.health();
+      location.reload();
+    } catch {
+      this.#isRecovering = false;
+    }
   }
 
   #settingsChanged() {
@@ -85,15 +94,16 @@ class App {
   async #open({ name, params }) {
     this.#close();
     this.#opening = true;
-    const route = name || this.#homepage();
-    const entry = findPage(route);
+    const opening = ++this.#openings;
+    const isLeft = () => opening !== this.#openings;
+    const entry = findPage(name || this.#homepage());
     this.#entry = entry;
     this.#trouble = null;
     const trouble = entry ? await this.#hindrance(entry) : "unknown";
-    if (this.#entry !== entry) return;
+    if (isLeft()) return;
     this.#trouble = trouble;
-    if (trouble === null) await this.#show(entry, params);
-    if (this.#entry !== entry) return;
+    if (trouble === null) await this.#show(entry, params, isLeft);
+    if (isLeft()) return;
     this.#opening = false;
     this.#redraw();
     document.querySelector("main")?.focus({ preventScroll: true });
@@ -108,35 +118,38 @@ class App {
     try {
       if (!entry.early) await this.#complete();
     } catch (error) {
-      if (!api.isLoss(error)) throw error;
+      if (!api.mayPass(error)) throw error;
       return "broken";
     }
     return mayOpen(this.#context, entry) ? null : "forbidden";
   }
 
-  async #show(entry, params) {
+  async #show(entry, params, isLeft) {
     const module = await this.#fetch(entry);
-    // Somebody may have gone on while the page was on its way.
-    if (!module || this.#entry !== entry) return;
+    if (isLeft()) return;
+    if (module === null) {
+      this.#trouble = "broken";
+      return;
+    }
     const page = new module.Page(this.#context);
     this.#page = page;
     this.#redraw();
     try {
       await page.open(params);
     } catch (error) {
-      // What cannot be read without a connection, the page reads when it is opened again.
       if (!api.isLoss(error)) throw error;
+      if (!isLeft()) this.#isIncomplete = true;
     }
   }
 
+  // Null where it could not be fetched.
   async #fetch(entry) {
     try {
       const words = usePageWords(entry.wordless ? null : entry.name);
       const [module] = await Promise.all([load(entry.name), words]);
       return module;
     } catch (error) {
-      if (!api.isLoss(error)) throw error;
-      this.#trouble = "broken";
+      if (!api.mayPass(error)) throw error;
       return null;
     }
   }
@@ -144,6 +157,7 @@ class App {
   #close() {
     this.#page?.close();
     this.#page = null;
+    this.#isIncomplete = false;
     this.#proceed = null;
     this.#context.forms.clear();
   }
@@ -223,6 +237,17 @@ function fetchAhead(name) {
   if (!entry) return;
   load(entry.name).catch(() => {});
   if (!entry.wordless) fetchWords(entry.name).catch(() => {});
+}
+
+// Without these there is no page at all, so they are asked for until they come.
+async function insist(act) {
+  for (;;) {
+    try {
+      return await act();
+    } catch {
+      await passed(RETRY_MS);
+    }
+  }
 }
 
 const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -7,9 +7,13 @@ export class Refused extends Error {
   }
 }
 
-// Whether nothing answered at all, in the words of the browsers.
+// Whether nothing answered at all, in the words of the browsers; each has its own for modules.
 export const isLoss = (error) =>
-  error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
+  error instanceof TypeError &&
+  /fetch|network|load failed|imported module|module script/i.test(error.message);
+
+// Whether the same may well succeed a moment later.
+export const mayPass = (error) => isLoss(error) || error instanceof Refused;
 
 async function answer(target, options) {
   const reply = await fetch(target, { credentials: "same-origin", ...options });
@@ -30,7 +34,7 @@ export const send = (target, body, type = FORM) =>
     ...(body === undefined ? {} : { body, headers: { "Content-Type": type } }),
   });
 
-export const state = () => read("/api/state");
+export const state = (options) => read("/api/state", options);
 // What a page needs before it can show anything.
 export const start = () => read("/api/start");
 export const commands = () => read("/api/commands");

@@ -20,6 +20,10 @@ export class Context {
   forms = new Set();
   #knowing = null;
   #profile = null;
+  // Answers can overtake each other: the number of the newest question, and of the one whose
+  // answer is known.
+  #asked = 0;
+  #known = 0;
 
   constructor(live, redraw) {
     this.live = live;
@@ -37,10 +41,10 @@ export class Context {
 
   // What is needed to show anything; `knowCommands` brings what is needed to change a setting.
   async load() {
-    const { state, ...start } = await api.start();
-    this.#profile = state.profile;
-    this.live.know(state);
-    this.#take(start);
+    const asked = ++this.#asked;
+    const start = await api.start();
+    this.live.know(start.state);
+    this.#take(start, asked);
   }
 
   // Most of what is fetched, and no part of the first view. It comes once; if it could not be
@@ -62,13 +66,21 @@ export class Context {
 
   // After a change of the settings, by whomever.
   async readSettings() {
+    const asked = ++this.#asked;
     const start = await this.#readOrSignIn();
     if (start === null) return;
-    // Another version has other commands, and so other pages and cards.
-    if (!isSame(start.state.profile, this.#profile)) location.reload();
-    this.#take(start);
+    if (this.#known > 0 && this.#isForOthers(start)) {
+      location.reload();
+      return;
+    }
+    this.#take(start, asked);
     this.redraw();
     await this.knowCommands();
+  }
+
+  // Another version has other commands, and so other pages and cards; another account, too.
+  #isForOthers({ state, account }) {
+    return !isSame(state.profile, this.#profile) || account.role !== this.role;
   }
 
   // A change of the accounts may have ended the session: only signing in again helps.
@@ -82,7 +94,10 @@ export class Context {
     }
   }
 
-  #take({ board, account, status, labels, settings }) {
+  #take({ state, board, account, status, labels, settings }, asked) {
+    if (asked < this.#known) return;
+    this.#known = asked;
+    this.#profile = state.profile;
     this.board = board;
     this.role = account.role;
     this.overview.take({ account, status, labels });

@@ -11,6 +11,7 @@ export class Followed {
   value = null;
   #context;
   #read;
+  #heard = 0;
   #soon = null;
   #regular = null;
   #stop = () => {};
@@ -38,6 +39,9 @@ export class Followed {
   }
 
   #follow() {
+    const { heard } = this.#context.live;
+    if (heard === this.#heard) return;
+    this.#heard = heard;
     this.#soon ??= setTimeout(() => {
       this.#soon = null;
       this.#look();

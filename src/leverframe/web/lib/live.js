@@ -16,11 +16,17 @@ export class Live {
   state = {};
   connection = "connecting";
   lostSince = null;
+  // How often the controller has told something; listeners are also called as time passes.
+  heard = 0;
+  // How often nobody listened for a while: what was then is known by the history only.
+  interruptions = 0;
   #refresh = DEFAULT_REFRESH_S;
   #listeners = new Set();
   #settingsListeners = new Set();
   #stream = null;
   #timer = null;
+  #hasBegun = false;
+  #isFallingBack = false;
   // The controller's time when it was last told, and when that was in the browser's.
   #heardTime = 0;
   #heardAt = 0;
@@ -55,11 +61,26 @@ export class Live {
 
   start() {
     addEventListener("offline", () => this.#fallBack());
+    document.addEventListener("visibilitychange", () => this.#seen());
     setInterval(() => this.#letTimePass(), SECOND_MS);
+    this.#seen();
+  }
+
+  // Browsers open but a few connections to one controller, and every stream keeps one: tabs in the
+  // background would leave none to the one that is looked at.
+  #seen() {
+    clearTimeout(this.#timer);
+    this.#stream?.close();
+    if (document.hidden) return;
+    if (this.connection !== "lost") this.connection = "connecting";
+    this.#tell();
     this.#listen();
   }
 
   #listen() {
+    this.#stream?.close();
+    if (document.hidden) return;
+    this.#after(SILENCE_MS, () => this.#askAfter());
     const stream = api.stream();
     this.#stream = stream;
     stream.addEventListener("state", (message) => this.#begin(JSON.parse(message.data)));
@@ -72,8 +93,15 @@ export class Live {
 
   // Nobody knows what happened between two streams.
   #begin(state) {
-    if (this.connection !== "connecting") this.#tellSettings();
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = true;
+    if (!isFirst) this.#resume();
     this.#hear(state);
+  }
+
+  #resume() {
+    this.interruptions++;
+    this.#tellSettings();
   }
 
   #hear(state) {
@@ -91,17 +119,24 @@ export class Live {
   }
 
   async #fallBack() {
-    this.#stream.close();
+    if (this.#isFallingBack || document.hidden) return;
+    this.#isFallingBack = true;
+    this.#stream?.close();
     const wasLost = this.connection === "lost";
     try {
-      this.#take("polling", await api.state());
-      this.#tellSettings();
+      // A controller that is silent may be silent to this, too.
+      const state = await api.state({ signal: AbortSignal.timeout(PATIENCE_MS) });
+      this.#hasBegun = true;
+      this.#resume();
+      this.#take("polling", state);
       // After a loss the stream is probably back, too; otherwise it is tried with every reading.
       this.#after(wasLost ? 0 : this.#refresh * 1000, () => this.#listen());
     } catch (error) {
       if (error instanceof api.Refused && error.problem.status === 401) this.#signIn();
       this.#lose();
       this.#after(RETRY_MS, () => this.#fallBack());
+    } finally {
+      this.#isFallingBack = false;
     }
   }
 
@@ -130,6 +165,7 @@ export class Live {
   #take(connection, state) {
     this.#heardTime = state.time;
     this.#heardAt = performance.now();
+    this.heard++;
     this.state = state;
     this.connection = connection;
     this.lostSince = null;

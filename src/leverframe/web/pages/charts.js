@@ -29,6 +29,7 @@ export class Page {
   #charts = new Map();
   #refusal = null;
   #reading = false;
+  #interruptions;
   // Where a double click returns to.
   #lastRange = DEFAULT_RANGE;
 
@@ -37,6 +38,7 @@ export class Page {
     this.#overview = context.overview;
     this.#picker = new Picker(this.#overview, (label, wanted) => this.#toggle(label, wanted));
     this.#legend = new Legend(this.#overview, this.#course);
+    this.#interruptions = context.live.interruptions;
     this.#stop = context.live.listen(() => this.#follow());
   }
 
@@ -128,7 +130,14 @@ export class Page {
   }
 
   #follow() {
-    if (!this.#view?.isLive || this.#reading || this.#course.history === null) return;
+    if (!this.#view?.labels || this.#reading) return;
+    const { interruptions } = this.#context.live;
+    if (interruptions !== this.#interruptions) {
+      this.#interruptions = interruptions;
+      this.#read();
+      return;
+    }
+    if (!this.#view.isLive || this.#course.history === null) return;
     const goesOn = this.#course.extend(this.#context.live.state, this.#span);
     (goesOn ? this.#draw() : this.#read()).catch(() => {});
   }

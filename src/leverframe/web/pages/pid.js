@@ -14,6 +14,7 @@ export class Page {
   #context;
   #form;
   #stop;
+  #interruptions;
   #trend = new Trend();
   #course = new Course();
   // The input and output whose course is shown.
@@ -22,6 +23,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
+    this.#interruptions = context.live.interruptions;
     this.#stop = context.live.listen(() => this.#follow());
   }
 
@@ -93,7 +95,12 @@ export class Page {
 
   #follow() {
     if (this.#isOther) return;
-    const { state } = this.#context.live;
+    const { state, interruptions } = this.#context.live;
+    if (interruptions !== this.#interruptions) {
+      this.#interruptions = interruptions;
+      this.#read();
+      return;
+    }
     this.#course.add(state.time, state[this.#source], state.pid.target, state[this.#output]);
     this.#trend.show(this.#course);
   }

@@ -1,6 +1,7 @@
 // Beside the levers: what is measured, whether everything is as it should be, and what happened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { isLoss } from "../../lib/api.js";
 import { INPUTS } from "../../lib/labels.js";
 import { Choice } from "./choice.js";
 import { Glance } from "./glance.js";
@@ -19,6 +20,7 @@ export class Beside {
   // Fetched when it is first opened: most people never look at a chart here.
   #drawer = null;
   #stop;
+  #interruptions;
 
   constructor(context) {
     const { overview, live } = context;
@@ -27,6 +29,7 @@ export class Beside {
     this.#glance = new Glance(context, overview);
     this.#happened = new Happened(context, overview);
     this.#choice = new Choice(context, overview);
+    this.#interruptions = live.interruptions;
     this.#stop = live.listen(() => this.#follow());
     this.#follow();
   }
@@ -47,15 +50,23 @@ export class Beside {
   }
 
   async #tell(label) {
-    if (this.#drawer === null) {
+    try {
       const { Drawer } = await import("./drawer.js");
-      this.#drawer = new Drawer(this.#context, this.#context.overview);
+      this.#drawer ??= new Drawer(this.#context, this.#context.overview);
+    } catch (error) {
+      // The banner says why nothing opens.
+      if (isLoss(error)) return;
+      throw error;
     }
     await this.#drawer.open(label);
   }
 
   #follow() {
-    const { state } = this.#context.live;
+    const { state, interruptions } = this.#context.live;
+    if (interruptions !== this.#interruptions) {
+      this.#interruptions = interruptions;
+      this.read();
+    }
     this.#hour.follow(state);
     this.#tiles.follow(state);
     this.#happened.follow();

@@ -12,6 +12,7 @@ export class Happened {
   #overview;
   #entries = [];
   #timer = null;
+  #heard = 0;
 
   constructor(context, overview) {
     this.#context = context;
@@ -26,7 +27,9 @@ export class Happened {
 
   // The log is read again a moment after the state has moved on.
   follow() {
-    if (!this.#context.isAdmin) return;
+    const { heard } = this.#context.live;
+    if (!this.#context.isAdmin || heard === this.#heard) return;
+    this.#heard = heard;
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
       this.read().catch(() => {});

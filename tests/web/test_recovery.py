@@ -1,0 +1,242 @@
+"""What is missing while a page loads or stands open comes by itself; nothing old passes for new."""
+
+from base64 import b64encode
+
+import pytest
+import requests
+from playwright.sync_api import APIResponse, Locator, Page, Route, expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import LOSSES, REFUSALS, OpenPage
+from tests.web.signing_in import ADMIN, USER, sign_in_as_user
+
+pytestmark = pytest.mark.needs_program("chromium")
+
+#: Longer than pages wait before they ask again, or give up an answer.
+AGAIN_MS = 8000
+FAILURES = rf"{LOSSES}|Failed to fetch"
+#: What a browser does when another tab is looked at, or this one again.
+LOOK = """(hidden) => {
+  Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+#: How often something is read while time passes and nobody tells anything.
+READ_WHILE_TIME_PASSES = """async () => {
+  const { Followed } = await import("/web/lib/followed.js");
+  let [tell, reads] = [null, 0];
+  const live = { heard: 1, connection: "live", listen: (listener) => (tell = listener) };
+  const followed = new Followed({ live, redraw() {} }, async () => reads++);
+  await followed.open();
+  const ticks = async () => {
+    for (let second = 0; second < 2; second++) {
+      tell();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    return reads;
+  };
+  const heard = await ticks();
+  return [heard, await ticks()];
+}"""
+
+
+def lever(page: Page, text: str) -> Locator:
+    return page.get_by_role("switch").filter(has_text=text)
+
+
+@pytest.mark.parametrize(
+    "missing", ["words/frame.json", "api/start", "pages/status.js", "status/beside.js"]
+)
+def test_whatever_is_lost_while_status_loads_comes_by_itself(
+    twin: ServedTwin, open_page: OpenPage, missing: str
+) -> None:
+    page = open_page("status", allow=FAILURES)
+    page.route(f"**/{missing}", lambda route: route.abort("connectionfailed"), times=1)
+    with page.expect_event("requestfailed", lambda request: request.url.endswith(missing)):
+        page.reload(wait_until="commit")
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
+    # Time is virtual: as long as nothing happens, nobody says that the controller is there.
+    twin.get("/sim.cgi?advance=1")
+    expect(lever(page, "OUT0")).to_be_visible(timeout=AGAIN_MS)
+    expect(page.get_by_role("heading", name="Readings")).to_be_visible(timeout=AGAIN_MS)
+
+
+def test_a_page_that_misses_something_waits_for_the_controller_before_it_starts_anew(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("outputs", allow=FAILURES)
+    page.route("**/pages/pwm.js", lambda route: route.abort("connectionfailed"))
+    page.route("**/health", lambda route: route.abort("connectionfailed"))
+    page.get_by_role("link", name="PWM outputs").click()
+    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/health")):
+        twin.get("/sim.cgi?advance=1")
+    expect(page.get_by_text("The page could not be fetched")).to_be_visible()
+    page.unroute_all()
+    twin.get("/sim.cgi?advance=1")
+    expect(page.get_by_role("heading", name="PWM3")).to_be_visible()
+
+
+def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) -> None:
+    page = open_page("status", allow=FAILURES)
+    page.route("**/api/stream", lambda route: route.abort())
+    page.route("**/api/state", lambda route: None)
+    page.reload()
+    expect(page.locator(".connection[data-kind=lost]")).to_be_visible(timeout=AGAIN_MS)
+    page.unroute_all()
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
+
+
+def interrupted(page: Page, twin: ServedTwin) -> None:
+    """While nobody listens, DS1 is 50 for ten minutes."""
+    page.context.set_offline(True)
+    expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
+    for value in (50.0, 20.0):
+        twin.feel(DS1=value)
+        twin.get("/sim.cgi?advance=600")
+    page.context.set_offline(False)
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
+
+
+def test_what_happened_while_nobody_listened_is_in_the_chart(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.feel(DS1=20.0)
+    page = open_page("charts?labels=DS1&range=1h", allow=FAILURES)
+    expect(page.locator(".courses")).to_contain_text("20.0")
+    interrupted(page, twin)
+    expect(page.locator(".courses")).to_contain_text("50.0")
+
+
+def test_what_happened_while_nobody_listened_is_in_the_small_lines(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.feel(DS1=20.0)
+    page = open_page("status", allow=FAILURES)
+    line = page.locator(".tile[data-label='DS1'] path")
+    heights = "(path) => new Set(path.getAttribute('d').match(/ [\\d.]+/g)).size"
+    interrupted(page, twin)
+    page.wait_for_function(f"() => ({heights})(document.querySelector('[data-label=DS1] path')) > 1")
+    expect(line).to_have_count(1)
+
+
+def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/stream")):
+        page.evaluate(LOOK, True)
+    twin.get("/outs.cgi?out1=1")
+    twin.get("/stm.cgi?oname=1Lamp")
+    page.evaluate(LOOK, False)
+    expect(lever(page, "Lamp")).to_have_attribute("aria-checked", "true")
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+
+
+def test_nothing_is_read_again_because_time_passes(open_page: OpenPage) -> None:
+    first, second = open_page("status").evaluate(READ_WHILE_TIME_PASSES)
+    assert second == first
+
+
+def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+    overtaken: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/start", lambda route: overtaken.append((route, route.fetch())), times=1)
+    twin.get("/stm.cgi?oname=0Old")
+    with page.expect_response("**/api/start"):
+        while not overtaken:
+            page.wait_for_event("request")
+        twin.get("/stm.cgi?oname=0New")
+    expect(lever(page, "New")).to_be_visible()
+    [(route, response)] = overtaken
+    with page.expect_response("**/api/start"):
+        route.fulfill(response=response)
+    twin.get("/outs.cgi?out0=1")
+    expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "true")
+    expect(lever(page, "OUT0")).to_contain_text("New")
+
+
+def test_settings_that_change_while_status_loads_are_no_reason_to_start_anew(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status")
+    held: list[Route] = []
+    page.route("**/api/start", lambda route: held.append(route), times=1)
+    with page.expect_request("**/api/stream"):
+        page.reload(wait_until="commit")
+    expect(page.locator(".connection[data-kind=live]")).to_be_visible()
+    starts: list[str] = []
+    page.on("framenavigated", lambda frame: starts.append(frame.url))
+    with page.expect_response("**/api/start"):
+        twin.get("/stm.cgi?oname=0Lamp")
+    for route in held:
+        route.continue_()
+    expect(lever(page, "Lamp")).to_be_visible()
+    assert starts == []
+
+
+def test_another_version_starts_the_pages_anew(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+
+    def answer_as_another(route: Route) -> None:
+        answer = route.fetch().json()
+        answer["state"]["profile"] = {"hw": "3.0", "sw": "1.58a"}
+        route.fulfill(json=answer)
+
+    page.route("**/api/start", answer_as_another, times=1)
+    with page.expect_event("domcontentloaded"):
+        twin.get("/stm.cgi?oname=0Lamp")
+    expect(lever(page, "Lamp")).to_be_visible()
+
+
+def test_a_page_opened_while_status_loads_is_not_pushed_aside(open_page: OpenPage) -> None:
+    page = open_page("status")
+    held: list[Route] = []
+    page.route("**/status/beside.js", lambda route: held.append(route))
+    page.reload()
+    expect(lever(page, "OUT0")).to_be_visible()
+    page.locator("nav.groups").get_by_role("link", name="Outputs").click()
+    expect(page.get_by_label("Name").first).to_be_visible()
+    for route in held:
+        route.continue_()
+    page.locator("nav.groups").get_by_role("link", name="Status").click()
+    expect(page.get_by_role("heading", name="Readings")).to_be_visible()
+    expect(page.get_by_label("Name")).to_have_count(0)
+
+
+def as_admin(twin: ServedTwin, target: str) -> None:
+    requests.get(f"http://{HOST}:{twin.port}{target}", auth=ADMIN, timeout=10).raise_for_status()
+
+
+def test_who_becomes_administrator_gets_the_settings(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status")
+    sign_in_as_user(page, twin)
+    expect(page.get_by_role("link", name="Outputs")).to_have_count(0)
+    names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
+    as_admin(twin, f"/stm.cgi?auth=01{'*'.join(names)}")
+    page.locator("nav.groups").get_by_role("link", name="Outputs").click()
+    page.get_by_label("Name").first.fill("Lamp")
+    page.get_by_label("Name").first.press("Enter")
+    expect(page.locator("form.card").first.get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["outputs"][0]["name"] == "Lamp"
+
+
+def test_who_is_no_longer_administrator_keeps_no_settings(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("outputs", allow=REFUSALS)
+    sign_in_as_user(page, twin)
+    signed_in = page.request.post(
+        f"http://{HOST}:{twin.port}/post.cgi?signin",
+        form={"username": ADMIN[0], "password": ADMIN[1]},
+    )
+    assert signed_in.ok
+    page.reload()
+    expect(page.get_by_label("Name").first).to_be_visible()
+    page.request.post(
+        f"http://{HOST}:{twin.port}/post.cgi?signin",
+        form={"username": USER[0], "password": USER[1]},
+    )
+    as_admin(twin, "/stm.cgi?oname=0Lamp")
+    expect(page.get_by_text("for the administrator")).to_be_visible()
