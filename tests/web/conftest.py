@@ -108,6 +108,7 @@ def open_page(request: pytest.FixtureRequest, browser: Browser, serve: Serve) ->
             language: str = "en",
             viewport: tuple[int, int] = DESKTOP,
             theme: Theme = "light",
+            touch: bool = False,
             of: ServedTwin | None = None,
             allow: str = "",
         ) -> Page:
@@ -117,6 +118,7 @@ def open_page(request: pytest.FixtureRequest, browser: Browser, serve: Serve) ->
                 locale=language,
                 viewport={"width": width, "height": height},
                 color_scheme=theme,
+                has_touch=touch,
             )
             contexts.callback(context.close)
             page = context.new_page()

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import PHONE, OpenPage
+from tests.web.touch import Point, drag_fingers
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -101,6 +102,80 @@ def test_buttons_move_and_zoom_for_those_without_a_mouse(
     page.get_by_role("button", name="Back to now").click()
     expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def on_plot(page: Page, *shares: float) -> list[Point]:
+    """Points in the middle of the first chart, at shares of its width."""
+    expect(page.locator(".charts[aria-busy=false]")).to_be_visible()
+    plot(page).scroll_into_view_if_needed()
+    box = plot(page).bounding_box()
+    assert box
+    return [(box["x"] + box["width"] * share, box["y"] + box["height"] / 2) for share in shares]
+
+
+def shown_span(page: Page) -> tuple[float, float]:
+    expect(page.get_by_role("button", name="Back to now")).to_be_visible()
+    shown = parameters(page)
+    return float(shown["from"][0]), float(shown["to"][0])
+
+
+def test_one_finger_moves_the_time_and_never_past_now(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    live_through(twin)
+    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
+    now = twin.state()["time"]
+    left, right = on_plot(page, 0.25, 0.75)
+    drag_fingers(page, (left, right))
+    assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
+    drag_fingers(page, (right, left))
+    drag_fingers(page, (right, left))
+    page.wait_for_function(f"location.hash.includes('to={now:.0f}')")
+    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
+
+
+def test_two_fingers_stretch_the_time_and_two_taps_return(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    live_through(twin)
+    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
+    now = twin.state()["time"]
+    far_left, left, right, far_right = on_plot(page, 0.25, 0.375, 0.625, 0.75)
+    drag_fingers(page, (left, far_left), (right, far_right))
+    assert shown_span(page) == pytest.approx((now - 2700, now - 900), abs=60)
+    drag_fingers(page, (far_left, left), (far_right, right))
+    page.wait_for_function(f"!location.hash.includes('from={now - 2700:.0f}')")
+    assert shown_span(page) == pytest.approx((now - 3600, now), abs=60)
+
+    for _ in range(2):
+        page.touchscreen.tap(*left)
+    expect(page.get_by_role("button", name="1 h")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_finger_on_a_chart_still_scrolls_the_page(twin: ServedTwin, open_page: OpenPage) -> None:
+    live_through(twin)
+    page = open_page("charts?labels=DS1,VCC,OUT2&range=1h", viewport=PHONE, touch=True)
+    [(x, y)] = on_plot(page, 0.5)
+    before = page.evaluate("scrollY")
+    drag_fingers(page, ((x, y), (x + 4, y - 200)))
+    page.wait_for_function("(before) => scrollY > before + 50", arg=before)
+    assert parameters(page)["range"] == ["1h"]
+
+
+def test_a_chart_does_not_run_away_under_a_finger(twin: ServedTwin, open_page: OpenPage) -> None:
+    live_through(twin)
+    page = open_page("charts?labels=DS1&range=1h", viewport=PHONE, touch=True)
+    now = twin.state()["time"]
+    left, right = on_plot(page, 0.25, 0.75)
+    console = page.context.new_cdp_session(page)
+    for kind, points in (("touchStart", [left]), ("touchMove", [right])):
+        told = [{"x": x, "y": y} for x, y in points]
+        console.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": told})
+    twin.get("/sim.cgi?advance=1")
+    twin.feel(DS1=33.5)
+    expect(page.locator(".courses")).to_contain_text("33.5")
+    console.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert shown_span(page) == pytest.approx((now - 5400, now - 1800), abs=60)
 
 
 def test_absent_readings_leave_a_gap(twin: ServedTwin, open_page: OpenPage) -> None:

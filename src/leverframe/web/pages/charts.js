@@ -102,7 +102,7 @@ export class Page {
   #make(key, labels) {
     const moves = {
       sync: CURSOR,
-      zoom: (from, to) => this.#move(() => this.#view.zoom(from, Math.min(to, this.#now))),
+      zoom: (from, to) => this.#move(() => this.#view.zoom(from, to, this.#now)),
       back: () => this.#move(() => this.#view.choose(this.#lastRange)),
       point: (time) => this.#point(time),
     };

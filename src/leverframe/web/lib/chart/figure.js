@@ -3,6 +3,7 @@
 // `moves` is what people may do: { zoom(from, to), back(), point(time or null) }.
 
 import { colour, plotter } from "../plot.js";
+import { Fingers } from "./fingers.js";
 
 const LEAST_DRAG_PX = 8;
 
@@ -14,6 +15,8 @@ export class Figure {
   #moves;
   #from = 0;
   #to = 1;
+  // While somebody moves the time by hand, it does not go on by itself.
+  #isHeld = () => false;
   #colours = new Map();
   #resized = new ResizeObserver(() => this.#fit());
   #dark = matchMedia("(prefers-color-scheme: dark)");
@@ -40,9 +43,12 @@ export class Figure {
 
   async draw(data, from, to) {
     const uPlot = await plotter();
-    [this.#from, this.#to] = [from, to];
-    if (this.#plot === null) this.#plot = this.#begin(uPlot, data);
-    else this.#plot.setData(data);
+    if (!this.#isHeld()) [this.#from, this.#to] = [from, to];
+    if (this.#plot !== null) this.#plot.setData(data);
+    else {
+      this.#plot = this.#begin(uPlot, data);
+      if (this.#moves.zoom) this.#takeFingers(this.#plot);
+    }
   }
 
   get hasPlot() {
@@ -102,6 +108,21 @@ export class Figure {
     this.#moves.point?.(left < 0 || idx == null ? null : plot.posToVal(left, "x"));
   }
 
+  #show(plot, from, to) {
+    [this.#from, this.#to] = [from, to];
+    plot.setScale("x", { min: from, max: to });
+  }
+
+  #takeFingers(plot) {
+    const fingers = new Fingers(plot.over, {
+      range: () => [this.#from, this.#to],
+      show: (from, to) => this.#show(plot, from, to),
+      end: () => this.#moves.zoom(this.#from, this.#to),
+      back: () => this.#moves.back?.(),
+    });
+    this.#isHeld = () => fingers.areDown;
+  }
+
   // With the shift key the time is moved instead of chosen.
   #press(plot, event, handler) {
     if (!event.shiftKey || !this.#moves.zoom) return handler(event);
@@ -109,8 +130,7 @@ export class Figure {
     const perPixel = (to - from) / plot.over.clientWidth;
     const move = ({ clientX }) => {
       const by = (begin - clientX) * perPixel;
-      [this.#from, this.#to] = [from + by, to + by];
-      plot.setScale("x", { min: this.#from, max: this.#to });
+      this.#show(plot, from + by, to + by);
     };
     const end = () => {
       removeEventListener("mousemove", move);

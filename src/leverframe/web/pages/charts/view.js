@@ -12,8 +12,9 @@ export const RANGES = {
   "1y": 365 * 24 * HOUR_S,
 };
 export const DEFAULT_RANGE = "24h";
-// Nobody needs to see less than this many seconds.
+// Nobody needs to see less than this many seconds, and nothing is kept for longer.
 const LEAST_S = 10;
+const MOST_S = 10 * 365 * 24 * HOUR_S;
 
 export class View {
   // One of RANGES while the end is now; null for a part of the past.
@@ -48,27 +49,28 @@ export class View {
     this.#note();
   }
 
-  // A part of the past, or of the last moments; at least LEAST_S long.
-  zoom(from, to) {
-    const missing = Math.max(0, LEAST_S - (to - from)) / 2;
+  // A part of the past, or of the last moments; the end never passes now, and what is shown does
+  // not become shorter by that.
+  zoom(from, to, now) {
+    const length = Math.min(Math.max(to - from, LEAST_S), MOST_S);
+    const end = Math.min((from + to + length) / 2, now);
     this.range = null;
-    [this.#from, this.#to] = [Math.round(from - missing), Math.round(to + missing)];
+    [this.#from, this.#to] = [Math.round(end - length), Math.round(end)];
     this.#note();
   }
 
-  // Moves the time by a share of what is shown; the end never passes now.
+  // Moves the time by a share of what is shown.
   shift(share, now) {
     const [from, to] = this.span(now);
-    const by = Math.min((to - from) * share, now - to);
-    this.zoom(from + by, to + by);
+    const by = (to - from) * share;
+    this.zoom(from + by, to + by, now);
   }
 
   // Shows `factor` times as much time around the middle.
   scale(factor, now) {
     const [from, to] = this.span(now);
-    const half = ((to - from) * factor) / 2;
-    const end = Math.min((from + to) / 2 + half, now);
-    this.zoom(end - 2 * half, end);
+    const more = ((to - from) * (factor - 1)) / 2;
+    this.zoom(from - more, to + more, now);
   }
 
   toggle(label, wanted) {
