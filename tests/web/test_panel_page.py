@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import PHONE, OpenPage, Serve
 from tests.web.signing_in import ADMIN, sign_in_as_user
+from tests.web.touch import Point, drag_fingers
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -104,6 +105,46 @@ def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: 
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("button", name="Arrange")).to_be_visible()
     assert stored(twin, OUT0) == (0, 0)
+
+
+def test_the_focus_goes_with_an_element_that_changes_its_place(open_page: OpenPage) -> None:
+    page = open_page("panel")
+    page.get_by_role("button", name="Arrange").click()
+    page.locator(".tray [data-element=OUT3]").press("Enter")
+    expect(placed(page, "OUT3")).to_be_focused()
+    page.keyboard.press("Delete")
+    expect(page.locator(".tray [data-element=OUT3]")).to_be_focused()
+
+
+def middle(element: Locator) -> Point:
+    box = element.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: OpenPage) -> None:
+    upload_picture(twin)
+    page = open_page("panel", viewport=PHONE, touch=True)
+    page.get_by_role("button", name="Arrange").click()
+    stage = page.locator(".stage")
+    expect(stage.get_by_role("img")).to_be_visible()
+
+    for label in ("OUT4", "OUT5"):
+        page.locator(f".tray [data-element={label}]").tap()
+        expect(placed(page, label)).to_be_in_viewport()
+    below = middle(page.get_by_role("heading", name="Not on the picture"))
+    drag_fingers(page, (middle(placed(page, "OUT5")), below))
+    expect(placed(page, "OUT5")).to_have_count(0)
+    drag_fingers(page, (middle(page.locator(".tray [data-element=OUT0]")), middle(stage)))
+    expect(placed(page, "OUT0")).to_be_visible()
+
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Arrange")).to_be_visible()
+    left, top = stored(twin, OUT0)
+    assert 0.2 < left / PICTURE[0] < 0.6
+    assert 0.2 < top / PICTURE[1] < 0.6
+    assert stored(twin, 4) != (0, 0)
+    assert stored(twin, 5) == (0, 0)
 
 
 def test_an_unsaved_arrangement_is_not_left_by_accident(open_page: OpenPage) -> None:

@@ -138,7 +138,7 @@ export class Page {
               type="button"
               data-element=${labels[0]}
               @pointerdown=${(event) => this.#stage.take(event, index)}
-              @click=${(event) => event.detail === 0 && this.#stage.putDown(index)}
+              @click=${() => this.#stage.putDown(index)}
             >
               ${this.#name(labels[0])}
             </button>`,

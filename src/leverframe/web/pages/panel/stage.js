@@ -6,6 +6,8 @@ import { t } from "../../lib/words.js";
 // Without a picture the elements stand on an empty ground of this size.
 const EMPTY_SIZE = [1280, 720];
 const STEP = 8;
+// A finger trembles; only from here on it drags.
+const LEAST_DRAG_PX = 6;
 const ARROWS = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
@@ -19,7 +21,8 @@ export class Stage {
   #element;
   #size = EMPTY_SIZE;
   #picture = null;
-  // What is being dragged: { index, byX, byY } with where it was taken hold of; else null.
+  // What is being dragged: { index, x, y, byX, byY, isMoved } with where it was taken hold of, on
+  // the page and on the element; else null.
   #held = null;
 
   // `element(labels)` draws one.
@@ -81,9 +84,10 @@ export class Stage {
 
   // Begins a drag, also of an element that is not on the picture yet.
   take(event, index) {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || !event.isPrimary) return;
     const box = event.currentTarget.getBoundingClientRect();
-    this.#held = { index, byX: event.clientX - box.left, byY: event.clientY - box.top };
+    const { clientX: x, clientY: y } = event;
+    this.#held = { index, x, y, byX: x - box.left, byY: y - box.top, isMoved: false };
     addEventListener("pointermove", this.#moved);
     addEventListener("pointerup", this.#released);
     addEventListener("pointercancel", this.#released);
@@ -92,18 +96,29 @@ export class Stage {
     }
   }
 
-  // Where nothing stands yet, for those who place without a pointer.
+  // Where nothing stands yet, for those who do not drag; the keys then move it.
   putDown(index) {
     const [width, height] = this.#size;
     const row = this.#layout.placed.length;
     const step = height / 12;
     this.#layout.move(index, width * 0.04, step * (1 + (row % 10)), this.#size);
+    this.#focus(".placed", index);
+  }
+
+  // Elements move between picture and tray: the focus goes with them.
+  #focus(place, index) {
     this.#context.redraw();
+    const { labels } = this.#layout.elements.find((element) => element.index === index);
+    Promise.resolve().then(() =>
+      document.querySelector(`${place}[data-element="${labels[0]}"]`)?.focus(),
+    );
   }
 
   #moved = (event) => {
-    const stage = document.querySelector(".stage").getBoundingClientRect();
-    const { index, byX, byY } = this.#held;
+    const { index, x, y, byX, byY } = this.#held;
+    this.#held.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= LEAST_DRAG_PX;
+    if (!this.#held.isMoved) return;
+    const stage = stageBox();
     const [width, height] = this.#size;
     const left = ((event.clientX - byX - stage.left) / stage.width) * width;
     const top = ((event.clientY - byY - stage.top) / stage.height) * height;
@@ -112,7 +127,15 @@ export class Stage {
     this.#context.redraw();
   };
 
-  #released = () => this.#letGo();
+  // Beside the picture an element is taken off it.
+  #released = (event) => {
+    const { index, isMoved } = this.#held;
+    if (isMoved && event.type === "pointerup" && !isWithin(stageBox(), event)) {
+      this.#layout.takeOff(index);
+      this.#context.redraw();
+    }
+    this.#letGo();
+  };
 
   #letGo() {
     this.#held = null;
@@ -123,8 +146,10 @@ export class Stage {
 
   // Arrow keys move, with Shift by single pixels; Delete takes it off the picture.
   #key(event, index, left, top) {
-    if (event.key === "Delete" || event.key === "Backspace") this.#layout.takeOff(index);
-    else if (event.key in ARROWS) {
+    if (event.key === "Delete" || event.key === "Backspace") {
+      this.#layout.takeOff(index);
+      this.#focus(".tray button", index);
+    } else if (event.key in ARROWS) {
       const [x, y] = ARROWS[event.key];
       const step = event.shiftKey ? 1 : STEP;
       this.#layout.move(index, left + x * step, top + y * step, this.#size);
@@ -138,3 +163,8 @@ export class Stage {
     this.#context.redraw();
   }
 }
+
+const stageBox = () => document.querySelector(".stage").getBoundingClientRect();
+
+const isWithin = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
+  x >= left && x <= right && y >= top && y <= bottom;
