@@ -1,5 +1,7 @@
 """What stands around every page: language, theme, ways around, the connection, unsaved changes."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -146,3 +148,18 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     expect(page.get_by_role("link", name="Outputs")).to_have_count(0)
     page.goto(page.url.replace("#/status", "#/outputs"))
     expect(page.get_by_text("for the administrator")).to_be_visible()
+
+
+@pytest.mark.parametrize("language", ["en", "pl", "fr", "hu", "cs"])
+def test_the_day_has_twenty_four_hours_in_every_language(
+    twin: ServedTwin, open_page: OpenPage, language: str
+) -> None:
+    twin.get("/sim.cgi?advance=75600")
+    twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
+    twin.feel(INPD3=0)
+    page = open_page("status", language=language)
+    for name in ("rules", "interface", "simulation"):
+        page.evaluate("(name) => (location.hash = `#/${name}`)", name)
+        main = page.locator(f"main[data-page={name}][aria-busy=false]")
+        expect(main).to_contain_text("21:00:00")
+        expect(main).not_to_contain_text(re.compile(r"\b[AP]M\b"))

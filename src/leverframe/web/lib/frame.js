@@ -46,7 +46,7 @@ export async function leave() {
 
 function connectionWord(live) {
   if (live.connection !== "lost") return t(`connection_${live.connection}`);
-  return t("connection_lost", { time: live.lostSince.toLocaleTimeString(currentLanguage()) });
+  return t("connection_lost", { time: clock(live.lostSince.getTime() / 1000) });
 }
 
 function chooser(label, options, current, choose) {

@@ -4,7 +4,8 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { Action } from "../../lib/action.js";
 import * as api from "../../lib/api.js";
 import { Followed } from "../../lib/followed.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { fullMoment } from "../../lib/moments.js";
+import { t } from "../../lib/words.js";
 
 const MINUTE_S = 60;
 const UNITS = [
@@ -59,12 +60,14 @@ export class ClockCard {
   view() {
     if (this.#clock.value === null) return nothing;
     const { time, here } = this.#clock.value;
+    // Between two readings it goes on here, unless it stands still until it is moved.
+    const passed = this.#context.live.state.virtual_time ? 0 : Date.now() / 1000 - here;
     return html`<section class="card">
       <h2>${t("clock")}</h2>
       <p class="note">${t("clock_note")}</p>
       <div class="reading">
         <span class="name">${t("clock_now")}</span>
-        <span class="value">${inWords(time)}</span>
+        <span class="value">${inWords(time + passed)}</span>
         <small class="since">${difference(time - here)}</small>
       </div>
       ${this.#toBrowser.view()}
@@ -86,11 +89,7 @@ export class ClockCard {
   }
 }
 
-const inWords = (seconds) =>
-  new Date(seconds * 1000).toLocaleString(currentLanguage(), {
-    dateStyle: "medium",
-    timeStyle: "medium",
-  });
+const inWords = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 function difference(seconds) {
   if (Math.abs(seconds) <= TOLERATED_S) return t("clock_agrees");

@@ -1,7 +1,7 @@
 // The picture of a course: input and target on the left scale, duty on the right one.
 
 import { colour, plotter } from "../../lib/plot.js";
-import { currentLanguage } from "../../lib/words.js";
+import { clock } from "../../lib/words.js";
 import { SPAN_S } from "./course.js";
 
 const HEIGHT = 240;
@@ -81,8 +81,4 @@ function roomy(_, least, most) {
 
 const percent = (_, values) => values.map((value) => `${value} %`);
 
-const clockTime = (seconds) =>
-  new Date(seconds * 1000).toLocaleTimeString(currentLanguage(), {
-    hour: "2-digit",
-    minute: "2-digit",
-  });
+const clockTime = (seconds) => clock(seconds).slice(0, "00:00".length);

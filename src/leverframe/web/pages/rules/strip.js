@@ -1,9 +1,8 @@
 // When a rule began and ceased: the newest times as a strip, newest first.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { currentLanguage, t } from "../../lib/words.js";
-
-const DAY_S = 86400;
+import { moment } from "../../lib/moments.js";
+import { t } from "../../lib/words.js";
 
 export function strip(firings, now, most) {
   if (firings.length === 0) return nothing;
@@ -19,12 +18,4 @@ export function strip(firings, now, most) {
           </li>`,
       )}
   </ol>`;
-}
-
-// The time of day, with the date where it is not of the last day.
-function moment(time, now) {
-  const date = new Date(time * 1000);
-  return now - time < DAY_S
-    ? date.toLocaleTimeString(currentLanguage())
-    : date.toLocaleString(currentLanguage(), { dateStyle: "short", timeStyle: "short" });
 }

@@ -1,5 +1,6 @@
 // Entries of the schedule in words.
 
+import { fullMoment } from "../../lib/moments.js";
 import { withName } from "../../lib/names.js";
 import { code, currentLanguage, t } from "../../lib/words.js";
 import { WEEKDAYS, clockText, kindOf } from "./entry.js";
@@ -45,7 +46,7 @@ function deedOf({ action, value }, settings) {
 
 // A moment in the time of whoever looks.
 export const moment = (seconds) =>
-  new Date(seconds * 1000).toLocaleString(currentLanguage(), {
+  fullMoment(seconds, {
     weekday: "short",
     day: "numeric",
     month: "short",

@@ -1,7 +1,8 @@
 // Time that stands still until somebody moves it: by steps, to what is due next, to a moment.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { currentLanguage, t } from "../../lib/words.js";
+import { fullMoment } from "../../lib/moments.js";
+import { t } from "../../lib/words.js";
 
 const STEPS = [
   [1, "step_second"],
@@ -10,8 +11,7 @@ const STEPS = [
   [86400, "step_day"],
 ];
 
-const moment = (seconds) =>
-  new Date(seconds * 1000).toLocaleString(currentLanguage(), { hourCycle: "h23" });
+const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 export class Passing {
   #context;
