@@ -163,3 +163,34 @@ def test_the_day_has_twenty_four_hours_in_every_language(
         main = page.locator(f"main[data-page={name}][aria-busy=false]")
         expect(main).to_contain_text("21:00:00")
         expect(main).not_to_contain_text(re.compile(r"\b[AP]M\b"))
+
+
+def is_focused_within(page: Page, place: str) -> None:
+    page.wait_for_function("(place) => document.activeElement?.closest(place)", arg=place)
+
+
+def test_the_focus_stays_where_something_else_is_drawn(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    for index in range(3):
+        twin.get(f"/inpa.cgi?event={index}*102*0*0*0*0*{index}*0*0*0*0*0")
+    page = open_page("rules")
+    rule = ".rule:nth-of-type(2)"
+    page.locator(rule).get_by_role("button", name="Edit").press("Enter")
+    is_focused_within(page, "form.rule")
+    page.keyboard.press("Escape")
+    is_focused_within(page, "article.rule:nth-child(2)")
+
+    page.get_by_role("button", name="Delete the rule").nth(1).press("Enter")
+    is_focused_within(page, "article.rule:nth-child(2) .question")
+    # What is still held down confirms nothing.
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("group").get_by_role("button", name="Delete")).to_be_focused()
+    assert len(twin.settings()["rules"]) == 3
+
+
+def test_a_new_entry_of_the_schedule_has_the_focus(open_page: OpenPage) -> None:
+    page = open_page("schedule")
+    page.get_by_role("button", name="New entry").press("Enter")
+    is_focused_within(page, "form.editing")

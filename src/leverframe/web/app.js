@@ -3,6 +3,7 @@
 import { html, nothing, render } from "./vendor/lit-html.js";
 import * as api from "./lib/api.js";
 import { Context } from "./lib/context.js";
+import { keepFocus } from "./lib/focus.js";
 import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
 import { Live } from "./lib/live.js";
 import { findPage, mayOpen, navigation, phoneBar } from "./lib/navigation.js";
@@ -198,6 +199,7 @@ class App {
     const title = this.#entry ? t(`page_${this.#entry.name}`) : "";
     const device = this.#context.overview.deviceName;
     document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
+    const giveFocusBack = keepFocus();
     render(
       html`
         <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
@@ -216,6 +218,7 @@ class App {
       `,
       document.body,
     );
+    giveFocusBack();
     const question = document.querySelector("dialog.leave");
     if (question && !question.open) question.showModal();
   }

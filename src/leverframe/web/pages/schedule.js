@@ -72,6 +72,7 @@ export class Page {
     });
     this.#editors.set(index, editor);
     this.#context.redraw();
+    setTimeout(() => document.querySelector(`#edit-entry-${index} input`)?.focus());
   }
 
   view() {

@@ -48,6 +48,7 @@ export class EntryEditor extends DraftForm {
   view() {
     const { draft } = this;
     return html`<form
+      id="edit-entry-${draft.index}"
       class="card rule editing"
       novalidate
       ?data-changed=${draft.isChanged}
