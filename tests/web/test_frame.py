@@ -3,11 +3,12 @@
 import re
 
 import pytest
+import requests
 from playwright.sync_api import Page, expect
 
-from tests.clients.served_twin import ServedTwin
+from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import LOSSES, PHONE, OpenPage
-from tests.web.signing_in import sign_in_as_user
+from tests.web.signing_in import ADMIN, sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -29,6 +30,18 @@ def test_the_language_of_the_controller_holds_until_one_is_chosen(
     twin.get("/stm.cgi?lang=3")
     page = open_page("outputs", language="fr")
     expect(page.get_by_role("heading", level=1)).to_have_text("Kimenetek")
+
+
+def test_the_language_of_the_controller_holds_for_every_account_and_at_once(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?lang=3")
+    page = open_page("status", language="fr")
+    sign_in_as_user(page, twin)
+    expect(page.get_by_role("heading", name="Kimenetek")).to_be_visible()
+    as_admin = f"http://{HOST}:{twin.port}/stm.cgi?lang=4"
+    requests.get(as_admin, auth=ADMIN, timeout=10).raise_for_status()
+    expect(page.get_by_role("heading", name="Výstupy")).to_be_visible()
 
 
 def ground(page: Page) -> str:

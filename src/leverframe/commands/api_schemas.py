@@ -47,6 +47,8 @@ def api_schemas() -> dict[str, Json]:
             role={"type": "string", "enum": [ADMIN, CONTROL]},
             read_only={"type": "boolean"},
             names_only={"type": "boolean"},
+            language={"type": "string"},
+            refresh={"type": "integer"},
         ),
         "Start": _start(),
         "Panel": _object(picture={"type": ["string", "null"]}),

@@ -65,7 +65,7 @@ class App {
   // Until the controller answers, the banner says what is missing.
   async #load() {
     await insist(() => this.#context.load());
-    if (this.#context.settings) followSetting(this.#context.settings.ui.language);
+    followSetting(this.#context.language);
     this.#redraw();
   }
 
@@ -88,8 +88,15 @@ class App {
     }
   }
 
-  #settingsChanged() {
-    this.#context.readSettings().catch(() => {});
+  async #settingsChanged() {
+    try {
+      await this.#context.readSettings();
+    } catch {
+      // The frame says that the connection is lost; settings are read again when it is back.
+      return;
+    }
+    followSetting(this.#context.language);
+    this.#redraw();
   }
 
   async #open({ name, params }) {

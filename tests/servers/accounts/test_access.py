@@ -111,10 +111,11 @@ async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
         msgspec.json.decode((await ask(twin, who, "/api/account")).body)
         for who in (ADMIN, USER, CONTROL)
     ]
+    shown = {"names_only": False, "language": "EN", "refresh": 30}
     assert told == [
-        {"name": ADMIN[0], "role": "admin", "read_only": False, "names_only": False},
-        {"name": USER[0], "role": "control", "read_only": True, "names_only": False},
-        {"name": CONTROL[0], "role": "control", "read_only": False, "names_only": False},
+        {"name": ADMIN[0], "role": "admin", "read_only": False, **shown},
+        {"name": USER[0], "role": "control", "read_only": True, **shown},
+        {"name": CONTROL[0], "role": "control", "read_only": False, **shown},
     ]
 
 

@@ -68,12 +68,15 @@ def reading_codes(controller: Controller) -> dict[str, str]:
 
 
 def account(controller: Controller, asking: Account) -> dict[str, Any]:
-    """Who asks, what that account may do, and how names are shown to it."""
+    """Who asks, what that account may do, and how pages are shown to it."""
+    ui = controller.engine.settings.ui
     return {
         "name": asking.name,
         "role": asking.role,
         "read_only": is_read_only(asking, controller.pending),
-        "names_only": controller.engine.settings.ui.names_only,
+        "names_only": ui.names_only,
+        "language": ui.language,
+        "refresh": ui.refresh,
     }
 
 

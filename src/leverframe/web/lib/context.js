@@ -14,6 +14,8 @@ export class Context {
   // None for accounts that may not read them, and until they have come: see `knowCommands`.
   commands = { all: [], find: () => null };
   role = CONTROL;
+  // The one that is set for everybody: "EN", "PL".
+  language = "";
   // How the board calls itself: "simulated", "linux".
   board = "";
   // The cards of the open page; each form adds itself.
@@ -102,6 +104,7 @@ export class Context {
     this.role = account.role;
     this.overview.take({ account, status, labels });
     this.settings = settings;
-    if (settings) this.live.refresh = settings.ui.refresh;
+    this.language = account.language;
+    this.live.refresh = account.refresh;
   }
 }

@@ -33,6 +33,7 @@ export class Live {
 
   // Seconds between two readings where there is no stream; a setting of the controller.
   set refresh(seconds) {
+    if (seconds === this.#refresh) return;
     this.#refresh = seconds;
     if (this.connection === "polling") this.#after(seconds * 1000, () => this.#listen());
   }
