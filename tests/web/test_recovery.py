@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 import requests
-from playwright.sync_api import APIResponse, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
@@ -112,11 +112,12 @@ def test_what_happened_while_nobody_listened_is_in_the_small_lines(
 ) -> None:
     twin.feel(DS1=20.0)
     page = open_page("status", allow=FAILURES)
-    line = page.locator(".tile[data-label='DS1'] path")
-    heights = "(path) => new Set(path.getAttribute('d').match(/ [\\d.]+/g)).size"
     interrupted(page, twin)
-    page.wait_for_function(f"() => ({heights})(document.querySelector('[data-label=DS1] path')) > 1")
-    expect(line).to_have_count(1)
+    page.wait_for_function("""() => {
+      const line = document.querySelector("[data-label=DS1] path").getAttribute("d");
+      const heights = line.match(/ [\\d.]+/g);
+      return new Set(heights).size > 1;
+    }""")
 
 
 def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(
@@ -139,17 +140,16 @@ def test_nothing_is_read_again_because_time_passes(open_page: OpenPage) -> None:
 
 def test_an_old_answer_does_not_replace_a_newer_one(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
-    overtaken: list[tuple[Route, APIResponse]] = []
-    page.route("**/api/start", lambda route: overtaken.append((route, route.fetch())), times=1)
-    twin.get("/stm.cgi?oname=0Old")
+    overtaken: list[Route] = []
+    page.route("**/api/start", lambda route: overtaken.append(route), times=1)
+    with page.expect_request("**/api/start"):
+        twin.get("/stm.cgi?oname=0Old")
+    old = twin.get("/api/start").json()
     with page.expect_response("**/api/start"):
-        while not overtaken:
-            page.wait_for_event("request")
         twin.get("/stm.cgi?oname=0New")
     expect(lever(page, "New")).to_be_visible()
-    [(route, response)] = overtaken
     with page.expect_response("**/api/start"):
-        route.fulfill(response=response)
+        overtaken[0].fulfill(json=old)
     twin.get("/outs.cgi?out0=1")
     expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "true")
     expect(lever(page, "OUT0")).to_contain_text("New")
@@ -207,9 +207,7 @@ def as_admin(twin: ServedTwin, target: str) -> None:
     requests.get(f"http://{HOST}:{twin.port}{target}", auth=ADMIN, timeout=10).raise_for_status()
 
 
-def test_who_becomes_administrator_gets_the_settings(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
+def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
     sign_in_as_user(page, twin)
     expect(page.get_by_role("link", name="Outputs")).to_have_count(0)
@@ -240,3 +238,13 @@ def test_who_is_no_longer_administrator_keeps_no_settings(
     )
     as_admin(twin, "/stm.cgi?oname=0Lamp")
     expect(page.get_by_text("for the administrator")).to_be_visible()
+
+
+def test_signing_out_in_one_tab_leaves_nothing_open_in_another(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status", allow=REFUSALS)
+    sign_in_as_user(page, twin)
+    expect(lever(page, "OUT0")).to_be_visible()
+    page.request.post(f"http://{HOST}:{twin.port}/post.cgi?signout")
+    page.wait_for_url("**/signin")

@@ -130,9 +130,9 @@ API = (
         JSON,
         CONTROL,
         "Who asks: the account's name, empty where no sign-in is asked for; its role, `admin` or "
-        "`control`; whether it may only look (`bit3`); and how pages are shown to it: names without "
-        "labels or not (`bit2`), the language (`lang`), and the seconds between two readings where "
-        "there is no stream (`word0`).",
+        "`control`; whether it may only look (`bit3`); and how pages are shown to it: whether "
+        "names stand without labels (`bit2`), the language (`lang`), and the seconds between two "
+        "readings where there is no stream (`word0`).",
         "Account",
     ),
     Endpoint(

@@ -6,6 +6,15 @@ from typing import Any
 import msgspec
 
 from leverframe.servers.http.messages import Request, StreamReply
+from tests.servers.signing_up import (
+    ADMINISTRATOR,
+    USER,
+    base64,
+    basic,
+    cookie_of,
+    sign_in,
+    signed_up,
+)
 from tests.twin import Twin
 
 
@@ -64,3 +73,29 @@ async def test_a_stream_tells_that_virtual_time_was_moved_though_nothing_was_due
     began = content(await anext(stream), "state")["time"]
     await twin.ok("/sim.cgi?advance=5")
     assert content(await anext(stream), "change")["time"] == began + 5
+
+
+async def followed(twin: Twin, **headers: str) -> AsyncIterator[bytes]:
+    answer = twin.web.handle(Request("GET", "/api/stream", None, headers, b"", "127.0.0.1"))
+    reply = answer if isinstance(answer, StreamReply) else await answer  # type: ignore[misc]
+    assert isinstance(reply, StreamReply)
+    await anext(reply.chunks)
+    return reply.chunks
+
+
+async def test_a_stream_ends_when_its_session_does() -> None:
+    twin = await signed_up()
+    cookie, other = [cookie_of(await sign_in(twin, USER)) for _ in range(2)]
+    stream, others = await followed(twin, cookie=cookie), await followed(twin, cookie=other)
+    await twin.ask("/post.cgi?signout", "POST", b"", cookie=cookie)
+    assert [message async for message in stream] == []
+    await twin.ask("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR))
+    assert content(await anext(others), "change")["OUT0"] == 1
+
+
+async def test_a_stream_ends_when_its_password_is_no_longer_right() -> None:
+    twin = await signed_up()
+    stream = await followed(twin, authorization=basic(*USER))
+    fields = "*".join(base64(text) for text in (*ADMINISTRATOR, USER[0], "another long secret"))
+    await twin.ask(f"/stm.cgi?auth=11{fields}", authorization=basic(*ADMINISTRATOR))
+    assert [message async for message in stream] == []

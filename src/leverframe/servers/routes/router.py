@@ -181,6 +181,21 @@ class Web:
         except Refusal as refusal:
             return self._refused(request, refusal)
 
+    def _admission(self, request: Request) -> Callable[[], bool]:
+        """Tells whether the account of a request may still look; a session counts as in use."""
+        begun = self._controller.pending.access
+
+        def is_still_admitted() -> bool:
+            settings = self._controller.pending
+            if not (settings.access.required or self._must_sign_in):
+                return True
+            if "authorization" in request.headers:
+                # Passwords are not checked over and over: with other accounts one asks again.
+                return settings.access is begun
+            return self.access.recognise(request, settings) is not NOBODY
+
+        return is_still_admitted
+
     async def _identified(self, request: Request) -> AnyReply:
         try:
             account = await self.access.who(request, self._controller.pending)
@@ -257,7 +272,8 @@ class Web:
             return history_reply(self._controller, request)
         if path == STREAM_PATH:
             require(account, CONTROL)
-            return StreamReply(200, EVENT_STREAM, state_stream(self._controller), NOT_KEPT)
+            chunks = state_stream(self._controller, self._admission(request))
+            return StreamReply(200, EVENT_STREAM, chunks, NOT_KEPT)
         if path == OLED_PATH:
             require(account, CONTROL)
             png = png_of(self._controller.engine.display.lines())

@@ -4,10 +4,12 @@ A message without content, `settings`, tells that the settings are no longer wha
 
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
 quick succession are sent together. A comment now and then shows both ends that the other is there.
+
+Whoever listens may sign out meanwhile, or lose the account: then the stream ends.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -23,7 +25,9 @@ STILL_HERE_S = 15.0
 ALWAYS_MOVING = ("time", "uptime")
 
 
-async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
+async def state_stream(
+    controller: Controller, is_still_admitted: Callable[[], bool]
+) -> AsyncIterator[bytes]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
@@ -31,7 +35,10 @@ async def state_stream(controller: Controller) -> AsyncIterator[bytes]:
         by_itself = () if last["virtual_time"] else ALWAYS_MOVING
         yield _message("state", last)
         while True:
-            if not await _within(changed, STILL_HERE_S):
+            has_changed = await _within(changed, STILL_HERE_S)
+            if not is_still_admitted():
+                return
+            if not has_changed:
                 yield b": still here\n\n"
                 continue
             await asyncio.sleep(GATHER_S)
