@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import PHONE, OpenPage, Serve
+from tests.web.conftest import LOSSES, PHONE, OpenPage, Serve
 from tests.web.signing_in import sign_in_as_user
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -63,6 +63,15 @@ def test_an_absent_reading_says_since_when(twin: ServedTwin, open_page: OpenPage
 
 def test_nothing_wrong_is_said(open_page: OpenPage) -> None:
     expect(open_page("status").get_by_text("Everything is as it should be.")).to_be_visible()
+
+
+def test_without_a_connection_nothing_is_said_to_be_fine(open_page: OpenPage) -> None:
+    page = open_page("status", allow=LOSSES)
+    page.context.set_offline(True)
+    expect(page.locator(".glance")).to_contain_text("Without a connection nobody knows")
+    expect(page.locator(".glance .fine")).to_have_count(0)
+    page.context.set_offline(False)
+    expect(page.locator(".glance .fine")).to_be_visible()
 
 
 def test_the_duty_follows_the_slider(twin: ServedTwin, open_page: OpenPage) -> None:

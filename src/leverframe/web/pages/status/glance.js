@@ -22,8 +22,10 @@ export class Glance {
 
   // What is wrong, as a list of [kind, text]; kinds are "fault" and "attention".
   #troubles() {
-    const { troubles = {}, absent_since: absent = {}, watchdog = [] } = this.#context.live.state;
+    const { state, connection } = this.#context.live;
+    const { troubles = {}, absent_since: absent = {}, watchdog = [] } = state;
     return [
+      ...(connection === "lost" ? [["fault", t("nobody_knows")]] : []),
       ...Object.entries(troubles).map(([name, text]) => ["fault", `${name}: ${text}`]),
       ...watchdog.flatMap((entry, index) => this.#watched(entry, index + 1)),
       ...Object.entries(absent).map(([label, since]) => ["attention", this.#lost(label, since)]),
