@@ -132,6 +132,10 @@ def test_fingers_place_elements_and_take_them_off(twin: ServedTwin, open_page: O
     for label in ("OUT4", "OUT5"):
         page.locator(f".tray [data-element={label}]").tap()
         expect(placed(page, label)).to_be_in_viewport()
+    upper, lower = placed(page, "OUT4").bounding_box(), placed(page, "OUT5").bounding_box()
+    assert upper
+    assert lower
+    assert upper["y"] + upper["height"] <= lower["y"]
     below = middle(page.get_by_role("heading", name="Not on the picture"))
     drag_fingers(page, (middle(placed(page, "OUT5")), below))
     expect(placed(page, "OUT5")).to_have_count(0)

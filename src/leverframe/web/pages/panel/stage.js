@@ -6,6 +6,10 @@ import { t } from "../../lib/words.js";
 // Without a picture the elements stand on an empty ground of this size.
 const EMPTY_SIZE = [1280, 720];
 const STEP = 8;
+// Elements that are put down without a drag stand in columns of so many, far enough from each other
+// for the small picture of a phone.
+const ROWS = 5;
+const COLUMNS = 4;
 // A finger trembles; only from here on it drags.
 const LEAST_DRAG_PX = 6;
 const ARROWS = {
@@ -99,9 +103,10 @@ export class Stage {
   // Where nothing stands yet, for those who do not drag; the keys then move it.
   putDown(index) {
     const [width, height] = this.#size;
-    const row = this.#layout.placed.length;
-    const step = height / 12;
-    this.#layout.move(index, width * 0.04, step * (1 + (row % 10)), this.#size);
+    const before = this.#layout.placed.length;
+    const [column, row] = [Math.floor(before / ROWS) % COLUMNS, before % ROWS];
+    const left = width * (0.04 + column / COLUMNS);
+    this.#layout.move(index, left, height * (1 / 12 + row / (ROWS + 1)), this.#size);
     this.#focus(".placed", index);
   }
 
