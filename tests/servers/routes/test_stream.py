@@ -97,5 +97,7 @@ async def test_a_stream_ends_when_its_password_is_no_longer_right() -> None:
     twin = await signed_up()
     stream = await followed(twin, authorization=basic(*USER))
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, USER[0], "another long secret"))
-    await twin.ask(f"/stm.cgi?auth=11{fields}", authorization=basic(*ADMINISTRATOR))
+    await twin.ask(f"/stm.cgi?auth=11{fields}&oname=0Lamp", authorization=basic(*ADMINISTRATOR))
+    assert content(await anext(stream), "settings") == {}
+    await twin.ask("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR))
     assert [message async for message in stream] == []

@@ -5,7 +5,8 @@ A message without content, `settings`, tells that the settings are no longer wha
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
 quick succession are sent together. A comment now and then shows both ends that the other is there.
 
-Whoever listens may sign out meanwhile, or lose the account: then the stream ends.
+Whoever listens may sign out meanwhile, or lose the account: then the stream ends. It tells nothing
+more, but that settings have changed: a page that has just changed its own account goes on by that.
 """
 
 import asyncio
@@ -36,14 +37,15 @@ async def state_stream(
         yield _message("state", last)
         while True:
             has_changed = await _within(changed, STILL_HERE_S)
-            if not is_still_admitted():
+            is_admitted = is_still_admitted()
+            if not is_admitted and controller.engine.settings is settings:
                 return
             if not has_changed:
                 yield b": still here\n\n"
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
-            new = state(controller)
+            new = state(controller) if is_admitted else last
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
             if any(name not in by_itself for name in difference):
