@@ -93,7 +93,16 @@ export const openApi = () => read("/api/openapi.json");
 export const health = (options) => read("/health", options);
 export const words = (name) => read(`/web/words/${name}.json`);
 export const stream = () => new EventSource("/api/stream");
-export const signInPage = "/signin";
+// Several parts of a page learn at the same time that a session is over; a browser that is sent on
+// twice breaks off the first way.
+const LEAVING_MS = 5000;
+let isLeaving = false;
+export function goToSignIn() {
+  if (isLeaving) return;
+  isLeaving = true;
+  setTimeout(() => (isLeaving = false), LEAVING_MS);
+  location.assign("/signin");
+}
 export const signOut = () => send("/post.cgi?signout");
 
 export const switchOutput = (index, on) => send(`/outs.cgi?out${index}=${on ? 1 : 0}`);

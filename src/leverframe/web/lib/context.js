@@ -91,7 +91,7 @@ export class Context {
       return await api.start();
     } catch (error) {
       if (!(error instanceof api.Refused && error.problem.status === 401)) throw error;
-      location.assign(api.signInPage);
+      api.goToSignIn();
       return null;
     }
   }

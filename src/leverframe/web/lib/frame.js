@@ -41,7 +41,7 @@ const maySignOut = ({ settings, live }) =>
 
 export async function leave() {
   await api.signOut();
-  location.assign(api.signInPage);
+  api.goToSignIn();
 }
 
 function connectionWord(live) {

@@ -133,17 +133,13 @@ export class Live {
       // After a loss the stream is probably back, too; otherwise it is tried with every reading.
       this.#after(wasLost ? 0 : this.#refresh * 1000, () => this.#listen());
     } catch (error) {
-      if (error instanceof api.Refused && error.problem.status === 401) this.#signIn();
+      // The session has ended: only signing in again helps.
+      if (error instanceof api.Refused && error.problem.status === 401) api.goToSignIn();
       this.#lose();
       this.#after(RETRY_MS, () => this.#fallBack());
     } finally {
       this.#isFallingBack = false;
     }
-  }
-
-  // The session has ended: only signing in again helps.
-  #signIn() {
-    location.assign(api.signInPage);
   }
 
   #after(ms, act) {

@@ -45,7 +45,7 @@ export class OwnPassword {
     try {
       await api.changePassword({ username: this.account.name, password: present, new: wanted });
       this.#typed = { ...EMPTY };
-      location.assign(api.signInPage);
+      api.goToSignIn();
       return true;
     } catch (error) {
       this.#refuse(error);
