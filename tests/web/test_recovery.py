@@ -220,22 +220,26 @@ def test_who_becomes_administrator_gets_the_settings(twin: ServedTwin, open_page
     assert twin.settings()["outputs"][0]["name"] == "Lamp"
 
 
+def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
+    """In another tab of the same browser."""
+    signed_in = page.request.post(
+        f"http://{HOST}:{twin.port}/post.cgi?signin",
+        form={"username": account[0], "password": account[1]},
+    )
+    assert signed_in.ok
+
+
 def test_who_is_no_longer_administrator_keeps_no_settings(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("outputs", allow=REFUSALS)
+    route = page.url
     sign_in_as_user(page, twin)
-    signed_in = page.request.post(
-        f"http://{HOST}:{twin.port}/post.cgi?signin",
-        form={"username": ADMIN[0], "password": ADMIN[1]},
-    )
-    assert signed_in.ok
-    page.reload()
+    page.goto("about:blank")
+    sign_in(page, twin, ADMIN)
+    page.goto(route)
     expect(page.get_by_label("Name").first).to_be_visible()
-    page.request.post(
-        f"http://{HOST}:{twin.port}/post.cgi?signin",
-        form={"username": USER[0], "password": USER[1]},
-    )
+    sign_in(page, twin, USER)
     as_admin(twin, "/stm.cgi?oname=0Lamp")
     expect(page.get_by_text("for the administrator")).to_be_visible()
 

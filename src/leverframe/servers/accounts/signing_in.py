@@ -108,7 +108,7 @@ class SignInEndpoint:
                 reply, cookie = await self._change_password(request, calls, account), ""
             else:
                 reply, cookie = Reply(204, "", b""), ""
-                self._end_session(request)
+                self._sign_out(request)
         except Refusal as refusal:
             reply, cookie = reply_to_refusal(refusal), ""
         if reply.status >= 300:
@@ -118,7 +118,7 @@ class SignInEndpoint:
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
 
-    def _end_session(self, request: Request) -> None:
+    def _sign_out(self, request: Request) -> None:
         self._access.sessions.close(request.headers.get("cookie", ""))
         # Streams of the session end at once instead of with their next message.
         for watcher in self._controller.watchers:
@@ -143,7 +143,7 @@ class SignInEndpoint:
             self._controller.pending,
         )
         # Nobody goes on with a session that somebody else may have put there.
-        self._end_session(request)
+        self._access.sessions.close(request.headers.get("cookie", ""))
         return self._commands.status_reply(), self._open(account)
 
     async def _change_password(
