@@ -84,3 +84,17 @@ def test_what_is_asked_for_ahead_is_asked_for_once(open_page: OpenPage) -> None:
     asked = asked_for(open_page("status"))
     ahead = AHEAD.findall((WEB / "index.html").read_text(encoding="utf-8"))
     assert {path: asked.count(path) for path in ahead} == dict.fromkeys(ahead, 1)
+
+
+@pytest.mark.needs_program("chromium")
+def test_what_is_set_before_the_stream_begins_is_noticed(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status")
+    held: list[Route] = []
+    page.route("**/api/stream", lambda route: held.append(route))
+    page.reload()
+    expect(page.get_by_role("switch").first).to_contain_text("OUT0")
+    twin.get("/stm.cgi?oname=0Lamp")
+    held[0].continue_()
+    expect(page.get_by_role("switch").first).to_contain_text("Lamp")

@@ -125,6 +125,10 @@ def _state() -> Json:
         time={"type": "number", "description": "Seconds since 1970."},
         uptime={"type": "number", "description": "Seconds since the start."},
         restart={"type": "integer", "enum": [0, 1]},
+        settings_number={
+            "type": "integer",
+            "description": "How often the settings have changed since the start.",
+        },
         virtual_time={"type": "boolean"},
         rules={"type": "array", "items": _of(RuleExplanation)},
         schedule={"type": "array", "items": _of(ScheduleExplanation)},

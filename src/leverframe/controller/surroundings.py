@@ -33,6 +33,8 @@ class Surroundings:
         self.on_screen: Callable[[do.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
+        #: How often that was: who has the same number knows the same settings.
+        self.settings_number = 0
         #: Called when the controller has become another version.
         self.profile_watchers: list[Callable[[], None]] = []
         #: Called with the name of an uploaded file once it is stored or removed.
@@ -60,6 +62,7 @@ class Surroundings:
 
     def tell_watchers(self, old: Settings, new: Settings, uploads: Iterable[str]) -> None:
         """The engine has adopted new settings; these uploads were stored or removed with them."""
+        self.settings_number += 1
         for settings_watcher in self.settings_watchers:
             settings_watcher(old, new)
         for upload_watcher in self.upload_watchers:

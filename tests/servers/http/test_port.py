@@ -1,6 +1,7 @@
 """A port: how many connections it takes, and how it stops."""
 
 import asyncio
+import socket
 
 import pytest
 
@@ -113,6 +114,35 @@ async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> Non
         gate.opened.set()
         await stop
     assert gate.left.is_set()
+
+
+@pytest.mark.parametrize("rounds", range(6))
+async def test_a_stop_closes_also_a_connection_that_is_just_being_accepted(rounds: int) -> None:
+    server = HttpServer(path_as_text)
+    await server.start("127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", server.port)):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        await server.stop(grace_s=0)
+        accepted = []
+        for _ in range(6):
+            accepted.append(server.connection_count)
+            await asyncio.sleep(0)
+    assert accepted == [0] * 6
+
+
+async def test_a_stop_waits_for_the_end_of_a_stream_whose_client_has_just_left() -> None:
+    ticker = Ticker()
+    async with serving(ticker) as running:
+        client = await running.connect()
+        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        await client.answer(to_head=True)
+        client.vanish()
+        for _ in range(100):
+            if running.server.connection_count:
+                await asyncio.sleep(0)
+        await running.server.stop(grace_s=0)
+        assert ticker.closed.is_set()
 
 
 async def test_a_stopped_server_can_be_started_again_on_its_port() -> None:

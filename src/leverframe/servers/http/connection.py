@@ -48,6 +48,8 @@ class Server(Protocol):
         self, answer: Awaitable[AnyReply], finished: Callable[[asyncio.Future[AnyReply]], None]
     ) -> None: ...
 
+    def follow(self, stream: asyncio.Task[None]) -> None: ...
+
     def problem(self, status: int, detail: str) -> Reply: ...
 
     def refusal(self, refused: Refused) -> Reply: ...
@@ -206,6 +208,7 @@ class Connection(RequestReader, asyncio.Protocol):
         if isinstance(reply, StreamReply):
             self._busy = True
             self._stream = asyncio.ensure_future(self._run_stream(reply, head_only, ending))
+            self._server.follow(self._stream)
         elif isinstance(reply, Reply):
             self._send(reply, head_only, ending)
         else:

@@ -21,6 +21,8 @@ from leverframe.servers.http.tls_port import TlsListener, listening_sockets
 __all__ = ["HttpServer", "Limits"]
 
 SWEEP_S = 1.0
+#: A connection that was accepted is made so many rounds of the event loop later.
+ROUNDS_TO_ACCEPT = 3
 DEFAULT_LIMITS = Limits()
 
 
@@ -46,6 +48,7 @@ class HttpServer:
         self._empty = asyncio.Event()
         self._empty.set()
         self._running: set[asyncio.Future[AnyReply]] = set()
+        self._streams: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int, *, ssl: tls.SSLContext | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -91,7 +94,7 @@ class HttpServer:
         if self._listener is None:
             return
         self._stopping = True
-        self._listener.close()
+        await self._stop_listening(self._listener)
         for connection in tuple(self._connections):
             connection.finish()
         try:
@@ -102,7 +105,18 @@ class HttpServer:
         except TimeoutError:
             self._drop_everything()
             await self._empty.wait()
+        if self._streams:
+            await asyncio.wait(self._streams)
         self._listener = None
+
+    async def _stop_listening(self, listener: asyncio.Server | TlsListener) -> None:
+        """Accept no more, and close when nothing is being accepted: asyncio would fail half-way."""
+        loop = asyncio.get_running_loop()
+        for listening in listener.sockets:
+            loop.remove_reader(listening.fileno())
+        for _ in range(ROUNDS_TO_ACCEPT):
+            await asyncio.sleep(0)
+        listener.close()
 
     def sweep(self, now: float) -> None:
         """Drop every connection that is past one of its time-outs."""
@@ -162,6 +176,11 @@ class HttpServer:
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         future.add_done_callback(finished)
+
+    def follow(self, stream: asyncio.Task[None]) -> None:
+        """See a stream through: it ends a moment after its connection."""
+        self._streams.add(stream)
+        stream.add_done_callback(self._streams.discard)
 
     def refusal(self, refused: Refused) -> Reply:
         problem = self.problem(refused.status, refused.detail)

@@ -49,6 +49,7 @@ def state(controller: Controller) -> dict[str, Any]:
         "virtual_time": isinstance(controller.clock, VirtualClock),
         "uptime": engine.uptime(at),
         "restart": int(machine.restart_flag),
+        "settings_number": controller.settings_number,
         "absent_since": dict(machine.absent_since),
         "returns_in": returns,
         "rules": engine.rules.explain(at.now),

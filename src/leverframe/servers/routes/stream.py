@@ -24,6 +24,8 @@ STILL_HERE_S = 15.0
 #: Values that are different whenever one looks, unless time is virtual; they come along with real
 #: changes.
 ALWAYS_MOVING = ("time", "uptime")
+#: What a message of its own tells.
+TOLD_APART = ("settings_number",)
 
 
 async def state_stream(
@@ -33,7 +35,7 @@ async def state_stream(
     controller.watchers.add(changed.set)
     try:
         last, settings = state(controller), controller.engine.settings
-        by_itself = () if last["virtual_time"] else ALWAYS_MOVING
+        by_itself = TOLD_APART if last["virtual_time"] else TOLD_APART + ALWAYS_MOVING
         yield _message("state", last)
         while True:
             has_changed = await _within(changed, STILL_HERE_S)

@@ -30,7 +30,9 @@ export function header(context, redraw) {
         chooseTheme,
       )}
       ${maySignOut(context)
-        ? html`<button type="button" @click=${leave}>${t("sign_out")}</button>`
+        ? html`<button type="button" ?disabled=${connection === "lost"} @click=${leave}>
+            ${t("sign_out")}
+          </button>`
         : nothing}
     </div>
   </header>`;

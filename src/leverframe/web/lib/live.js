@@ -92,11 +92,12 @@ export class Live {
     stream.onerror = () => this.#fallBack();
   }
 
-  // Nobody knows what happened between two streams.
+  // Nobody knows what happened between two streams. Before the first one, the number tells.
   #begin(state) {
-    const isFirst = !this.#hasBegun;
+    const known = this.state.settings_number ?? state.settings_number;
+    if (this.#hasBegun) this.#resume();
+    else if (known !== state.settings_number) this.#tellSettings();
     this.#hasBegun = true;
-    if (!isFirst) this.#resume();
     this.#hear(state);
   }
 
