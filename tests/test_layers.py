@@ -19,7 +19,7 @@ CORE = {"profile", "errors"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
-JOINED = INTERFACE | EDGES | {"files", "naming", "clock", "controller"}
+JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
 SERVED = JOINED | {"servers", "config", "wiring", "durations"}
 #: What the commands of the program are made of; these do not know each other.
 WORK = {"simulation", "upkeep", "reference"}
@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "commands": ENGINE | {"uploads"},
     "wire": ENGINE,
     "naming": ENGINE | {"wire"},
-    "files": INTERFACE,
+    "status_files": INTERFACE,
     "clock": ENGINE,
     "durations": {"errors"},
     "wiring": ENGINE,
@@ -52,7 +52,7 @@ MAY_IMPORT = {
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
-    *("files", "wiring"),
+    *("status_files", "wiring"),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),

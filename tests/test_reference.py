@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.__main__ import main as leverframe
 from leverframe.commands.endpoints import API, REFUSALS
 from leverframe.commands.table import SECTIONS, TABLE
@@ -180,13 +180,13 @@ def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
 def test_every_status_and_path_is_in_the_reference() -> None:
     page = PAGES["reference/http.md"]
     assert [status for status in REFUSALS if f"\n| {status} |" not in page] == []
-    paths = [*files.PATHS, *(endpoint.path for endpoint in API), *OTHER_PATHS, "/sim.cgi"]
+    paths = [*status_files.PATHS, *(endpoint.path for endpoint in API), *OTHER_PATHS, "/sim.cgi"]
     assert [path for path in paths if f"`{path}`" not in page] == []
 
 
 def test_every_key_of_every_file_is_in_the_reference() -> None:
     page = PAGES["reference/files.md"]
-    assert [x.key for x in files.describe() if f"\n| {code(x.key)} |" not in page] == []
+    assert [x.key for x in status_files.describe() if f"\n| {code(x.key)} |" not in page] == []
 
 
 @pytest.mark.parametrize("command", ["run", "commands"])

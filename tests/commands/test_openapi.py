@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.commands.describe import openapi
 from leverframe.commands.endpoints import (
     API,
@@ -196,7 +196,7 @@ def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
 
 def test_the_document_has_the_paths_that_the_server_answers() -> None:
     downloads = {row.form.path for row in TABLE if not row.form.items}
-    answered = {*COMMAND_PATHS, *downloads, *files.PATHS, *web.API, "/sim.cgi"}
+    answered = {*COMMAND_PATHS, *downloads, *status_files.PATHS, *web.API, "/sim.cgi"}
     answered |= {*HISTORY_PATHS, *READ_BY_ALL, STREAM_PATH, TRY_PATH}
     assert set(document()["paths"]) == answered
 
@@ -209,7 +209,7 @@ def test_who_may_read_a_path_is_told_as_the_server_decides() -> None:
 
 def test_status_files_have_the_content_type_that_is_told() -> None:
     told = {path: content_type for path, (content_type, _) in STATUS_FILES.items()}
-    assert told == {path: files.content_type(path) for path in files.PATHS}
+    assert told == {path: status_files.content_type(path) for path in status_files.PATHS}
 
 
 def test_the_bench_takes_what_the_simulated_board_feels() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.command_line.entry import carry_out, command_line_parser
 from leverframe.commands.endpoints import API, SIM_PATH, TRY_PATH
 from leverframe.commands.openapi import openapi
@@ -28,7 +28,7 @@ from tests.docs.blocks import DOCS, DOCUMENTS, SHELL, WRITTEN, Block, blocks, bl
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "")["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["parameters"]}
-PATHS = {*files.PATHS, *OTHER_PATHS, *(endpoint.path for endpoint in API)}
+PATHS = {*status_files.PATHS, *OTHER_PATHS, *(endpoint.path for endpoint in API)}
 PATHS |= {row.form.path for row in TABLE} | {SIM_PATH, TRY_PATH}
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
 

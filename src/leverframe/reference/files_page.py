@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.commands.endpoints import STATUS_FILES
 from leverframe.reference.markdown import code, prose, table
 
@@ -22,7 +22,7 @@ def files_page() -> str:
 
 def _parts() -> Iterator[str]:
     yield _OPENING.rstrip()
-    for path, keys in groupby(files.describe(), key=lambda described: described.path):
+    for path, keys in groupby(status_files.describe(), key=lambda described: described.path):
         yield f"\n## {code(path)}\n"
         yield f"{prose(STATUS_FILES[path][1])}\n"
         yield table(

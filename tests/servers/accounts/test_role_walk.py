@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import pytest
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.commands.endpoints import API as ENDPOINTS
 from leverframe.commands.rights import OPEN, Account
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
@@ -60,7 +60,7 @@ ROLES = {
 
 def paths() -> list[str]:
     """Everything that is read with GET and is no command."""
-    listed = {*files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
+    listed = {*status_files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
     plain = {row.form.path for row in TABLE if not row.form.items}
     commands = {row.form.path for row in TABLE if row.form.items}
     return sorted({*listed, *plain, *commands, *pages(), *OTHER_PATHS})
@@ -221,7 +221,7 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
 ) -> None:
     twin = await twin_of(NEWEST, stores)
     is_open = path in FOR_EVERYBODY
-    is_value = path in files.PATHS and path not in FILES_OF_THE_ADMINISTRATOR
+    is_value = path in status_files.PATHS and path not in FILES_OF_THE_ADMINISTRATOR
     is_command_path = path.endswith(".cgi")
     for role in ROLES:
         found = await read_status(twin, path, cookie=cookie(twin, role))

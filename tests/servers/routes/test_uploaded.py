@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from leverframe.files.markers import MARKER_FILES
 from leverframe.hardware.display_picture import png_of
+from leverframe.status_files.markers import MARKER_FILES
 from leverframe.storage.store import MemoryStore
 from leverframe.uploads.site_archive import pack_site
 from tests.twin import Twin

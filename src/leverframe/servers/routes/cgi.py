@@ -19,7 +19,6 @@ from leverframe.commands.table import Call, find, items_of
 from leverframe.controller import Command, Controller, NeedsHashing
 from leverframe.engine.actions import Action
 from leverframe.engine.journal import Cause
-from leverframe.files import command_reply
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.problems import (
@@ -28,6 +27,7 @@ from leverframe.servers.http.problems import (
     WrongMethodForPath,
     reply_to_refusal,
 )
+from leverframe.status_files import command_reply
 from leverframe.storage.store import StoreUnavailable
 
 MOST_COMMANDS = 100

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe import files
+from leverframe import status_files
 from leverframe.commands.endpoints import EVENT_STREAM, STREAM_PATH, TRY_PATH
 from leverframe.commands.endpoints import METRICS as METRICS_TYPE
 from leverframe.commands.refusals import Refusal, SignInRequired
@@ -229,8 +229,8 @@ class Web:
             require(account, CONTROL)
         if path in COMMAND_PATHS:
             return self._command(request, account)
-        if path in files.PATHS and request.method in _READING:
-            require(account, ADMIN if path in files.ADMIN_FILES else CONTROL)
+        if path in status_files.PATHS and request.method in _READING:
+            require(account, ADMIN if path in status_files.ADMIN_FILES else CONTROL)
             return self._file(path)
         if path == "/sim.cgi" and self._bench is not None:
             require(account, ADMIN)
@@ -335,16 +335,16 @@ class Web:
             and kept.second == second
         ):
             return kept.reply
-        body = files.build(path, self._view())
+        body = status_files.build(path, self._view())
         if body is None:
             raise NoSuchPath(f"{self._controller.profile} has no {path}.")
-        reply = Reply(200, files.content_type(path), body)
+        reply = Reply(200, status_files.content_type(path), body)
         self._kept_files[path] = KeptFile(engine, version, second, reply)
         return reply
 
-    def _view(self) -> files.View:
+    def _view(self) -> status_files.View:
         engine, at = self._controller.engine, self._controller.clock.read()
-        return files.View(engine, self._name, self._mac, at)
+        return status_files.View(engine, self._name, self._mac, at)
 
     def _made(self, make: Callable[[Controller], Any]) -> Reply:
         made = make(self._controller)
@@ -373,7 +373,7 @@ class Web:
         return Reply(reply.status, reply.content_type, reply.body, (("Retry-After", str(seconds)),))
 
     def _no_such(self, request: Request) -> Refusal:
-        known = request.path in files.PATHS or request.path in API
+        known = request.path in status_files.PATHS or request.path in API
         if known or request.path in OTHER_PATHS:
             return WrongMethodForPath(f"{request.path} takes GET.", allowed="GET, HEAD")
         return NoSuchPath(f"There is nothing at {request.path[:80]}.")

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable
 from zlib import crc32
 
-from leverframe.files.markers import with_values
-from leverframe.files.view import View
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.status_files.markers import with_values
+from leverframe.status_files.view import View
 from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Store, StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload

@@ -9,9 +9,9 @@ from leverframe.commands.codes import HW35_ANY, HW35_SW
 from leverframe.commands.schedule import day_number, days_mask
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import MOST_RULES, SCHEDULE_ENTRIES, Rule, ScheduleEntry
-from leverframe.files.keys import JOINED, Keys, code, joined, numbered
-from leverframe.files.view import View
 from leverframe.profile import Profile, offered
+from leverframe.status_files.keys import JOINED, Keys, code, joined, numbered
+from leverframe.status_files.view import View
 
 #: Of the fields behind `permanent`: off delay; value; on delay, dependence and action mode. HW 3.0
 #: has none of them, because its clients find a field by counting from the end.

@@ -13,7 +13,8 @@ from leverframe.commands import codes
 from leverframe.commands.codes import span
 from leverframe.engine.labels import MAPPED
 from leverframe.engine.settings import module_mapping
-from leverframe.files.keys import (
+from leverframe.profile import HW30, Span
+from leverframe.status_files.keys import (
     DECIMAL,
     JOINED,
     WHOLE,
@@ -26,8 +27,7 @@ from leverframe.files.keys import (
     numbered,
     readings,
 )
-from leverframe.files.view import View
-from leverframe.profile import HW30, Span
+from leverframe.status_files.view import View
 
 SINGLE = (Span(HW30), *span(until="1.33"))
 LISTED = span("1.31a", until="1.33")

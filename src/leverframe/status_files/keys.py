@@ -16,8 +16,8 @@ from typing import Any
 from leverframe.commands.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
-from leverframe.files.view import View
 from leverframe.profile import ALWAYS, Profile, Span, Spans
+from leverframe.status_files.view import View
 
 Shown = str | list[str] | list[list[str]]
 

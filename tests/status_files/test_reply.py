@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
-from leverframe.files import command_reply
+from leverframe.status_files import command_reply
 
 from .files_bench import FilesBench
 

@@ -10,8 +10,8 @@ from operator import itemgetter
 from leverframe.engine.engine import Engine
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.machine import Value
-from leverframe.files.keys import mask
-from leverframe.files.writing import xml_bytes
+from leverframe.status_files.keys import mask
+from leverframe.status_files.writing import xml_bytes
 
 _states = itemgetter(*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 _PWM, _VARIABLES = len(OUTPUTS), len(OUTPUTS) + len(PWMS)

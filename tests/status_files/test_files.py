@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from leverframe.engine.actions import RaiseRestartFlag
 from leverframe.engine.settings import SECRETS, ControlUser, ScheduleEntry
 from leverframe.engine.tree import with_value
-from leverframe.files import PATHS, build, content_type, describe
 from leverframe.profile import Profile
+from leverframe.status_files import PATHS, build, content_type, describe
 from tests.boundary_profiles import PROFILES as EVERY_PROFILE
 
 from .files_bench import MAC, NAME, NEWEST, PROFILES, FilesBench

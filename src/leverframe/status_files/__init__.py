@@ -5,7 +5,7 @@
 A file changes with its engine's `machine.version` and, if it shows the clock, with the second.
 """
 
-from leverframe.files.catalogue import (
+from leverframe.status_files.catalogue import (
     ADMIN_FILES,
     PATHS,
     KeyDescription,
@@ -13,8 +13,8 @@ from leverframe.files.catalogue import (
     content_type,
     describe,
 )
-from leverframe.files.reply import command_reply
-from leverframe.files.view import View
+from leverframe.status_files.reply import command_reply
+from leverframe.status_files.view import View
 
 __all__ = [
     "ADMIN_FILES",

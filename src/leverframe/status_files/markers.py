@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from leverframe.files.catalogue import ADMIN_FILES, PATHS, shown
-from leverframe.files.view import View
+from leverframe.status_files.catalogue import ADMIN_FILES, PATHS, shown
+from leverframe.status_files.view import View
 
 MARKER_FILES = tuple(
     path for path in PATHS if path.startswith("/json/") and path not in ADMIN_FILES

@@ -16,7 +16,8 @@ from leverframe.engine.labels import (
     POWERS,
 )
 from leverframe.engine.settings import Settings
-from leverframe.files.keys import (
+from leverframe.profile import ALWAYS, HW30, HW35, Spans
+from leverframe.status_files.keys import (
     JOINED,
     MINUS_ONE,
     NO_SENSOR,
@@ -32,8 +33,7 @@ from leverframe.files.keys import (
     readings,
     scale_of,
 )
-from leverframe.files.view import View
-from leverframe.profile import ALWAYS, HW30, HW35, Spans
+from leverframe.status_files.view import View
 
 CELSIUS = "°C"
 SENSOR_UNIT = "of the unit of its sensor"

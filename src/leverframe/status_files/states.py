@@ -8,7 +8,8 @@ from dataclasses import replace
 from leverframe.commands.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.pwm import DUTIES
-from leverframe.files.keys import (
+from leverframe.profile import HW30, HW35
+from leverframe.status_files.keys import (
     FLAG,
     MASK,
     TEXT,
@@ -24,8 +25,7 @@ from leverframe.files.keys import (
     settings,
     states,
 )
-from leverframe.files.view import View
-from leverframe.profile import HW30, HW35
+from leverframe.status_files.view import View
 
 #: From here on digital inputs are reported with their negation, as pages show them.
 NEGATION_SINCE = "1.49"

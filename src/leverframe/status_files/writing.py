@@ -10,7 +10,7 @@ from html import escape
 
 import msgspec
 
-from leverframe.files.keys import Shown
+from leverframe.status_files.keys import Shown
 
 _NEEDS_NO_CARE = re.compile(r"[\w*.:+/=% -]*", re.ASCII)
 #: Control characters, line ends among them, and what is no character at all.

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 from leverframe.commands.stage import Stage
 from leverframe.commands.table import Call, find
-from leverframe.files import View, build
 from leverframe.profile import Profile
+from leverframe.status_files import View, build
 from tests.engine.bench import Bench
 
 NAME = "lever-7"

@@ -10,7 +10,7 @@ from functools import lru_cache
 from leverframe.commands import codes
 from leverframe.commands.codes import HW35_ANY, HW35_SW
 from leverframe.engine.settings import Account, Settings
-from leverframe.files.keys import (
+from leverframe.status_files.keys import (
     FLAG,
     JOINED,
     MASK,
@@ -26,8 +26,8 @@ from leverframe.files.keys import (
     setting,
     settings,
 )
-from leverframe.files.readings import SIX
-from leverframe.files.view import View
+from leverframe.status_files.readings import SIX
+from leverframe.status_files.view import View
 
 LATE_NAMES = HW35_SW["1.60a"]
 KILOHERTZ = "kHz"

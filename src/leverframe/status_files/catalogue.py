@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from leverframe.commands.codes import span
-from leverframe.files import entries, readings, settings, states
-from leverframe.files.keys import Keys, Shown, in_words, only_on
-from leverframe.files.module_readings import MODULE_READINGS
-from leverframe.files.view import View
-from leverframe.files.writing import json_bytes, xml_bytes
 from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
+from leverframe.status_files import entries, readings, settings, states
+from leverframe.status_files.keys import Keys, Shown, in_words, only_on
+from leverframe.status_files.module_readings import MODULE_READINGS
+from leverframe.status_files.view import View
+from leverframe.status_files.writing import json_bytes, xml_bytes
 
 JSON, XML = "application/json", "text/xml"
 
