@@ -1,8 +1,8 @@
 """Runs what a page tells its readers to type: one shell, one folder, ports that are free.
 
-Two small programs come first on the path. `leverframe` gives a controller free ports where neither
-its options nor its file name one; `curl` fails on a refusal and waits for a controller that is
-still starting. Ports that the page names are exchanged for free ones throughout.
+Small programs come first on the path. `leverframe` gives a controller free ports where neither its
+options nor its file name one; `curl` fails on a refusal, and both it and `mbpoll` wait for a port
+that is still being opened. Ports that the page names are exchanged for free ones throughout.
 """
 
 import os
@@ -44,6 +44,17 @@ _CURL = """\
 #!/usr/bin/env bash
 exec {program} --silent --show-error --fail-with-body --max-time 30 \\
   --retry 60 --retry-delay 1 --retry-connrefused "$@"
+"""
+
+_MBPOLL = """\
+#!/usr/bin/env bash
+for _ in $(seq 60); do
+  said=$({program} "$@" 2>&1) && result=0 || result=$?
+  [[ $said == *"Connection refused"* ]] || break
+  sleep 0.5
+done
+echo "$said"
+exit $result
 """
 
 
@@ -110,6 +121,7 @@ def _write_programs(folder: Path, ports: dict[int, int]) -> None:
     programs = {
         "leverframe": _LEVERFRAME.format(options=options, program=sys.executable),
         "curl": _CURL.format(program=shutil.which("curl", path=PROGRAM_FOLDERS)),
+        "mbpoll": _MBPOLL.format(program=shutil.which("mbpoll", path=PROGRAM_FOLDERS)),
         "python3": f'#!/usr/bin/env bash\nexec {sys.executable} "$@"\n',
     }
     folder.mkdir()

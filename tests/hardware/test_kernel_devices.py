@@ -67,7 +67,7 @@ def test_without_its_package_every_line_says_what_to_install() -> None:
         lambda: lines.open_input(pin, pull_up=True),
         lambda: lines.describe(pin),
     ):
-        with pytest.raises(Unusable, match=r"install leverframe\[hardware\]"):
+        with pytest.raises(Unusable, match=r"pip install '\.\[hardware\]'"):
             use()
 
 
