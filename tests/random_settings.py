@@ -50,7 +50,7 @@ def _changes_settings(row: Row) -> bool:
 def _perform(stage: Stage, row: Row, profile: Profile, random: Random) -> None:
     if isinstance(row.body, ListBody):
         items = [
-            _texts(row.body.item.holes(), row.body.params, profile, random)
+            _texts(row.body.item.holes, row.body.params, profile, random)
             for _ in range(random.randint(0, 4))
         ]
         row.perform(stage, {}, row.body.read(row.body.write(items), "", profile))
@@ -65,7 +65,7 @@ def _perform(stage: Stage, row: Row, profile: Profile, random: Random) -> None:
 
 
 def _items(row: Row, profile: Profile, random: Random) -> list[str]:
-    texts = _texts(row.form.holes(), row.params, profile, random)
+    texts = _texts(row.form.holes, row.params, profile, random)
     return row.form.write(texts).partition("?")[2].split("&")
 
 

@@ -110,7 +110,7 @@ def hardware_words(hw: tuple[str, ...]) -> str:
 
 
 def offered(spans: Spans, profile: Profile) -> bool:
-    return any(span.covers(profile) for span in spans)
+    return spans is ALWAYS or any(span.covers(profile) for span in spans)
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:

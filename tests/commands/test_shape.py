@@ -142,7 +142,7 @@ def test_a_form_is_told_by_its_separators(form: str, text: str, is_it: bool) -> 
 
 def test_a_form_has_method_path_and_items() -> None:
     form = Form("GET /stm.cgi?em1=<A>&em2=<B>")
-    assert (form.method, form.path, form.holes()) == ("GET", "/stm.cgi", ("A", "B"))
+    assert (form.method, form.path, form.holes) == ("GET", "/stm.cgi", ("A", "B"))
     assert form.write({"A": "x%26y", "B": ""}) == "/stm.cgi?em1=x%26y&em2="
 
 
@@ -166,7 +166,7 @@ def test_a_template_is_literals_around_holes() -> None:
 @pytest.mark.parametrize("form", ITEMS)
 def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
     item = Item(form)
-    texts = dict.fromkeys(item.holes(), digit)
+    texts = dict.fromkeys(item.holes, digit)
     written = item.write(texts)
     name, _, value = written.partition("=")
     assert (item.match_name(name) or {}) | item.split_value(value, 0, NO_LISTS) == texts

@@ -33,8 +33,8 @@ def profiles_of(number: int) -> list[Profile]:
 @pytest.mark.parametrize("number", NUMBERED)
 def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
     row = TABLE[number]
-    assert tuple(row.params) == row.form.holes()
-    assert row.form.holes() == tuple(ascii_uppercase[: len(row.params)])
+    assert tuple(row.params) == row.form.holes
+    assert row.form.holes == tuple(ascii_uppercase[: len(row.params)])
 
 
 @pytest.mark.parametrize("number", NUMBERED)

@@ -85,13 +85,7 @@ class Sample:
 
 def takes(row: Row, items: list[str], profile: Profile) -> bool:
     """Does this row alone accept the first items of a query? Its refusal is raised."""
-    if len(items) < len(row.form.items):
-        return False
-    seen: dict[str, Any] = {}
-    return all(
-        row.parse_item(item, text, profile, seen)
-        for item, text in zip(row.form.items, items, strict=False)
-    )
+    return row.fields(items, profile) is not None
 
 
 # --- fields --------------------------------------------------------------------------------------
@@ -193,7 +187,7 @@ def has_room(item: Item, name: str, text: str) -> bool:
 
 
 def _item_of(row: Row, name: str) -> Item:
-    return next(item for item in row.form.items if name in item.holes())
+    return next(item for item in row.form.items if name in item.holes)
 
 
 # --- requests ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from leverframe.engine.effects import Keep
 from leverframe.engine.energy import KW, KW_TO_W, LITRES_PER_MIN, M3_PER_H, UNITS, W_TO_KW, W
@@ -297,7 +298,7 @@ def test_energy_is_kept_at_a_clean_stop() -> None:
     bench.jump(0.5 * HOUR)
     bench.effects(Keep)
     bench.sense({"m1": 2.0})
-    bench.machine.at = bench.machine.at._replace(now=bench.machine.at.now + HOUR)
+    bench.machine.at = replace(bench.machine.at, now=bench.machine.at.now + HOUR)
     bench.energy.save()
     assert bench.effects(Keep) == [Keep("energy.0", 3.5)]
     bench.energy.save()

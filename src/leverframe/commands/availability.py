@@ -77,7 +77,7 @@ def has_field(param: Param, profile: Profile) -> bool:
 
 def offered_fields(item: Item, params: Mapping[str, Param], profile: Profile) -> tuple[str, ...]:
     """The holes of an item, without those that this version does not have."""
-    return tuple(letter for letter in item.holes() if has_field(params[letter], profile))
+    return tuple(letter for letter in item.holes if has_field(params[letter], profile))
 
 
 def newest_with(row: Row) -> Profile:

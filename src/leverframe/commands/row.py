@@ -5,7 +5,7 @@ stage (`run`). At most that: a special wish of a few commands is code in their `
 a new kind of row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,12 +53,17 @@ class Row:
     #: Its fields hold a secret: refusals do not repeat what was sent.
     secret: bool = False
     _lists: frozenset[str] = field(init=False)
+    #: How many of an item's last fields may be left out.
+    _optional: Mapping[Item, int] = field(init=False)
 
     def __post_init__(self) -> None:
         lists = frozenset(
             letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
         )
+        trailing = {letter for letter, param in self.params.items() if isinstance(param, Trailing)}
+        optional = {item: len(trailing.intersection(item.holes)) for item in self.form.items}
         object.__setattr__(self, "_lists", lists)
+        object.__setattr__(self, "_optional", optional)
 
     @property
     def line(self) -> str:
@@ -67,24 +72,36 @@ class Row:
     def offered(self, profile: Profile) -> bool:
         return offered(self.when, profile)
 
-    def parse_item(self, item: Item, text: str, profile: Profile, seen: dict[str, Any]) -> bool:
-        """Add the fields of one query item to `seen`; False if it is not this item's name."""
-        name, _, value = text.partition("=")
-        texts = item.match_name(name)
-        if texts is None:
-            return False
-        command = text if len(text) <= 120 else text[:117] + "..."
-        try:
-            holes = item.value.holes if item.value else ()
-            texts |= item.split_value(value, self._may_be_missing(holes), self._lists)
-            for letter in item.holes():
-                seen[letter] = parse_field(letter, self.params[letter], texts, profile, seen)
-        except Refusal as refusal:
-            raise refusal.of(command) from None
-        return True
+    def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
+        """The values of a query's first items; None if one of them is another command."""
+        texts: list[dict[str, str]] = []
+        for item, text in zip(self.form.items, items, strict=False):
+            in_name = item.match_name(text.partition("=")[0])
+            if in_name is None:
+                return None
+            texts.append(in_name)
+        if len(texts) < len(self.form.items):
+            return None
+        seen: dict[str, Any] = {}
+        for item, text, in_name in zip(self.form.items, items, texts, strict=False):
+            try:
+                self._add_fields(item, text, in_name, profile, seen)
+            except Refusal as refusal:
+                raise refusal.of(text if len(text) <= 120 else text[:117] + "...") from None
+        return seen
 
-    def _may_be_missing(self, holes: tuple[str, ...]) -> int:
-        return sum(isinstance(self.params[letter], Trailing) for letter in holes)
+    def _add_fields(
+        self,
+        item: Item,
+        text: str,
+        in_name: dict[str, str],
+        profile: Profile,
+        seen: dict[str, Any],
+    ) -> None:
+        value = text.partition("=")[2]
+        texts = in_name | item.split_value(value, self._optional[item], self._lists)
+        for letter in item.holes:
+            seen[letter] = parse_field(letter, self.params[letter], texts, profile, seen)
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
         """Carry the command out on the stage."""
@@ -115,7 +132,7 @@ def row(
     if sets is None:
         sets = {}
     elif not isinstance(sets, Mapping):
-        sets = {form.holes()[-1]: sets}
+        sets = {form.holes[-1]: sets}
     paths = {
         letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
     }

@@ -28,7 +28,7 @@ def with_plain_colons(raw: str) -> str:
 
 def name_key(name: str) -> str:
     """What forms of one family share: `out` for `out0` and for `out<A>`."""
-    return _HOLE.sub("", name).rstrip(DIGITS)
+    return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,20 @@ class Template:
 class Item:
     """One item of a query: a name, and a value where the form has one."""
 
-    __slots__ = ("_name_pattern", "name", "text", "value")
+    __slots__ = ("_name_pattern", "holes", "name", "text", "value")
 
     def __init__(self, text: str) -> None:
         self.text = text
         name, equals, value = text.partition("=")
         self.name = Template.of(name)
         self.value = Template.of(value) if equals else None
+        self.holes = self.name.holes + (self.value.holes if self.value else ())
         # Most names have no holes; patterns for all of them would be felt at every start.
         self._name_pattern = _name_pattern(self.name) if self.name.holes else None
 
     @property
     def key(self) -> str:
         return name_key(self.text.partition("=")[0])
-
-    def holes(self) -> tuple[str, ...]:
-        return self.name.holes + (self.value.holes if self.value else ())
 
     def match_name(self, name: str) -> dict[str, str] | None:
         if self._name_pattern is None:
@@ -156,16 +154,14 @@ def _name_pattern(name: Template) -> re.Pattern[str]:
 class Form:
     """A whole printed line: `GET /stm.cgi?em1=<A>&em2=<B>`."""
 
-    __slots__ = ("items", "line", "method", "path")
+    __slots__ = ("holes", "items", "line", "method", "path")
 
     def __init__(self, line: str) -> None:
         self.line = line
         self.method, target = line.split(" ", 1)
         self.path, _, query = target.partition("?")
         self.items = tuple(Item(item) for item in query.split("&")) if query else ()
-
-    def holes(self) -> tuple[str, ...]:
-        return tuple(hole for item in self.items for hole in item.holes())
+        self.holes = tuple(hole for item in self.items for hole in item.holes)
 
     def write(self, texts: Mapping[str, str]) -> str:
         """Path and query with the holes filled."""

@@ -147,16 +147,17 @@ def _find_one(
 ) -> tuple[Call | Refusal, int]:
     """The command that begins at a position, or its refusal, and how many items it takes."""
     text = items[position]
+    name = text.partition("=")[0]
     refusal: Refusal | None = None
     elsewhen: Row | None = None
     for row in _candidates(path, text):
-        if row.form.items[0].match_name(text.partition("=")[0]) is None:
+        if row.form.items[0].match_name(name) is None:
             continue
         if not row.offered(profile):
             elsewhen = elsewhen or row
             continue
         try:
-            values = _values(row, items, position, profile)
+            values = row.fields(items[position:], profile)
         except Refusal as not_this_one:
             if len(row.form.items) > 1:
                 # All its names are there: the items are this command and no shorter one.
@@ -187,19 +188,6 @@ def _candidates(path: str, text: str) -> tuple[Row, ...]:
 def _may_hold_secret(text: str) -> bool:
     """Whether a command of this name holds one, also where it was sent to the wrong path."""
     return any(row.secret for path in COMMAND_PATHS for row in _candidates(path, text))
-
-
-def _values(row: Row, items: list[str], position: int, profile: Profile) -> dict[str, Any] | None:
-    """The fields of the row's items, or None if a later item is another command."""
-    if position + len(row.form.items) > len(items):
-        return None
-    for item, text in zip(row.form.items, items[position:], strict=False):
-        if item.match_name(text.partition("=")[0]) is None:
-            return None
-    values: dict[str, Any] = {}
-    for item, text in zip(row.form.items, items[position:], strict=False):
-        row.parse_item(item, text, profile, values)
-    return values
 
 
 def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:

@@ -21,7 +21,7 @@ from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
-from leverframe.controller.on_disk import heard, log_failure, pass_on, when_over
+from leverframe.controller.on_disk import log_failure, pass_on, refuse, when_over
 from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
@@ -169,7 +169,7 @@ class Controller(Surroundings):
         changes.kept = {**audit, "profile.sw": sw}
         changes.blobs |= blobs
         follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
-        self.store.commit(changes, follow).add_done_callback(heard)
+        self.store.commit(changes, follow)
         return done
 
     def _start_as(
@@ -273,8 +273,6 @@ class Controller(Surroundings):
         stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
         before, self.pending = self.pending, stage.settings
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Whoever asked may have left by then; the failure is not lost.
-        done.add_done_callback(log_failure)
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
         told = Told(in_words(leaves, stage.blobs), audit)
         follow = partial(self._follow, stage, cause, told, done)
@@ -282,13 +280,12 @@ class Controller(Surroundings):
         if stage.starts_afresh:
             changes.blobs = {**stage.blobs, EARLIER: None}
         try:
-            durable = self.store.commit(changes, follow)
+            self.store.commit(changes, follow)
         except StoreUnavailable as error:
             self.pending = before
             self.audit.not_written(audit)
             self._tell_of_store(error)
             raise
-        durable.add_done_callback(heard)
         return done
 
     def _follow(
@@ -305,12 +302,12 @@ class Controller(Surroundings):
             # Everything that was staged on top of this fails with it.
             self.pending = self.engine.settings
             self.audit.not_written(told.audit)
-            done.set_exception(error)
+            refuse(done, error)
             return
         try:
             kept = self._adopt(stage, cause, told)
         except Exception as fault:
-            done.set_exception(fault)
+            refuse(done, fault)
             raise
         if kept is None:
             done.set_result(None)

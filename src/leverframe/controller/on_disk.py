@@ -6,10 +6,10 @@ import logging
 log = logging.getLogger(__name__)
 
 
-def heard(future: asyncio.Future[None]) -> None:
-    """The failure of a commit is told by the future of its request."""
-    if not future.cancelled():
-        future.exception()
+def refuse(done: asyncio.Future[None], error: Exception) -> None:
+    """What was asked for is not done. Whoever asked may have left, so the log says it too."""
+    done.set_exception(error)
+    log_failure(done)
 
 
 def when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | None:
@@ -30,6 +30,8 @@ def when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | N
 def pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
     if (error := kept.exception()) is not None:
         done.set_exception(error)
+        # Logged by the one who keeps; nobody may be left to ask.
+        done.exception()
     else:
         done.set_result(None)
 

@@ -1,6 +1,6 @@
 """Carries out what rules, the schedule and the watchdog decide, by the printed name of the action.
 
-`MESSAGES` and `DEEDS` together are the whole list. Activation and deactivation mean:
+`SWITCHES`, `MESSAGES` and `DEEDS` together are the whole list. Activation and deactivation mean:
 
 - `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
   the `opposite` of the activation's value, so both are done alike here.
@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from leverframe.engine.actions import ON, REVERSE, after_switching
 from leverframe.engine.display import Display
@@ -79,7 +79,8 @@ class Actuator:
 
     def switch(self, label: str, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) an output, PWM output or event variable."""
-        self.perform(label, value, True, cause)
+        carry_out, index = SWITCHES[label]
+        carry_out(self, index, value, cause)
 
     def perform(
         self,
@@ -95,7 +96,9 @@ class Actuator:
         The value is for switching and for counting energy; other actions take no notice of it.
         A message speaks of `label` and of what was `measured` there.
         """
-        if action in MESSAGES:
+        if action in SWITCHES:
+            self.switch(action, value, cause)
+        elif action in MESSAGES:
             channel, slot = MESSAGES[action]
             self._machine.notify(channel, slot, active, str(cause), label, measured)
         elif action in DEEDS:
@@ -105,14 +108,14 @@ class Actuator:
             # Settings come from files, too; a bad one must not stop the controller.
             self._machine.log(cause, f"there is no action {action!r}: nothing was done")
 
-    def _switch_output(self, order: _Order) -> None:
-        self._outputs.switch(order.which, order.value, order.cause)
+    def _switch_output(self, index: int, value: int, cause: Cause) -> None:
+        self._outputs.switch(index, value, cause)
 
-    def _switch_pwm(self, order: _Order) -> None:
-        self._pwm.switch(order.which, order.value, order.cause)
+    def _switch_pwm(self, index: int, value: int, cause: Cause) -> None:
+        self._pwm.switch(index, value, cause)
 
-    def _switch_variable(self, order: _Order) -> None:
-        self._variables.switch(order.which, order.value, order.cause)
+    def _switch_variable(self, index: int, value: int, cause: Cause) -> None:
+        self._variables.switch(index, value, cause)
 
     def _switch_periodic(self, order: _Order) -> None:
         self._outputs.set_periodic(order.which, order.active, order.cause)
@@ -147,20 +150,23 @@ class Actuator:
             self._machine.emit(RestartController())
 
 
-_Deed = tuple[Callable[[Actuator, _Order], None], int]
+_CarryOut = TypeVar("_CarryOut")
 
 
-def _numbered(
-    names: tuple[str, ...], carry_out: Callable[[Actuator, _Order], None]
-) -> dict[str, _Deed]:
+def _numbered(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_CarryOut, int]]:
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
-#: Actions that do something to the machine: how, and to which of its kind.
-DEEDS: dict[str, _Deed] = {
+#: What can be set to a value or reversed: how, and which of its kind. Done more often than anything
+#: else, so without an order being written for it.
+SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
     **_numbered(OUTPUTS, Actuator._switch_output),
     **_numbered(PWMS, Actuator._switch_pwm),
     **_numbered(EVENT_VARIABLES, Actuator._switch_variable),
+}
+
+#: Actions that do something else to the machine: how, and to which of its kind.
+DEEDS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_numbered(tuple(f"AutoSwitch {label}" for label in OUTPUTS), Actuator._switch_periodic),
     **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
     **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),

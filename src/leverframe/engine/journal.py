@@ -5,12 +5,13 @@ An entry says when, who caused it and what it was. Causes are `command`, `rule`,
 """
 
 from collections import deque
-from typing import NamedTuple
+
+import msgspec
 
 KEPT_ENTRIES = 500
 
 
-class Cause(NamedTuple):
+class Cause(msgspec.Struct, frozen=True, gc=False):
     kind: str
     #: Which one: an address and account, a rule's number, an entry's name.
     detail: str = ""
@@ -22,7 +23,7 @@ class Cause(NamedTuple):
         return f"{self.kind} {self.detail}".rstrip()
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     #: Counts all entries since the start, so that a reader sees what it has missed.
     number: int
     wall: float

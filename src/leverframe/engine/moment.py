@@ -4,10 +4,10 @@ The engine never asks for the time: every call hands it one `Moment`, and all th
 call happens at that moment. Delays count `now`; the schedule and the log speak of `wall`.
 """
 
-from typing import NamedTuple
+import msgspec
 
 
-class Moment(NamedTuple):
+class Moment(msgspec.Struct, frozen=True, gc=False):
     #: Monotonic seconds; never steps, means nothing by itself.
     now: float
     #: Seconds since 1970 UTC of the controller's own clock; steps when somebody sets it.

@@ -6,14 +6,14 @@ those. Changing a leaf rebuilds only the branches above it, so two trees can be 
 identity: `difference` visits what changed and no more.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache
-from itertools import repeat, zip_longest
-from operator import attrgetter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import compress, repeat, zip_longest
+from operator import attrgetter, is_not
 from typing import Any, get_args, get_type_hints
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from leverframe.engine import settings as tree_classes
 from leverframe.engine.factory_settings import defaults
@@ -93,15 +93,15 @@ def difference(
     old: Node | None, new: Node | None, path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
     """(path, old value, new value) of every leaf that differs, `GONE` where there is none."""
-    kind = type(new) if old is None else type(old)
-    if not issubclass(kind, Node):
+    one = new if old is None else old
+    if one is None:
         return
-    names, values_of = _fields(kind)
-    befores = repeat(GONE) if old is None else values_of(old)
-    afters = repeat(GONE) if new is None else values_of(new)
-    for name, before, after in zip(names, befores, afters, strict=False):
-        if before is after:
-            continue
+    kind = type(one)
+    befores = repeat(GONE) if old is None else astuple(old)
+    afters = repeat(GONE) if new is None else astuple(new)
+    for name in compress(kind.__struct_fields__, map(is_not, befores, afters)):
+        before = GONE if old is None else getattr(old, name)
+        after = GONE if new is None else getattr(new, name)
         field_path = f"{path}.{name}" if path else name
         if (kind, name) in _BRANCH_LISTS:
             yield from _list_difference(before, after, field_path)
@@ -109,15 +109,6 @@ def difference(
             yield from difference(_node(before), _node(after), field_path)
         elif not _same(before, after):
             yield field_path, before, after
-
-
-@cache
-def _fields(kind: type[Node]) -> tuple[tuple[str, ...], Callable[[Node], Iterable[Any]]]:
-    """The names of a node's fields, and what gives all their values at once."""
-    names = kind.__struct_fields__
-    if len(names) > 1:
-        return names, attrgetter(*names)
-    return names, lambda node: [getattr(node, name) for name in names]
 
 
 def _list_difference(before: Any, after: Any, path: str) -> Iterator[tuple[str, Any, Any]]:

@@ -135,7 +135,7 @@ class Watchdog:
     def _end(self, guard: _Guard) -> None:
         self._machine.timers.cancel(guard.key)
         if guard.state == RESTARTING:
-            self._actuator.switch(guard.entry.output, guard.normal_state, guard.cause)
+            self._actuator.perform(guard.entry.output, guard.normal_state, True, guard.cause)
 
     def _wait(self, guard: _Guard, seconds: float) -> None:
         self._machine.timers.set(guard.key, self._machine.at.now + seconds)
@@ -189,7 +189,7 @@ class Watchdog:
             f"{entry.host} failed {guard.failures} times: {entry.output} restarts "
             f"for {entry.length} s",
         )
-        self._actuator.switch(entry.output, state, guard.cause)
+        self._actuator.perform(entry.output, state, True, guard.cause)
         if entry.email:
             self._machine.notify("email", 1, True, str(guard.cause), entry.output, state)
         self._wait(guard, entry.length)
@@ -210,7 +210,7 @@ class Watchdog:
     def _finish_restart(self, guard: _Guard) -> None:
         guard.state = WAITING
         guard.failures = 0
-        self._actuator.switch(guard.entry.output, guard.normal_state, guard.cause)
+        self._actuator.perform(guard.entry.output, guard.normal_state, True, guard.cause)
         self._wait(guard, guard.entry.wait)
 
 

@@ -27,6 +27,40 @@ DEED_PREFIX = "deed."
 Leaf = tuple[str, Any, Any]
 
 
+class AuditChange(msgspec.Struct, frozen=True, gc=False):
+    path: str
+    old: Any
+    new: Any
+
+
+class AuditEntry(msgspec.Struct, frozen=True, gc=False):
+    """What one request changed."""
+
+    number: int
+    time: float
+    cause: str
+    detail: str
+    account: str
+    source: str
+    changes: tuple[AuditChange, ...]
+    not_listed: int = 0
+
+
+def entry_of(
+    number: int, wall: float, cause: Cause, changes: Sequence[AuditChange], not_listed: int = 0
+) -> AuditEntry:
+    return AuditEntry(
+        number,
+        wall,
+        cause.kind,
+        cause.detail,
+        cause.account,
+        cause.source,
+        tuple(changes),
+        not_listed,
+    )
+
+
 class AuditTrail:
     def __init__(self, kept: Mapping[str, Any]) -> None:
         """Go on with what the store remembers."""
@@ -51,16 +85,7 @@ class AuditTrail:
         number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MOST_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
-        entry = {
-            "number": number,
-            "time": wall,
-            "cause": cause.kind,
-            "detail": cause.detail,
-            "account": cause.account,
-            "source": cause.source,
-            "changes": changes,
-            "not_listed": max(0, len(leaves) - MOST_CHANGES),
-        }
+        entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MOST_CHANGES))
         rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
         too_many = len(self._texts) - len(self._going) + 1 - MOST_ENTRIES
         if too_many > 0:
@@ -101,13 +126,13 @@ def _number(name: str) -> int:
     return int(name.rpartition(".")[2])
 
 
-def _change(path: str, old: Any, new: Any) -> dict[str, Any]:
+def _change(path: str, old: Any, new: Any) -> AuditChange:
     secret = is_secret(path)
-    return {"path": path, "old": _shown(old, secret), "new": _shown(new, secret)}
+    return AuditChange(path, _shown(old, secret), _shown(new, secret))
 
 
-def _upload(name: str, body: bytes | None) -> dict[str, Any]:
-    return {"path": name, "old": None, "new": None if body is None else f"{len(body)} bytes"}
+def _upload(name: str, body: bytes | None) -> AuditChange:
+    return AuditChange(name, None, None if body is None else f"{len(body)} bytes")
 
 
 def _shown(value: Any, secret: bool) -> Any:

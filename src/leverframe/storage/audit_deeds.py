@@ -19,7 +19,16 @@ from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES
 from leverframe.engine.machine import Machine
-from leverframe.storage.audit import DEED_PREFIX, MASK, MOST_ENTRIES, AuditTrail, row_name
+from leverframe.storage.audit import (
+    DEED_PREFIX,
+    MASK,
+    MOST_ENTRIES,
+    AuditChange,
+    AuditEntry,
+    AuditTrail,
+    entry_of,
+    row_name,
+)
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 
 #: How long an entry may wait for others to be written with.
@@ -37,25 +46,6 @@ _DONE = {
 }
 
 
-class DeedChange(msgspec.Struct, frozen=True, gc=False):
-    path: str
-    old: Any
-    new: Any
-
-
-class Deed(msgspec.Struct, frozen=True, gc=False):
-    """One entry, with the same fields as one of the settings."""
-
-    number: int
-    time: float
-    cause: str
-    detail: str
-    account: str
-    source: str
-    changes: tuple[DeedChange, ...]
-    not_listed: int = 0
-
-
 class DeedTrail:
     def __init__(
         self,
@@ -68,8 +58,8 @@ class DeedTrail:
         self._store = store
         self._gather_s = gather_s
         self._trail = trail
-        self._deeds: deque[Deed] = deque(maxlen=MOST_ENTRIES)
-        self._unwritten: deque[Deed] = deque(maxlen=MOST_ENTRIES)
+        self._deeds: deque[AuditEntry] = deque(maxlen=MOST_ENTRIES)
+        self._unwritten: deque[AuditEntry] = deque(maxlen=MOST_ENTRIES)
         #: Rows on disk, oldest first, and how many entries each has.
         self._batches: deque[tuple[str, int]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -85,7 +75,7 @@ class DeedTrail:
         if not changes:
             return
         number = self._trail.next_number()
-        deed = Deed(number, wall, *cause, changes)
+        deed = entry_of(number, wall, cause, changes)
         self._deeds.append(deed)
         self._unwritten.append(deed)
         if self._timer is None:
@@ -107,12 +97,12 @@ class DeedTrail:
         rows: dict[str, Any] = {name: msgspec.json.encode(deeds).decode()}
         rows |= dict.fromkeys(outlived, DELETED)
         follow = partial(self._written, name, deeds, outlived)
-        self._store.commit(Changes(kept=rows), follow).add_done_callback(_heard)
+        self._store.commit(Changes(kept=rows), follow)
 
     def _written(
         self,
         name: str,
-        deeds: Sequence[Deed],
+        deeds: Sequence[AuditEntry],
         outlived: Sequence[str],
         error: StoreUnavailable | None,
     ) -> None:
@@ -140,10 +130,10 @@ class DeedTrail:
             self._timer = loop.call_later(self._gather_s, self.write)
 
 
-def stored_deeds(kept: Mapping[str, Any]) -> dict[str, list[Deed]]:
+def stored_deeds(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:
     """What the store remembers, by row, oldest first."""
     names = sorted(name for name in kept if name.startswith(DEED_PREFIX))
-    return {name: msgspec.json.decode(kept[name], type=list[Deed]) for name in names}
+    return {name: msgspec.json.decode(kept[name], type=list[AuditEntry]) for name in names}
 
 
 def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
@@ -154,14 +144,14 @@ def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
     return [entries[number] for number in sorted(entries)]
 
 
-def _by_number(deeds: Iterable[Deed]) -> dict[int, msgspec.Raw]:
+def _by_number(deeds: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:
     return {deed.number: msgspec.Raw(msgspec.json.encode(deed)) for deed in deeds}
 
 
 def _changes(
     machine: Machine, actions: Iterable[act.Action], wall: float
-) -> tuple[DeedChange, ...]:
-    found: list[DeedChange] = []
+) -> tuple[AuditChange, ...]:
+    found: list[AuditChange] = []
     switched: dict[str, int] = {}
     for action in actions:
         if type(action) is act.Switch:
@@ -172,26 +162,20 @@ def _changes(
             new = int(act.after_switching(action.value, old == 1))
             if new != old:
                 switched[label] = new
-                found.append(DeedChange(label, old, new))
+                found.append(AuditChange(label, old, new))
         else:
             found.append(_done(machine, action, wall))
     return tuple(found)
 
 
-def _done(machine: Machine, action: act.Action, wall: float) -> DeedChange:
+def _done(machine: Machine, action: act.Action, wall: float) -> AuditChange:
     if isinstance(action, act.SetEnergy):
         label = ENERGIES[action.index]
-        return DeedChange(label, machine.values[label], action.value)
+        return AuditChange(label, machine.values[label], action.value)
     if isinstance(action, act.ChangeClock):
-        return DeedChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
+        return AuditChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
     if isinstance(action, act.SendTest):
-        return DeedChange(_DONE[act.SendTest], None, action.channel)
+        return AuditChange(_DONE[act.SendTest], None, action.channel)
     # A modem command may hold a PIN.
     told = MASK if isinstance(action, act.ModemCommand) else "done"
-    return DeedChange(_DONE[type(action)], None, told)
-
-
-def _heard(future: asyncio.Future[None]) -> None:
-    """A failure is told to `_written`."""
-    if not future.cancelled():
-        future.exception()
+    return AuditChange(_DONE[type(action)], None, told)

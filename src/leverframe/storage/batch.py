@@ -26,6 +26,9 @@ class Waiting:
             self.then(refusal)
         if not self.future.done():
             self.future.set_exception(refusal)
+            if self.then is not None:
+                # Told already, so it is no oversight if nobody waits for the future.
+                self.future.exception()
 
 
 def loop_of(batch: Sequence[Waiting]) -> asyncio.AbstractEventLoop:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from leverframe.commands.codes import CodeTable
-from leverframe.commands.params.param import Seen, decoded
+from leverframe.commands.params.param import Param, Seen, decoded
 from leverframe.commands.refusals import BadValue
 from leverframe.profile import Profile, Spans, offered
 
@@ -14,10 +14,12 @@ INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
-def integer(raw: str, allowed: str) -> int:
+def integer(raw: str, param: Param, profile: Profile) -> int:
     text = decoded(raw)
     if not _INTEGER.fullmatch(text):
-        raise BadValue(f"{text!r} is not a whole number.", value=text, allowed=allowed)
+        raise BadValue(
+            f"{text!r} is not a whole number.", value=text, allowed=param.allowed(profile)
+        )
     return int(text)
 
 
@@ -27,7 +29,7 @@ class Int:
     hi: int
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> int:
-        value = integer(raw, self.allowed(profile))
+        value = integer(raw, self, profile)
         if not self.lo <= value <= self.hi:
             raise BadValue(
                 f"{value} is outside {self.lo} to {self.hi}.",
@@ -142,7 +144,7 @@ class Word:
     numeric: bool = False
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str | int:
-        number = integer(raw, self.allowed(profile))
+        number = integer(raw, self, profile)
         word = self.table.word(number, profile)
         if word is None:
             raise BadValue(
@@ -235,7 +237,7 @@ class Position:
         return [position for position in range(self.count) if position not in used]
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> int:
-        value = integer(raw, self.allowed(profile))
+        value = integer(raw, self, profile)
         if value not in self.free(profile):
             raise BadValue(
                 f"{value} is not a free position.", value=str(value), allowed=self.allowed(profile)

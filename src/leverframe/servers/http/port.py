@@ -174,8 +174,15 @@ class HttpServer:
         """See an answer through, also when its client leaves: it may be half done already."""
         future = asyncio.ensure_future(answer)
         self._running.add(future)
-        future.add_done_callback(self._running.discard)
-        future.add_done_callback(finished)
+        future.add_done_callback(partial(self._answered, finished))
+
+    def _answered(
+        self,
+        finished: Callable[[asyncio.Future[AnyReply]], None],
+        future: asyncio.Future[AnyReply],
+    ) -> None:
+        self._running.discard(future)
+        finished(future)
 
     def follow(self, stream: asyncio.Task[None]) -> None:
         """See a stream through: it ends a moment after its connection."""
