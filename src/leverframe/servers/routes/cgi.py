@@ -18,6 +18,7 @@ from leverframe.commands.stage import NO_HASHES
 from leverframe.commands.table import Call, find, items_of
 from leverframe.controller import Command, Controller, NeedsHashing
 from leverframe.engine.actions import Action
+from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
@@ -46,6 +47,10 @@ class CommandEndpoint:
         self._switchings: dict[tuple[str, str], tuple[Action, ...]] = {}
         self._staged_on = controller.pending
         self._replies: dict[bytes, Reply] = {}
+        #: The last status reply, and the state it tells of.
+        self._told: Reply | None = None
+        self._told_engine: Engine | None = None
+        self._told_version = 0
         self._causes: dict[str, Cause] = {}
         controller.profile_watchers += [self._kept_calls.clear, self._switchings.clear]
 
@@ -249,7 +254,14 @@ class CommandEndpoint:
         return dict(fields)
 
     def status_reply(self) -> Reply:
-        body = command_reply(self._controller.engine)
+        engine = self._controller.engine
+        version = engine.machine.version
+        if self._told is None or version != self._told_version or engine is not self._told_engine:
+            self._told = self._reply_with(command_reply(engine))
+            self._told_engine, self._told_version = engine, version
+        return self._told
+
+    def _reply_with(self, body: bytes) -> Reply:
         reply = self._replies.get(body)
         if reply is None:
             if len(self._replies) >= MOST_KEPT_CALLS:
