@@ -320,7 +320,8 @@ class Controller(Surroundings):
         old = self.engine.settings
         self.engine.machine.journal.add(at.wall, cause, told.text)
         self.audit.written(told.audit)
-        self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
+        if stage.actions:
+            self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         self.tell_watchers(old, stage.settings, tuple(stage.blobs))
         return kept

@@ -17,6 +17,9 @@ from leverframe.engine.tree import GONE, is_secret
 from leverframe.storage.store import DELETED
 
 MOST_ENTRIES = 1000
+#: So many that are outlived go at once: each for itself would be a second place on disk to write to
+#: with every change.
+GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MOST_CHANGES = 200
 MOST_LETTERS = 300
@@ -88,7 +91,7 @@ class AuditTrail:
         entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MOST_CHANGES))
         rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
         too_many = len(self._texts) - len(self._going) + 1 - MOST_ENTRIES
-        if too_many > 0:
+        if too_many >= GO_TOGETHER:
             outlived = (name for name in self._texts if name not in self._going)
             gone = dict.fromkeys(islice(outlived, too_many), DELETED)
             self._going.update(gone)
@@ -109,8 +112,9 @@ class AuditTrail:
         self._going.difference_update(rows)
 
     def entries(self) -> dict[int, msgspec.Raw]:
-        """All entries by number, ready to be put into a JSON document."""
-        return {_number(name): msgspec.Raw(text.encode()) for name, text in self._texts.items()}
+        """The newest entries by number, ready to be put into a JSON document."""
+        newest = islice(self._texts.items(), max(0, len(self._texts) - MOST_ENTRIES), None)
+        return {_number(name): msgspec.Raw(text.encode()) for name, text in newest}
 
 
 def is_audit(name: str) -> bool:
