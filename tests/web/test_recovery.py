@@ -86,13 +86,13 @@ def test_an_answer_that_never_comes_is_a_lost_connection(open_page: OpenPage) ->
     expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
 
 
-def interrupted(page: Page, twin: ServedTwin) -> None:
-    """While nobody listens, DS1 is 50 for ten minutes."""
+def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
+    """While nobody listens, DS1 is 50 for some minutes."""
     page.context.set_offline(True)
     expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
     for value in (50.0, 20.0):
         twin.feel(DS1=value)
-        twin.get("/sim.cgi?advance=600")
+        twin.get(f"/sim.cgi?advance={60 * minutes}")
     page.context.set_offline(False)
     expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
 
@@ -118,6 +118,18 @@ def test_what_happened_while_nobody_listened_is_in_the_small_lines(
       const heights = line.match(/ [\\d.]+/g);
       return new Set(heights).size > 1;
     }""")
+
+
+def test_what_happened_while_nobody_listened_is_in_the_trend(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.feel(DS1=20.0)
+    twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
+    page = open_page("pid", allow=FAILURES)
+    expect(page.locator(".trend canvas")).to_be_visible()
+    with page.expect_response(lambda answer: "/api/history" in answer.url) as answered:
+        interrupted(page, twin, minutes=1)
+    assert 50.0 in answered.value.json()["series"]["DS1"]["values"]
 
 
 def test_a_tab_that_nobody_looks_at_leaves_its_connection_to_others(

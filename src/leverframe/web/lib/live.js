@@ -18,14 +18,14 @@ export class Live {
   lostSince = null;
   // How often the controller has told something; listeners are also called as time passes.
   heard = 0;
-  // How often nobody listened for a while: what was then is known by the history only.
-  interruptions = 0;
   #refresh = DEFAULT_REFRESH_S;
   #listeners = new Set();
   #settingsListeners = new Set();
   #stream = null;
   #timer = null;
   #hasBegun = false;
+  // How often nobody listened for a while: what was then is known by the history only.
+  #gaps = 0;
   #isFallingBack = false;
   // The controller's time when it was last told, and when that was in the browser's.
   #heardTime = 0;
@@ -47,6 +47,16 @@ export class Live {
   listenToSettings(listener) {
     this.#settingsListeners.add(listener);
     return () => this.#settingsListeners.delete(listener);
+  }
+
+  // Gives a function that tells whether there was a gap since it was last asked.
+  watchGaps() {
+    let known = this.#gaps;
+    return () => {
+      const before = known;
+      known = this.#gaps;
+      return known !== before;
+    };
   }
 
   // What is known before the stream tells.
@@ -102,7 +112,7 @@ export class Live {
   }
 
   #resume() {
-    this.interruptions++;
+    this.#gaps++;
     this.#tellSettings();
   }
 

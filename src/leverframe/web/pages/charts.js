@@ -29,7 +29,7 @@ export class Page {
   #charts = new Map();
   #refusal = null;
   #reading = false;
-  #interruptions;
+  #hasGap;
   // Where a double click returns to.
   #lastRange = DEFAULT_RANGE;
 
@@ -38,7 +38,7 @@ export class Page {
     this.#overview = context.overview;
     this.#picker = new Picker(this.#overview, (label, wanted) => this.#toggle(label, wanted));
     this.#legend = new Legend(this.#overview, this.#course);
-    this.#interruptions = context.live.interruptions;
+    this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
   }
 
@@ -131,9 +131,7 @@ export class Page {
 
   #follow() {
     if (!this.#view?.labels || this.#reading) return;
-    const { interruptions } = this.#context.live;
-    if (interruptions !== this.#interruptions) {
-      this.#interruptions = interruptions;
+    if (this.#hasGap()) {
       this.#read();
       return;
     }

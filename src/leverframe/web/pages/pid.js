@@ -14,7 +14,7 @@ export class Page {
   #context;
   #form;
   #stop;
-  #interruptions;
+  #hasGap;
   #trend = new Trend();
   #course = new Course();
   // The input and output whose course is shown.
@@ -23,7 +23,7 @@ export class Page {
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
-    this.#interruptions = context.live.interruptions;
+    this.#hasGap = context.live.watchGaps();
     this.#stop = context.live.listen(() => this.#follow());
   }
 
@@ -95,12 +95,11 @@ export class Page {
 
   #follow() {
     if (this.#isOther) return;
-    const { state, interruptions } = this.#context.live;
-    if (interruptions !== this.#interruptions) {
-      this.#interruptions = interruptions;
+    if (this.#hasGap()) {
       this.#read();
       return;
     }
+    const { state } = this.#context.live;
     this.#course.add(state.time, state[this.#source], state.pid.target, state[this.#output]);
     this.#trend.show(this.#course);
   }

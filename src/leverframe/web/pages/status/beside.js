@@ -20,7 +20,7 @@ export class Beside {
   // Fetched when it is first opened: most people never look at a chart here.
   #drawer = null;
   #stop;
-  #interruptions;
+  #hasGap;
 
   constructor(context) {
     const { overview, live } = context;
@@ -29,7 +29,7 @@ export class Beside {
     this.#glance = new Glance(context, overview);
     this.#happened = new Happened(context, overview);
     this.#choice = new Choice(context, overview);
-    this.#interruptions = live.interruptions;
+    this.#hasGap = live.watchGaps();
     this.#stop = live.listen(() => this.#follow());
     this.#follow();
   }
@@ -62,11 +62,8 @@ export class Beside {
   }
 
   #follow() {
-    const { state, interruptions } = this.#context.live;
-    if (interruptions !== this.#interruptions) {
-      this.#interruptions = interruptions;
-      this.read();
-    }
+    const { state } = this.#context.live;
+    if (this.#hasGap()) this.read();
     this.#hour.follow(state);
     this.#tiles.follow(state);
     this.#happened.follow();
