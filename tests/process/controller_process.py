@@ -103,3 +103,16 @@ def controller_process(
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE_S) == 0
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """What is in every file below a folder by its name. A process that runs there may rename a file
+    meanwhile: then it is looked at once more."""
+    found: dict[str, bytes] = {}
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    for file in files:
+        try:
+            found[file.name] = file.read_bytes()
+        except FileNotFoundError:
+            return contents_of(folder)
+    return found

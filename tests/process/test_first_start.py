@@ -13,7 +13,12 @@ import pytest
 
 from leverframe.process.administrator import random_password
 from leverframe.servers.http.certificate import own_certificate
-from tests.process.controller_process import PATIENCE_S, PROGRAM, controller_process
+from tests.process.controller_process import (
+    PATIENCE_S,
+    PROGRAM,
+    contents_of,
+    controller_process,
+)
 from tests.servers.accounts.test_role_walk import FOR_EVERYBODY, paths
 
 QUIET = ("--no-discovery", "--no-mdns")
@@ -72,8 +77,8 @@ def test_the_password_is_stored_nowhere(tmp_path: Path) -> None:
     with controller_process(tmp_path, *EVERYWHERE) as process:
         password = password_in(process.printed).encode()
         assert password not in process.log.read_bytes()
-        for file in process.folder.iterdir():
-            assert password not in file.read_bytes()
+        for content in contents_of(process.folder).values():
+            assert password not in content
 
 
 def test_passwd_sets_a_password_that_works(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from leverframe.__main__ import main
-from tests.process.controller_process import ControllerProcess, controller_process
+from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 
 #: Mail, SMS, HTTP1 and the modem: secrets that are sealed in the store.
 SECRETS = (
@@ -25,9 +25,9 @@ def stored_secrets(data: Path) -> set[bytes]:
 
 def files_with(data: Path, secrets: set[bytes]) -> list[str]:
     return [
-        file.name
-        for file in sorted(data.rglob("*"))
-        if file.is_file() and any(secret in file.read_bytes() for secret in secrets)
+        name
+        for name, content in contents_of(data).items()
+        if any(secret in content for secret in secrets)
     ]
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from leverframe.commands.endpoints import API as ENDPOINTS
 from leverframe.engine.settings import SECRETS
-from tests.process.controller_process import ControllerProcess, controller_process
+from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 from tests.servers.accounts.test_role_walk import paths
 from tests.twin import Twin
 
@@ -102,8 +102,8 @@ def test_no_secret_comes_out(tmp_path: Path) -> None:
         assert settings.count(b'"***"') >= len(SECRETS)
         found = read_everything(process)
         found["what was printed"] = process.printed.encode()
-        for file in files_in(process.folder):
-            found[f"{file.name} in use"] = file.read_bytes()
+        for name, content in contents_of(process.folder).items():
+            found[f"{name} in use"] = content
     found["the log"] = process.log.read_bytes()
     for file in files_in(process.folder):
         found[file.name] = file.read_bytes()

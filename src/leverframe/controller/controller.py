@@ -21,7 +21,7 @@ from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
-from leverframe.controller.on_disk import log_failure, pass_on, refuse, when_over
+from leverframe.controller.on_disk import log_failure, pass_on, refuse, when_all, when_over
 from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
@@ -194,8 +194,7 @@ class Controller(Surroundings):
         for profile_watcher in self.profile_watchers:
             profile_watcher()
         self._start_anew(settings)
-        self.tell_watchers(old, settings, uploads)
-        done.set_result(None)
+        when_all(self.tell_watchers(old, settings, uploads), partial(pass_on, done, None))
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -305,16 +304,18 @@ class Controller(Surroundings):
             refuse(done, error)
             return
         try:
-            kept = self._adopt(stage, cause, told)
+            kept, under_way = self._adopt(stage, cause, told)
         except Exception as fault:
             refuse(done, fault)
             raise
-        if kept is None:
-            done.set_result(None)
+        if under_way:
+            when_all(under_way, partial(pass_on, done, kept))
         else:
-            kept.add_done_callback(partial(pass_on, done))
+            pass_on(done, kept)
 
-    def _adopt(self, stage: Stage, cause: Cause, told: Told) -> asyncio.Future[None] | None:
+    def _adopt(
+        self, stage: Stage, cause: Cause, told: Told
+    ) -> tuple[asyncio.Future[None] | None, list[asyncio.Task[None]]]:
         at = self.clock.read()
         self._catch_up(at)
         old = self.engine.settings
@@ -323,8 +324,7 @@ class Controller(Surroundings):
         if stage.actions:
             self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
-        self.tell_watchers(old, stage.settings, tuple(stage.blobs))
-        return kept
+        return kept, self.tell_watchers(old, stage.settings, tuple(stage.blobs))
 
     def _catch_up(self, at: Moment) -> None:
         """What was due before a request is not its own: it neither waits nor fails with that."""

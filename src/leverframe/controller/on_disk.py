@@ -1,7 +1,10 @@
-"""Futures of what is on its way to the disk: who hears of a failure, and who waits for whom."""
+"""Futures of what is on its way, to the disk or into effect: who waits for whom, who hears of a
+failure."""
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
+from functools import partial
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +30,27 @@ def when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | N
     return over
 
 
-def pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
+def when_all(tasks: Iterable[asyncio.Task[None]], then: Callable[[], None]) -> None:
+    """Go on when all of them are over, whatever became of them: the settings hold."""
+
+    def go_on(over: asyncio.Future[list[BaseException | None]]) -> None:
+        for fault in over.result():
+            if fault is not None:
+                log.error("a part could not follow the settings", exc_info=fault)
+        then()
+
+    asyncio.gather(*tasks, return_exceptions=True).add_done_callback(go_on)
+
+
+def pass_on(done: asyncio.Future[None], kept: asyncio.Future[None] | None) -> None:
+    """What was asked for is done as soon as what must survive of it is on disk."""
+    if kept is None:
+        done.set_result(None)
+    else:
+        kept.add_done_callback(partial(_pass_on, done))
+
+
+def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
     if (error := kept.exception()) is not None:
         done.set_exception(error)
         # Logged by the one who keeps; nobody may be left to ask.

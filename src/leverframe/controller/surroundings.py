@@ -14,6 +14,9 @@ from leverframe.engine.settings import Settings
 from leverframe.storage.history.recorder import Recorder
 from leverframe.wire.prometheus import Family
 
+#: Told of the old and the new settings. What it may return is done when it lives by the new ones.
+SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
+
 
 class Timed(Protocol):
     """Something that wants to be called at a monotonic second."""
@@ -32,7 +35,7 @@ class Surroundings:
         self.on_ping: Callable[[do.PingHost], None] = _drop
         self.on_screen: Callable[[do.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
-        self.settings_watchers: list[Callable[[Settings, Settings], None]] = []
+        self.settings_watchers: list[SettingsWatcher] = []
         #: How often that was: who has the same number knows the same settings.
         self.settings_number = 0
         #: Called when the controller has become another version.
@@ -60,14 +63,23 @@ class Surroundings:
         #: What the GSM modem tells the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
 
-    def tell_watchers(self, old: Settings, new: Settings, uploads: Iterable[str]) -> None:
-        """The engine has adopted new settings; these uploads were stored or removed with them."""
+    def tell_watchers(
+        self, old: Settings, new: Settings, uploads: Iterable[str]
+    ) -> list[asyncio.Task[None]]:
+        """The engine has adopted new settings; these uploads were stored or removed with them.
+
+        What is returned is under way: until it is done, the settings do not hold everywhere.
+        """
         self.settings_number += 1
-        for settings_watcher in self.settings_watchers:
-            settings_watcher(old, new)
+        under_way = [
+            task
+            for settings_watcher in self.settings_watchers
+            if (task := settings_watcher(old, new)) is not None
+        ]
         for upload_watcher in self.upload_watchers:
             for name in uploads:
                 upload_watcher(name)
+        return under_way
 
     def tell_of_bootloader(self, *, waits: bool) -> None:
         for watcher in self.bootloader_watchers:

@@ -14,7 +14,6 @@ from ipaddress import ip_network
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.servers.modbus.tcp import ModbusTcpServer
-from tests.hardware.waiting import until
 from tests.twin import Twin
 
 COILS = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
@@ -105,7 +104,6 @@ async def fuzz(frames: int, seed: int) -> int:
     server = ModbusTcpServer(twin.controller, "127.0.0.1", 0, LOOPBACK)
     twin.controller.settings_watchers.append(server.adopt)
     await twin.ok("/stm.cgi?modbuson=1")
-    await until(lambda: server.port is not None)
     port = server.port
     assert port is not None
     chance, model = random.Random(seed), Model()

@@ -65,11 +65,14 @@ class ModbusTcpServer:
         self._wanted = settings.modbus_tcp.enabled
         await self._switch()
 
-    def adopt(self, old: Settings, new: Settings) -> None:
-        """Settings changed."""
+    def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
+        """Settings changed; what is returned is done when the port is open, or closed."""
+        if new.modbus_tcp is old.modbus_tcp:
+            return None
         self._wanted = new.modbus_tcp.enabled
         if self._switching is None or self._switching.done():
             self._switching = asyncio.get_running_loop().create_task(self._switch())
+        return self._switching
 
     async def close(self) -> None:
         self._wanted = False

@@ -44,11 +44,14 @@ class SnmpAgent:
         self._wanted = _without_traps(settings.snmp)
         await self._switch()
 
-    def adopt(self, old: Settings, new: Settings) -> None:
-        """Settings changed."""
+    def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
+        """Settings changed; what is returned is done when the port is open, or closed."""
+        if new.snmp is old.snmp:
+            return None
         self._wanted = _without_traps(new.snmp)
         if self._switching is None or self._switching.done():
             self._switching = asyncio.get_running_loop().create_task(self._switch())
+        return self._switching
 
     async def close(self) -> None:
         self._wanted = Snmp()
