@@ -47,3 +47,8 @@ def test_links_in_a_circle_are_told(file: Path) -> None:
     file.symlink_to(file.name)
     with pytest.raises(Refused, match="cannot be read: Too many levels of symbolic links"):
         read_toml(file, Refused)
+
+
+def test_a_device_that_never_ends_is_not_read_for_ever() -> None:
+    with pytest.raises(Refused, match="/dev/zero is not read: it has more than 1048576 bytes"):
+        read_toml(Path("/dev/zero"), Refused)

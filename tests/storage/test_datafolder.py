@@ -84,6 +84,18 @@ def test_a_place_that_cannot_be_a_folder_is_refused_in_plain_words(tmp_path: Pat
             DataFolder(place)
 
 
+@pytest.mark.parametrize(
+    ("to", "why"), [("itself", "Too many levels of symbolic links"), ("gone", "No such file")]
+)
+def test_a_link_that_leads_nowhere_is_refused_for_what_it_is(
+    tmp_path: Path, to: str, why: str
+) -> None:
+    link = tmp_path / "itself"
+    link.symlink_to(to)
+    with pytest.raises(FolderUnusable, match=f"cannot be used: {why}"):
+        DataFolder(link)
+
+
 def test_a_folder_tells_whether_it_was_given_back(tmp_path: Path) -> None:
     with DataFolder(tmp_path) as folder:
         assert folder.was_given_back

@@ -6,12 +6,15 @@ from typing import Any
 
 from leverframe.errors import ErrorForPeople
 
+#: No person writes more; a device that never ends gives more.
+MOST_BYTES = 1 << 20
+
 
 def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
     """The text, to find lines in it, and what it says; raises `refused`."""
     try:
         # Some editors begin a file with a byte order mark, which TOML does not know.
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        text = _content(path, refused).decode("utf-8-sig").replace("\r\n", "\n")
         return text, tomllib.loads(text)
     except OSError as error:
         raise refused(f"{path} cannot be read: {error.strerror}.") from None
@@ -20,3 +23,11 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
         raise refused(f"{path}, line {line} is not text in UTF-8; save it as UTF-8.") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise refused(f"{path} is not valid TOML: {error}.") from None
+
+
+def _content(path: Path, refused: type[ErrorForPeople]) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise refused(f"{path} is not read: it has more than {MOST_BYTES} bytes.")
+    return content

@@ -102,7 +102,9 @@ def existing_folder(path: Path) -> DataFolder:
 def _create(path: Path) -> None:
     if path.is_dir():
         return
-    if path.exists():
+    # Asked for by lstat, which sees links that lead nowhere or in a circle.
+    if os.path.lexists(path):
+        path.stat()
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700)
