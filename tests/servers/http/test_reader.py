@@ -204,8 +204,10 @@ def test_one_byte_at_a_time_is_the_slowest_way_and_works() -> None:
     assert reader.taken == [("POST", "/p", "q", headers, b"abc", False, 0)]
 
 
-def test_bodies_on_their_way_are_counted_until_they_are_complete() -> None:
+def test_bodies_are_counted_until_they_are_released() -> None:
     reader = read(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
     assert reader._tally.bodies_bytes == reader.body_bytes == 3
     reader.data_received(b"lo")
-    assert reader._tally.bodies_bytes == reader.body_bytes == 0
+    assert (reader._tally.bodies_bytes, reader.body_bytes) == (5, 0)
+    reader.release(Request("POST", "/", body=b"hello"))
+    assert reader._tally.bodies_bytes == 0

@@ -29,6 +29,14 @@ async def test_a_client_that_says_nothing_is_dropped_after_the_header_time() -> 
         assert await silent.is_dropped()
 
 
+async def test_a_request_that_somebody_else_sent_before_ends_the_header_time_too() -> None:
+    async with serving(path_as_text) as running:
+        for client in [await running.connect(), await running.connect()]:
+            await client.ask(GET)
+        await running.pass_time(11)
+        assert (await client.ask(GET)).status == 200
+
+
 @pytest.mark.parametrize("first", [b"", GET])
 async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: bytes) -> None:
     async with serving(path_as_text) as running:

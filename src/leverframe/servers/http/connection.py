@@ -99,7 +99,7 @@ class Connection(RequestReader, asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self.deaf = True
-        self._waiting.clear()
+        self._forget_waiting()
         self.drop_body()
         self._stop_stream()
         self._server.forget(self)
@@ -113,10 +113,16 @@ class Connection(RequestReader, asyncio.Protocol):
     def finish(self) -> None:
         """Complete the answer that is being made, then close."""
         self.deaf = self._last = True
-        self._waiting.clear()
+        self._forget_waiting()
         self._stop_stream()
         if not self._busy:
             self._close()
+
+    def _forget_waiting(self) -> None:
+        for turn in self._waiting:
+            if not isinstance(turn, Reply):
+                self.release(turn[0])
+        self._waiting.clear()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -156,6 +162,8 @@ class Connection(RequestReader, asyncio.Protocol):
                 self._idle_since = self._tally.now
                 self._tally.count(reply.status)
                 self._transport.write(reply.wire or reply.encode())
+                if request.body:
+                    self.release(request)
                 return
         except Exception:
             logger.exception("The handler failed for %r.", request)
@@ -164,6 +172,7 @@ class Connection(RequestReader, asyncio.Protocol):
             self._busy = True
             self._server.watch(reply, partial(self._answered, request, head_only, ending))
         else:
+            self.release(request)
             self._deliver(reply, head_only, ending)
 
     def _wait(self, request: Request, head_only: bool, ending: int) -> None:
@@ -189,6 +198,7 @@ class Connection(RequestReader, asyncio.Protocol):
         self, request: Request, head_only: bool, ending: int, future: asyncio.Future[AnyReply]
     ) -> None:
         """What the handler promised is there, or will never be."""
+        self.release(request)
         if future.cancelled():
             reply: AnyReply = self._server.problem(503, "The request was given up at a stop.")
         elif error := future.exception():

@@ -78,7 +78,7 @@ class Tally:
     def __init__(self) -> None:
         #: Seconds, no finer than the server's sweep: good enough for time-outs, and free.
         self.now = 0.0
-        #: Bytes of bodies that are not complete yet.
+        #: Bytes of bodies that are being read, or belong to requests that are not answered yet.
         self.bodies_bytes = 0
         #: How many answers were given, by status.
         self.answers: dict[int, int] = {}
@@ -141,7 +141,7 @@ class RequestReader(ABC):
 
     @abstractmethod
     def take(self, request: Request, head_only: bool, ending: int) -> None:
-        """A request is complete."""
+        """A request is complete. To be released when it is answered, or never will be."""
 
     @abstractmethod
     def refuse(self, refused: Refused) -> None:
@@ -160,14 +160,20 @@ class RequestReader(ABC):
         return len(self._body)
 
     def drop_body(self) -> None:
+        """What was read of a body is not needed any more."""
         self._tally.bodies_bytes -= len(self._body)
         self._body = bytearray()
+
+    def release(self, request: Request) -> None:
+        """A request that was taken is answered, or never will be: its body makes room."""
+        self._tally.bodies_bytes -= len(request.body)
 
     def data_received(self, data: bytes) -> None:
         if self._is_between and not self.deaf:
             plain = self._tally.known.get(data)
             if plain is not None:
                 path, query, headers = plain
+                self.phase = IDLE
                 self.take(Request("GET", path, query, headers, b"", self.peer), False, KEEP)
                 return
         if self.deaf or len(data) > self._slice_bytes:
@@ -289,10 +295,10 @@ class RequestReader(ABC):
         request, head_only, ending = self._turn or self._read_head()
         if self._turn:
             request.body = bytes(self._body)
+            self._body = bytearray()
             self._turn = None
             self._raw_headers = []  # what follows a body is not kept
             self.wants_continue = False
-            self.drop_body()
         else:
             self._check_length_given(request)
         if ending:
