@@ -95,6 +95,7 @@ def test_every_truncation_is_noticed() -> None:
         (MAGIC + b"\x02" + bytes(32), "has format 2"),
         (packed(b"[" * 100_000), "not hold settings"),
         (packed(b'{"hw": "3.9"}'), "not hold settings"),
+        (packed(b'{"hw": "\xff"}'), "not hold settings"),
         (packed({"hw": "9.9", "sw": "1.75", "settings": {}}), "unknown version"),
         (packed({"hw": "3.9", "sw": "x", "settings": {}}), "unknown version"),
         (

@@ -322,6 +322,16 @@ def test_reduced_csv_has_one_line_for_each_interval() -> None:
     assert all(earlier < later for earlier, later in pairwise(times))
 
 
+@pytest.mark.parametrize("every_s", [97, 7200])
+def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
+    keeper = Keeper(MemoryShelf(), BOUNDS)
+    assert len(b"".join(csv_pieces(keeper, span(0, START)))) < 100
+    fill(keeper, [(START + n * every_s, float(n % 9)) for n in range(900)])
+    end = START + 900 * every_s
+    of_all_time = b"".join(csv_pieces(keeper, span(0, end, 10**9)))
+    assert of_all_time == b"".join(csv_pieces(keeper, span(START, end, 10**9)))
+
+
 def test_times_of_chunks_come_in_order() -> None:
     keeper = Keeper(MemoryShelf(), BOUNDS)
     fill(keeper, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], at_once=2)

@@ -111,6 +111,7 @@ def test_a_sealed_backup_is_restored_with_its_passphrase(
         ("a.json", b"[]", "a.json is no backup"),
         ("a.json", b"{", "not valid JSON"),
         ("a.json", b"[" * 100_000, "not valid JSON"),
+        ("a.json", b'{"hw": "\xff"}', "not valid JSON"),
         ("a.txt", b"{}", "end it with .toml, .json, .bin"),
         ("a.json", b'{"hw": "9", "sw": "1.75", "settings": {}}', "unknown"),
         ("a.json", b'{"hw": "3.9", "sw": "1.75", "settings": {"pwm.0.duty": 101}}', "pwm.0.duty"),

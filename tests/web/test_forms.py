@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import OpenPage
+from tests.web.conftest import LOSSES, OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -68,6 +68,21 @@ def test_a_secret_that_a_changed_command_carries_is_asked_for_again(
     save(card)
     mqtt = twin.settings()["mqtt"]
     assert (mqtt["host"], mqtt["username"], mqtt["password"]) == ("other.example", "cellar", "***")
+
+
+def test_a_connection_that_goes_after_saving_leaves_the_card_as_it_was_typed(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("more", allow=LOSSES)
+    card = show_card(page, {"command": "oname", "at": {"A": 0}})
+    page.route("**/api/start", lambda route: route.abort("connectionfailed"))
+    card.get_by_label("oname").fill("Pump")
+    with page.expect_event("requestfailed"):
+        card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("button", name="Save")).to_be_enabled()
+    expect(card.get_by_label("oname")).to_have_value("Pump")
+    expect(card.get_by_role("alert")).to_have_count(0)
+    assert twin.settings()["outputs"][0]["name"] == "Pump"
 
 
 def test_codes_are_chosen_by_their_words_and_numbers_are_typed_in_real_units(

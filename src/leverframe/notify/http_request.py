@@ -138,7 +138,7 @@ async def _beginning(response: httpx.Response, most_bytes: int) -> bytes:
 
 
 def _content_type(body: str) -> str:
-    with contextlib.suppress(msgspec.DecodeError):
+    with contextlib.suppress(msgspec.DecodeError, RecursionError):
         if isinstance(msgspec.json.decode(body), dict | list):
             return "application/json"
     return "text/plain; charset=utf-8"

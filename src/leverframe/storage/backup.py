@@ -113,7 +113,7 @@ def unpack(data: bytes) -> BackupFile:
         )
     try:
         return msgspec.json.decode(content, type=BackupFile)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BackupRefused("The backup does not hold settings in a form known here.") from None
 
 
@@ -141,7 +141,7 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
     try:
         text = ChaCha20Poly1305(_key(passphrase, salt)).decrypt(nonce, data, _PURPOSE)
         hidden = msgspec.json.decode(text, type=dict[str, Any])
-    except (InvalidTag, msgspec.DecodeError):
+    except (InvalidTag, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise BackupRefused(
             "The passphrase does not open this backup. Give the right one, or none to restore "
             "everything but the passwords."

@@ -34,7 +34,7 @@ def read(path: Path) -> BackupFile:
 def _from_json(path: Path, data: bytes) -> BackupFile:
     try:
         return _converted(path, msgspec.json.decode(data))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BackupRefused(f"{path} is not valid JSON: {error}.") from None
 
 

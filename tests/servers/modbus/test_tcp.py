@@ -11,6 +11,7 @@ from ipaddress import ip_network
 import pytest
 from pymodbus.client import AsyncModbusTcpClient
 
+from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
 from leverframe.profile import Profile
 from leverframe.servers.modbus import tcp as modbus_tcp
@@ -210,6 +211,9 @@ async def test_event_variables_cannot_be_written_where_no_command_does() -> None
     async with served(Profile("3.5", "1.30")) as it:
         assert await it.ask("05 000a ff00") == "8502"
         assert await it.ask("05 0000 ff00") == "050000ff00"
+        # Nor once another version has them, and has been installed.
+        await it.twin.controller.install("1.48", None, Cause("firmware"))
+        assert await it.ask("05 000a ff00") == "05000aff00"
 
 
 async def test_a_write_that_cannot_be_stored_fails() -> None:

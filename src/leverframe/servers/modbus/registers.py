@@ -52,14 +52,20 @@ class ModbusRegisters:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
+        self._switches: dict[tuple[str, int], Call | Refusal] = {}
+        self._learn_switches()
+        controller.profile_watchers.append(self._learn_switches)
+        #: The input registers as bytes, and what they were made of.
+        self._image: tuple[bytes, bytes] = (b"", b"")
+        self._image_of: tuple[Engine, int] | None = None
+
+    def _learn_switches(self) -> None:
+        """The commands of the version that runs now."""
         self._switches = {
             (label, value): self._call("/outs.cgi", f"{name}={value}")
             for label, name in _SWITCHES.items()
             for value in (0, 1)
         }
-        #: The input registers as bytes, and what they were made of.
-        self._image: tuple[bytes, bytes] = (b"", b"")
-        self._image_of: tuple[Engine, int] | None = None
 
     def answer(self, pdu: bytes, peer: str, *, may_write: bool) -> bytes | Awaitable[bytes]:
         """The answer to a request; an awaitable where something goes to the disk first."""

@@ -10,7 +10,15 @@ from math import isnan
 
 from leverframe.storage.history.columns import ABSENT
 from leverframe.storage.history.keeper import Keeper
-from leverframe.storage.history.reading import Resolution, Span, axis, on_axis, raw, resolution_of
+from leverframe.storage.history.reading import (
+    Resolution,
+    Span,
+    axis,
+    on_axis,
+    raw,
+    resolution_of,
+    since,
+)
 
 #: About so many values are looked at for one piece.
 _PIECE = 20_000
@@ -21,6 +29,9 @@ _NUMBERS = ("min", "mean", "max")
 
 
 def csv_pieces(keeper: Keeper, span: Span) -> Iterator[bytes]:
+    begun = since(keeper)
+    # Decades before the first value would be millions of empty pieces.
+    span = span._replace(first=max(span.first, span.now if begun is None else begun))
     resolution = resolution_of(keeper, span)
     if resolution.step:
         names = [f"{label} {number}" for label in span.labels for number in _NUMBERS]

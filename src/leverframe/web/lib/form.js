@@ -83,11 +83,13 @@ export class Form {
     this.#saving = true;
     this.#refusal = null;
     this.#context.redraw();
-    const done = await this.#send(requestsOf(changed));
-    this.#saving = false;
-    this.#saved = done && changed.length > 0;
-    this.#context.redraw();
-    return done;
+    try {
+      this.#saved = (await this.#send(requestsOf(changed))) && changed.length > 0;
+      return this.#saved || changed.length === 0;
+    } finally {
+      this.#saving = false;
+      this.#context.redraw();
+    }
   }
 
   async #send(requests) {
@@ -98,7 +100,13 @@ export class Form {
         this.#refuse(error, request);
         return false;
       }
-      await this.#context.readSettings();
+      try {
+        await this.#context.readSettings();
+      } catch (error) {
+        // It is saved, and stands as it was typed until the settings come with the connection.
+        if (!api.isLoss(error)) throw error;
+        continue;
+      }
       for (const row of request.rows) row.fields.forEach((field) => field.restore());
     }
     return true;
