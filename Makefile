@@ -32,7 +32,7 @@ test: $(TEST_READY) ## run every check and every test
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
 
-check: $(TEST_READY) ## format, lint, types and layers only: the quick part of make test
+check: $(TEST_READY) ## lint, format, types, security and layers: the quick part of make test
 	@$(BIN)/python tools/checks.py check
 
 bench: $(TEST_READY) ## measure speed into bench/RESULTS.md; short: ARGS=--quick
@@ -55,7 +55,7 @@ lock: ## write requirements/ from pyproject.toml (needs uv); ARGS=--upgrade take
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	@find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@command -v $(PYTHON) > /dev/null || { echo "There is no $(PYTHON) here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3"; exit 1; }

@@ -1,6 +1,7 @@
 """Run the project's checks one after the other and sum them up.
 
-`checks.py check` runs the quick ones (lint, format, types, layers), `checks.py test` all of them.
+`checks.py check` runs the quick ones (lint, format, types, known weaknesses of the code and of its
+dependencies, layers), `checks.py test` all of them.
 A failing check does not stop the later ones: one run shows everything there is to mend. The exit
 status is 0 only if every check passed.
 """

@@ -70,13 +70,6 @@ def test_a_cancelled_key_never_comes_due() -> None:
     assert drained(timers, 9.0) == []
 
 
-def test_clear_forgets_everything() -> None:
-    timers = Timers()
-    timers.set(A, 5.0)
-    timers.clear()
-    assert (len(timers), timers.next()) == (0, None)
-
-
 def test_moving_a_deadline_for_ever_takes_no_memory() -> None:
     timers = Timers()
     timers.set(B, 1e12)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from leverframe.process.serve import http_limits
+from leverframe.servers.routes.cgi import MOST_COMMANDS
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import LOSSES, OpenPage
 
@@ -159,6 +161,25 @@ def test_a_form_body_is_sent_as_the_command_reads_it(twin: ServedTwin, open_page
     save(card)
     oled = twin.settings()["oled"]
     assert (oled["enabled"], oled["screens"][0]["lines"][0]) == (True, "Żar & 5 %")
+
+
+@pytest.mark.parametrize(("count", "letters"), [(250, 1), (90, 150), (3, 8000)])
+def test_what_one_request_does_not_take_goes_out_in_several(
+    open_page: OpenPage, count: int, letters: int
+) -> None:
+    rows = f"Array.from({{length: {count}}}, () => row({letters}))"
+    targets = open_page("more").evaluate(
+        f"""async () => {{
+          const {{ requestsOf }} = await import("/web/lib/request.js");
+          const command = {{ path: "/x.cgi", query: (length) => "a".repeat(length) }};
+          const row = (values) => ({{ command, values }});
+          return requestsOf({rows}).map((request) => request.target);
+        }}"""
+    )
+    queries = [target.removeprefix("/x.cgi?") for target in targets]
+    assert all(len(query) <= http_limits().query_bytes for query in queries)
+    assert all(query.count("&") < MOST_COMMANDS for query in queries)
+    assert "&".join(queries) == "&".join(["a" * letters] * count)
 
 
 def test_every_schema_of_the_table_can_be_drawn(open_page: OpenPage) -> None:

@@ -1,4 +1,4 @@
-"""One controller: engine, board, store and clock joined; no servers yet."""
+"""What joins engine, board, store and clock."""
 
 from leverframe.controller.controller import Command, Controller, NeedsHashing
 

@@ -1,7 +1,9 @@
 """What happened and why, the newest few hundred entries, for people to read.
 
-An entry says when, who caused it and what it was. Causes are `command`, `rule`, `schedule`,
-`watchdog`, `timer` (return time, periodic switching, delays), `start` and `board`.
+An entry says when, who caused it and what it was. The kind of a cause is a word: of the engine
+`start`, `rule`, `rule loop`, `schedule`, `watchdog` and `timer` (return time, periodic switching,
+delays); of requests `command`, `sign-in`, `command line`, `firmware` and `scenario`; of what is
+sent `outbox`.
 """
 
 from collections import deque

@@ -55,10 +55,6 @@ class Timers:
         del self._deadlines[key]
         return key
 
-    def clear(self) -> None:
-        self._deadlines.clear()
-        self._heap.clear()
-
     def _drop_stale(self) -> None:
         self._heap = [(when, serial, key) for key, (when, serial) in self._deadlines.items()]
         heapify(self._heap)

@@ -19,6 +19,3 @@ class LastGood(Generic[Value]):
             return self._values.pop(sensor, None)
         self._values[sensor] = value
         return value
-
-    def forget(self, sensor: str) -> None:
-        self._values.pop(sensor, None)

@@ -7,9 +7,3 @@ and again, until they are sent, refused for good or too old.
 To add a channel, write a class with the five members of `Channel` and hand it to `Outbox.add`
 under the name that `Notify.channel` has (or name and slot, like `http1`).
 """
-
-from leverframe.notify.channel import CannotSend, Channel, Draft, Limits
-from leverframe.notify.message import Message
-from leverframe.notify.outbox import Outbox
-
-__all__ = ["CannotSend", "Channel", "Draft", "Limits", "Message", "Outbox"]

@@ -7,7 +7,7 @@ import { caseOf, wireText } from "./schema.js";
 
 const HOLE = /<(\w+)>/g;
 
-export class Command {
+class Command {
   constructor(row) {
     Object.assign(this, row);
   }

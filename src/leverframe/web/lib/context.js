@@ -4,8 +4,8 @@ import * as api from "./api.js";
 import { Overview } from "./overview.js";
 import { isSame } from "./tree.js";
 
-export const ADMIN = "admin";
-export const CONTROL = "control";
+const ADMIN = "admin";
+const CONTROL = "control";
 export const SIMULATED = "simulated";
 
 export class Context {

@@ -22,7 +22,7 @@ const why = ({ reason }) => {
   return reason === "test" ? t("message_test") : reason;
 };
 
-export function messageLine(message, now) {
+function messageLine(message, now) {
   const { state, channel, target, created, attempts, problem, answer, content } = message;
   return html`<li data-state=${state}>
     <time>${moment(created, now)}</time>

@@ -2,8 +2,9 @@
 
 import { settingReader } from "./bound_field.js";
 
-// The controller takes at most so many commands in one request.
+// The controller takes at most so many commands in one request, and so long a query.
 const MOST_COMMANDS = 100;
+const MOST_LETTERS = 8192;
 
 // The fields of one command for one place, with the values of all its letters.
 class Row {
@@ -56,8 +57,8 @@ export function rowsOf(fields, context, paths) {
 
 export const joined = (row) => row.command.query(row.values);
 
-// Commands of one path go out together, so that they are applied all or not at all; a command with
-// a body goes alone. Each request: { target, body, rows }.
+// Commands of one path go out together, so that they are applied all or not at all, as far as one
+// request takes them; a command with a body goes alone. Each request: { target, body, rows }.
 export function requestsOf(rows) {
   const alone = rows.filter((row) => row.command.body);
   const byPath = Map.groupBy(
@@ -72,9 +73,16 @@ export function requestsOf(rows) {
 
 function inPortions(path, rows) {
   const portions = [];
-  for (let start = 0; start < rows.length; start += MOST_COMMANDS) {
-    const group = rows.slice(start, start + MOST_COMMANDS);
-    portions.push({ target: `${path}?${group.map(joined).join("&")}`, rows: group });
+  for (const row of rows) {
+    const command = joined(row);
+    const last = portions.at(-1);
+    if (last && hasRoom(last, command)) {
+      last.target += `&${command}`;
+      last.rows.push(row);
+    } else portions.push({ target: `${path}?${command}`, rows: [row] });
   }
   return portions;
 }
+
+const hasRoom = ({ target, rows }, command) =>
+  rows.length < MOST_COMMANDS && target.length + command.length < MOST_LETTERS;

@@ -134,7 +134,7 @@ function allowedNumbers(schema) {
 }
 
 // Percent-encoded so that nothing in it can be taken for a separator.
-export const encoded = (value) =>
+const encoded = (value) =>
   encodeURIComponent(value).replace(
     /[!'()*]/g,
     (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,

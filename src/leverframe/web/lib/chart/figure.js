@@ -51,10 +51,6 @@ export class Figure {
     }
   }
 
-  get hasPlot() {
-    return this.#plot !== null;
-  }
-
   // A token of the page, resolved once for each theme.
   colour(token) {
     if (!this.#colours.has(token)) this.#colours.set(token, colour(token));

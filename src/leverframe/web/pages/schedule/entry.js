@@ -8,7 +8,7 @@ export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const PERIODIC = 256;
 const DAY_MS = 86_400_000;
 
-export const EMPTY_ENTRY = {
+const EMPTY_ENTRY = {
   name: "",
   action: "OUT0",
   value: 1,
