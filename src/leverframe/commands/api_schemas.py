@@ -248,6 +248,8 @@ def _bench() -> Json:
         time=number | {"description": "Seconds since 1970."},
         due=number_or_null | {"description": "When something happens next, in seconds since 1970."},
         readings=_values_by_key(reading),
+        pins=_values_by_key(number)
+        | {"description": "How the pins are driven (PWM in percent), frequencies and pull-ups."},
         levels=_values_by_key({"type": ["integer", "null"]}),
         onewire=_values_by_key(number_or_null)
         | {"description": "The sensors on the 1-Wire bus and what they measure."},

@@ -260,7 +260,7 @@ API = (
         "/api/sim",
         JSON,
         ADMIN,
-        "The simulated board as `/sim.cgi` has made it: what it senses, with limits and units, the "
+        "The simulated board: how its pins are driven, what it senses, with limits and units, the "
         "sensors on its buses, plants and what can be wired, hosts, received SMS with their "
         "answers, and when something is due. 404 on any other board.",
         "Bench",

@@ -69,6 +69,8 @@ class SimulatedBoard:
         self._sense: Sense = nobody_listens
         self.outputs = [False] * len(OUTPUTS)
         self.levels = [0.0] * len(PWMS)
+        #: What was set besides, by the name it has in the history.
+        self.pin_settings: dict[str, int] = {}
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
         self.hosts = SimulatedHosts(now)
         #: SMS that came in, oldest first.
@@ -95,10 +97,14 @@ class SimulatedBoard:
         self._plants.put(PWMS[index], level, now)
 
     def set_pwm_frequency(self, group: int, hz: int) -> None:
-        self.history.append(Driven(self._now(), "PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz))
+        self._set_pin("PWM0 Hz" if group == 0 else "PWM1-3 Hz", hz)
 
     def set_pull_up(self, index: int, on: bool) -> None:
-        self.history.append(Driven(self._now(), f"INPD{index + 1} pull-up", int(on)))
+        self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
+
+    def _set_pin(self, what: str, value: int) -> None:
+        self.pin_settings[what] = value
+        self.history.append(Driven(self._now(), what, value))
 
     def feel(self, readings: Readings) -> None:
         """Change by hand what the board senses; None unplugs."""

@@ -152,6 +152,21 @@ async def test_an_sms_without_the_code_is_passed_over(twin: Twin) -> None:
     assert message["answer"] is None
 
 
+async def test_pins_are_told_as_they_are_driven(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out3=1")
+    await twin.ok("/stm.cgi?pwmp=1&pwmd=030")
+    await twin.ok("/outs.cgi?pwm0=1")
+    await twin.ok("/sim.cgi?advance=60")
+    pins = (await twin.json("/api/sim"))["pins"]
+    assert (pins["OUT3"], pins["OUT4"]) == (1, 0)
+    # Active low turns the pin round, not the state.
+    assert (pins["PWM0"], pins["PWM1"]) == (70.0, 0.0)
+    assert pins["PWM0 Hz"] > 0
+    assert pins["INPD1 pull-up"] in (0, 1)
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    assert (await twin.json("/api/sim"))["pins"]["OUT3"] == 0
+
+
 async def test_the_board_tells_what_it_was_made_to_be(twin: Twin) -> None:
     plant = "load*switch:OUT0*reading:m1*on:5"
     await twin.ok(

@@ -6,7 +6,15 @@ from leverframe.clock import VirtualClock
 from leverframe.commands.codes import I2C_SENSORS
 from leverframe.controller import Controller
 from leverframe.durations import text_from_seconds
-from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, LIGHTING, ONEWIRE, PARTICULATES
+from leverframe.engine.labels import (
+    ANALOG_INPUTS,
+    DIGITAL_INPUTS,
+    LIGHTING,
+    ONEWIRE,
+    OUTPUTS,
+    PARTICULATES,
+    PWMS,
+)
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
 from leverframe.hardware.plant_wiring import (
     KINDS,
@@ -52,6 +60,7 @@ def bench_report(controller: Controller) -> dict[str, Any]:
         "readings": {
             label: _reading(label, felt.get(label), controller) for label in (*LIMITS, *LIGHTING)
         },
+        "pins": _pins(board),
         "levels": {label: felt.get(label) for label in DIGITAL_INPUTS},
         "onewire": {sensor_id: felt.get(sensor_id) for sensor_id in board.onewire_ids},
         "i2c": {"found": felt.get("i2c"), "sensors": I2C_SENSORS[1:]},
@@ -62,6 +71,15 @@ def bench_report(controller: Controller) -> dict[str, Any]:
             "most_letters": SMS_LETTERS,
             "received": [message._asdict() for message in board.messages],
         },
+    }
+
+
+def _pins(board: SimulatedBoard) -> dict[str, float]:
+    """What the outputs are driven to, after active low and mode; then frequencies and pull-ups."""
+    return {
+        **{label: int(on) for label, on in zip(OUTPUTS, board.outputs, strict=True)},
+        **{label: round(100 * level, 2) for label, level in zip(PWMS, board.levels, strict=True)},
+        **board.pin_settings,
     }
 
 
