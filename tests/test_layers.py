@@ -20,7 +20,7 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
-SERVED = JOINED | {"servers", "config", "wiring", "durations"}
+SERVED = JOINED | {"servers", "config", "wiring", "durations", "ending"}
 #: What the commands of the program are made of; these do not know each other.
 WORK = {"simulation", "upkeep", "reference"}
 
@@ -37,10 +37,11 @@ MAY_IMPORT = {
     "naming": ENGINE | {"wire"},
     "status_files": INTERFACE,
     "clock": ENGINE,
+    "ending": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    **{edge: INTERFACE | {"clock", "durations", "wiring"} for edge in EDGES},
+    **{edge: INTERFACE | {"clock", "durations", "wiring", "ending"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
     "process": SERVED,

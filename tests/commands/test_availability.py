@@ -4,14 +4,13 @@ import pytest
 
 from leverframe.commands.availability import (
     NEWEST,
-    has_field,
     is_deprecated,
     newest_with,
     params_of,
     software_versions,
     variants,
 )
-from leverframe.commands.params import Int
+from leverframe.commands.params import Int, has_field
 from leverframe.commands.row import Row, row
 from leverframe.commands.table import TABLE
 from leverframe.profile import Profile, Span, offered, spans_in_words, version

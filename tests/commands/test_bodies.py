@@ -37,14 +37,17 @@ def read(body: bytes, profile: Profile = NEWEST) -> list[dict[str, object]]:
 
 
 def item(**fields: object) -> dict[str, object]:
-    return {"A": 0, "B": 0, "C": "x", "D": 1, "E": False, **fields}
+    return {"A": 0, "B": 0, "C": "x", "D": 1, **fields}
 
 
 # --- lists ---------------------------------------------------------------------------------------
 
 
 def test_items_are_read_in_order() -> None:
-    assert read(b"&m00=x*1*1&m129=y*2*0&&") == [item(E=True), item(A=1, B=29, C="y", D=2)]
+    assert read(b"&m00=x*1*1&m129=y*2*0&&") == [
+        item(E=True),
+        item(A=1, B=29, C="y", D=2, E=False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,10 +58,30 @@ def test_items_are_read_in_order() -> None:
         b"&m00=x*1&&\r\n",
         b"&m00=x*1&&&m01=broken",
         b"anything at all&m00=x*1&&",
+        b"data=m00&m00=x*1&&",
     ],
 )
 def test_what_stands_around_the_list_does_not_matter(body: bytes) -> None:
     assert read(body) == [item()]
+
+
+@pytest.mark.parametrize("before", [b"", b"&", b"\r\n", b"text&"])
+def test_an_item_before_the_first_ampersand_is_not_lost(before: bytes) -> None:
+    assert read(before + b"m00=x*1&m01=y*2&&") == [item(), item(B=1, C="y", D=2)]
+    assert read(before + b"m00=x*1&&") == [item()]
+
+
+@pytest.mark.parametrize("body", [b"m00=x&m01=y*1&&", b"m00&&"])
+def test_an_item_before_the_first_ampersand_is_checked_as_any_other(body: bytes) -> None:
+    with pytest.raises(Malformed, match="fields"):
+        read(body)
+
+
+@given(st.text("m0=*&x1{", max_size=12), st.integers(0, 29))
+def test_no_text_before_a_list_takes_an_item_from_it(before: str, number: int) -> None:
+    with suppress(Refusal):
+        found = read(f"{before}&m0{number}=x*1&&".encode())
+        assert "&&" in f"{before}&" or found[-1] == item(B=number)
 
 
 @pytest.mark.parametrize("body", [b"&&", b"x&&", b"&&&&", b"&&&m00=x*1&&"])
@@ -130,7 +153,7 @@ def test_a_list_that_is_written_is_read_again(entries: list[tuple[int, int, str]
         {"A": str(a), "B": str(b), "C": Text(15).format(c, NEWEST, {}), "D": "1", "E": "0"}
         for a, b, c in entries
     ]
-    assert read(READINGS.write(texts)) == [item(A=a, B=b, C=c) for a, b, c in entries]
+    assert read(READINGS.write(texts)) == [item(A=a, B=b, C=c, E=False) for a, b, c in entries]
 
 
 # --- forms ---------------------------------------------------------------------------------------

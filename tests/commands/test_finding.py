@@ -14,6 +14,7 @@ from leverframe.commands.table import Call, find
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
 
+EVENT_OF_HW30 = "event=" + "*".join(f"<{letter}>" for letter in "ABCDEFGHIJKL")
 HW30, HW35, OLD35 = Profile("3.0", "1.58a"), Profile("3.5", "1.60a"), Profile("3.5", "1.43e")
 
 
@@ -165,6 +166,58 @@ def test_a_bad_value_is_told_before_a_form_that_does_not_fit() -> None:
     refusal = find_one("/outs.cgi?out=6")
     assert isinstance(refusal, Refusal)
     assert (refusal.field, refusal.allowed) == ("A", "1 to 6 characters, digits 0 to 5")
+
+
+@pytest.mark.parametrize(
+    ("target", "profile", "allowed"),
+    [
+        ("/stm.cgi?dswrite=1", NEWEST, "dswrite=0 or dswrite=<A>:<B>"),
+        ("/inpa.cgi?diffsel=0*1*2", NEWEST, "diffsel=<A>*<B>*<C>*<D> or diffsel=<A><B>"),
+        ("/inpa.cgi?powsel=11*10*1", NEWEST, "powsel=<A>*<B> or powsel=<A><B>"),
+        ("/eeprom.cgi?bit9=1", NEWEST, "0 to 7"),
+        ("/eeprom.cgi?byte4=1", NEWEST, "0 to 3"),
+        ("/eeprom.cgi?word4=1", NEWEST, "0 to 3"),
+        ("/inpa.cgi?sensor=014", NEWEST, "INPA1-INPA4 sensor codes 0-13, 15-20"),
+        ("/inpa.cgi?event=0*1", HW30, EVENT_OF_HW30),
+        ("/inpa.cgi?event=" + "*".join("0" * 17), HW30, EVENT_OF_HW30),
+    ],
+)
+def test_a_refusal_names_all_that_the_version_takes(
+    target: str, profile: Profile, allowed: str
+) -> None:
+    refusal = find_one(target, profile)
+    assert isinstance(refusal, Refusal)
+    assert (refusal.status, refusal.allowed) == (400, allowed)
+
+
+@pytest.mark.parametrize(
+    ("target", "detail"),
+    [
+        ("/stm.cgi?dswrite=1", "No form of the command dswrite fits."),
+        ("/inpa.cgi?diffsel=0*1*2", "has 4 fields, 3 were given"),
+        ("/inpa.cgi?powsel=11*10*1", "powsel=<A>*<B> has 2 fields"),
+        ("/stm.cgi?dswrite=9%3A0", "9 is outside 1 to 8."),
+        ("/inpa.cgi?sensor=014", "14 is no INPA1-INPA4 sensor code"),
+    ],
+)
+def test_a_refusal_is_about_the_form_that_was_meant(target: str, detail: str) -> None:
+    refusal = find_one(target)
+    assert isinstance(refusal, Refusal)
+    assert detail in refusal.detail
+
+
+@pytest.mark.parametrize(
+    "target", ["/outs.cgi?out00=1", "/outs.cgi?out=out00", "/outs.cgi?atout=006*5", "out0=01"]
+)
+def test_a_number_that_chooses_is_not_padded(target: str) -> None:
+    refusal = find_one(target if target.startswith("/") else f"/outs.cgi?{target}")
+    assert isinstance(refusal, Refusal)
+    assert "has more characters than" in refusal.detail
+
+
+def test_a_quantity_may_be_padded() -> None:
+    assert line_and_values("/outs.cgi?ortime=00060")[1] == {"A": 0, "B": 60}
+    assert line_and_values("/outs.cgi?atout=06*007")[1] == {"A": 6, "B": 7}
 
 
 def test_any_command_may_be_posted() -> None:

@@ -51,6 +51,38 @@ def test_a_command_sees_what_the_one_before_it_set() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("target", "body", "left_out"),
+    [
+        ("/stm.cgi?mod_custom_set0=D*0*0*1", b"", "*9"),
+        ("/post.cgi?mod_custom_save", b"&m00=A*C*3*1*3*1", "*2&&"),
+        ("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5", b"", "*2*30*22*1"),
+        ("/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5*2", b"", "*30*22*1"),
+    ],
+)
+def test_what_a_client_leaves_out_keeps_its_value(target: str, body: bytes, left_out: str) -> None:
+    on = stage(rules=(Rule(),))
+    perform(on, target if body else target + left_out, body and body + left_out.encode())
+    before = on.settings
+    perform(on, target, body and body + b"&&")
+    assert on.settings == before
+
+
+def test_what_is_left_out_of_a_new_event_entry_is_as_in_any_new_one() -> None:
+    on = stage()
+    perform(on, "/inpa.cgi?event=0*10*0*2150*50*0*3*0*0*0*0*5")
+    (rule,) = on.settings.rules
+    assert (rule.value, rule.on_delay, rule.depends, rule.mode) == (1, 0, 0, 0)
+
+
+def test_an_older_dialect_says_the_value_with_the_action() -> None:
+    """An action without one has none of an entry that was there before."""
+    on = stage(Profile("3.5", "1.40"), rules=(Rule(value=0),))
+    perform(on, "/inpa.cgi?event=0*10*0*2150*50*0*20*0*0*0*0*5")
+    (rule,) = on.settings.rules
+    assert (rule.action, rule.value) == ("HTTP1", 1)
+
+
 def test_gain_without_its_sensor_contradicts_the_state() -> None:
     on = stage()
     with pytest.raises(Conflict, match=r"INPA3 has the sensor off.*sensor=21"):
@@ -150,6 +182,60 @@ def test_a_rule_that_is_set_again_stays_enabled_and_permanent() -> None:
     assert (changed.enabled, changed.permanent) == (True, True)
     assert (changed.action, changed.off_delay, changed.value) == ("OUT5", 3, 2)
     assert (changed.on_delay, changed.depends, changed.mode) == (4, 21, 1)
+
+
+@pytest.mark.parametrize("profile", [Profile("3.0", "1.40"), Profile("3.5", "1.40")])
+def test_a_rule_may_end_before_its_off_delay(profile: Profile) -> None:
+    """The form that clients of HW 3.0 send; what they do not know stays as it is."""
+    on = stage(profile, rules=(Rule(), Rule(), Rule(), Rule(off_delay=7)))
+    perform(on, "/inpa.cgi?event=3*11*0*100*0*0*31*27*0*1*100")
+    perform(on, "/inpa.cgi?event=4*11*0*100*0*0*31*27*0*1*100")
+    assert [rule.off_delay for rule in on.settings.rules] == [0, 0, 0, 7, 0]
+    assert (on.settings.rules[4].source, on.settings.rules[4].action) == ("DS2", "EVENT5")
+
+
+def test_the_older_mail_form_leaves_tls_and_the_other_texts_alone() -> None:
+    on = stage(email__tls=True, email__off_texts=("a", "b", "c", "d"))
+    perform(on, "/stm.cgi?em1=host&em2=25&em3=u&em4=p&em5=to&em6=from&em7=Hello&em8=text")
+    assert (on.settings.email.host, on.settings.email.on_texts[0]) == ("host", "text")
+    assert on.settings.email.tls
+    assert on.settings.email.off_texts == ("a", "b", "c", "d")
+
+
+def test_two_positions_of_the_homepage_show_the_same_one() -> None:
+    on = stage(Profile("3.5", "1.45a"))
+    for command, shown in (
+        ("byte0=3", (3, 0, "Modbus")),
+        ("bit2=0", (0, 0, "Status")),
+        ("bit2=1", (1, 1, "Status for user")),
+        ("byte0=2", (2, 0, "Serial Port")),
+        ("byte0=1", (1, 1, "Status for user")),
+    ):
+        perform(on, f"/eeprom.cgi?{command}")
+        variables = on.settings.variables
+        assert (variables.bytes[0], variables.bits[2], on.settings.ui.homepage) == shown
+
+
+@pytest.mark.parametrize(
+    ("profile", "command", "other"),
+    [
+        (Profile("3.5", "1.43e"), "bit2=1", "byte0=-5"),
+        (Profile("3.5", "1.45b"), "byte0=1", "bit2=0"),
+    ],
+)
+def test_a_position_that_is_a_variable_does_not_follow_the_homepage(
+    profile: Profile, command: str, other: str
+) -> None:
+    on = stage(profile)
+    perform(on, f"/eeprom.cgi?{other}")
+    before = on.settings.variables
+    perform(on, f"/eeprom.cgi?{command}")
+    after = on.settings.variables
+    assert on.settings.ui.homepage == "Status for user"
+    if "bit2" in command:
+        assert after.bytes == before.bytes
+    else:
+        assert after.bits == before.bits
 
 
 def test_an_action_with_its_value_is_taken_apart() -> None:

@@ -10,12 +10,14 @@ from datetime import date, timedelta
 from typing import Any
 
 from leverframe.commands.row import Row
+from leverframe.profile import Profile
 from tests.conformance.requests import ACCOUNTS, EVENT
 
 Values = Any
 State = Mapping[str, Any]
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+HW30 = "3.0"
 HOMEPAGES = ("Status", "Status for user", "Serial Port", "Modbus")
 LIGHTING = "lighting module"
 MAIL = "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>&em9=<I>"
@@ -23,14 +25,26 @@ WATCHDOG = "GET /stm.cgi?wdog1=<A>&wdog2=<B>&wdog3=<C>&wdog4=<D>&wdog5=<E>&wdog6
 SMS_TEXTS = "GET /stm.cgi?gsmsms=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>"
 
 
-def expected_settings(row: Row, values: Values) -> dict[str, Any]:
+def expected_settings(row: Row, values: Values, profile: Profile) -> dict[str, Any]:
     """Path -> the value it must have after the request."""
     named = {
         path.format_map(values): values[letter]
         for letter, paths in row.sets.items()
+        if letter in values
         for path in paths
     }
-    return named | (SETTINGS[row.line](values) if row.line in SETTINGS else {})
+    expected = named | (SETTINGS[row.line](values) if row.line in SETTINGS else {})
+    return expected | _both_homepages(expected, profile)
+
+
+def _both_homepages(expected: dict[str, Any], profile: Profile) -> dict[str, Any]:
+    """Between SW 1.44 and 1.45b the homepage has two positions."""
+    if "ui.homepage" not in expected or profile.hw == HW30:
+        return {}
+    if profile.since("1.45b") or not profile.since("1.44"):
+        return {}
+    page = HOMEPAGES.index(expected["ui.homepage"])
+    return {"variables.bytes.0": page, "variables.bits.2": int(page == 1)}
 
 
 def _readings(items: list[dict[str, Any]]) -> dict[str, Any]:
@@ -40,6 +54,7 @@ def _readings(items: list[dict[str, Any]]) -> dict[str, Any]:
         f"modbus_devices.{item['A']}.readings.{item['B']}.{name}": item[letter]
         for item in items
         for letter, name in names.items()
+        if letter in item
     }
 
 
@@ -94,9 +109,9 @@ def _rule(v: Values) -> dict[str, Any]:
     letters |= {"F": "operator", "H": "source2", "I": "compare2", "J": "reference2"}
     letters |= {"K": "hysteresis2", "L": "off_delay", "N": "on_delay", "O": "depends", "P": "mode"}
     action, equals, value = v["G"].partition("=")
-    fixed = {"action": action, "value": int(value) if equals else v["M"]}
+    fixed = {"action": action, "value": int(value) if equals else v.get("M", 1)}
     fixed |= {"enabled": False, "permanent": False}
-    named = {name: v[letter] for letter, name in letters.items()}
+    named = {name: v.get(letter, 0) for letter, name in letters.items()}
     return {f"rules.0.{name}": value for name, value in (named | fixed).items()}
 
 
@@ -146,6 +161,7 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     },
     "GET /outs.cgi?ortime=<A><B>": lambda v: {f"outputs.{v['A']}.return_time": v["B"]},
     "GET /outs.cgi?aout=<A><B>": lambda v: {f"outputs.{v['A']}.periodic": v["B"]},
+    "GET /stm.cgi?pidvalue=<A>*<B>*<C>*<D>*<E>*<F>*<G>": lambda v: {"pid.enabled": v["A"]},
     "GET /outs.cgi?atout=<A>*<B>": lambda v: {
         f"outputs.{v['A'] % 6}.{'on_time' if v['A'] < 6 else 'off_time'}": v["B"]
     },

@@ -102,11 +102,6 @@ class Fields:
             for name, param in params.items()
             if not isinstance(param, Trailing) or offered(param.when, profile)
         }
-        self._defaults = {
-            name: param.default
-            for name, param in params.items()
-            if isinstance(param, Trailing) and name not in self.params
-        }
 
     def filled(self, fixed: Texts) -> tuple[dict[str, str], dict[str, Any]]:
         """A text for every field, those given among them, and the values they stand for."""
@@ -115,7 +110,7 @@ class Fields:
         for name, param in self.params.items():
             texts[name] = fixed[name] if name in fixed else self._usual(name, param, values)
             values[name] = param.parse(texts[name], self.profile, values)
-        return texts, values | self._defaults
+        return texts, values
 
     def _usual(self, name: str, param: Param, values: Mapping[str, Any]) -> str:
         chosen = CHOSEN.get(self._line, {}).get(name)
@@ -163,7 +158,7 @@ class Fields:
             if not isinstance(param, Trailing):
                 return
             texts = {other: text for other, text in texts.items() if other != name}
-            values = {**values, name: param.default}
+            values = {other: value for other, value in values.items() if other != name}
             yield texts, values
 
     def bad(self) -> Iterator[tuple[str, dict[str, str]]]:

@@ -10,6 +10,7 @@ import pytest
 from leverframe.commands.table import TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.hardware.display_picture import png_of
+from leverframe.profile import Profile
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
@@ -33,6 +34,13 @@ async def test_a_test_message_is_sent(target: str, channel: str) -> None:
     twin.controller.on_notify = sent.append
     await twin.ok(f"/stm.cgi?{target}")
     assert [effect.channel for effect in sent] == [channel]
+
+
+async def test_a_client_of_hw_30_reads_back_the_entry_it_sent() -> None:
+    twin = await Twin.start(Profile("3.0", "1.40"))
+    await twin.ok("/inpa.cgi?event=0*11*0*100*0*0*31*65*0*1*100")
+    entries = (await twin.ok("/xml/eve2.xml")).body
+    assert b"<ev0>1*0*11*0*100*0*0*31*65*0*1*100*0</ev0>" in entries
 
 
 async def test_ids_of_the_bus_come_one_after_the_other() -> None:

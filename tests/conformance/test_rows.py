@@ -104,7 +104,7 @@ async def shown_settings(twin: Twin, sample: Sample) -> dict[str, Any]:
 
 
 async def check_settings(twin: Twin, sample: Sample, before: Settings) -> None:
-    expected = expected_settings(sample.row, sample.values)
+    expected = expected_settings(sample.row, sample.values, sample.profile)
     after = twin.controller.engine.settings
     shown = await shown_settings(twin, sample)
     for path, value in expected.items():

@@ -1,6 +1,13 @@
 """A disk that fails: outputs go on, changes are refused with 507, `/health` says so."""
 
+import asyncio
+from pathlib import Path
+
+import pytest
+
 from leverframe.clock import VirtualClock
+from leverframe.engine.journal import Cause
+from leverframe.storage.sqlite import SqliteStore
 from tests.full_disk import Disk
 from tests.twin import Twin
 
@@ -49,3 +56,18 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     clock.move_to(clock.read().now + 61.0)
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.json("/health"))["troubles"] == ["store"]
+
+
+async def test_a_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    twin = await Twin.start(store=SqliteStore(tmp_path / "store.db"))
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    twin.controller.profile_watchers.append(fail)
+    async with asyncio.timeout(10):
+        with pytest.raises(ZeroDivisionError):
+            await twin.controller.install("1.48", None, Cause("firmware"))
+    await twin.controller.stop()

@@ -328,7 +328,18 @@ def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
     bench.energy.set_energy(1, 5.0, BY_TEST)
     bench.energy.save()
     assert bench.values["ENERGY1"] == 1.0
-    assert bench.effects(Keep) == []
+    assert {effect.value for effect in bench.effects(Keep)} == {None}
+
+
+def test_counters_that_nobody_keeps_up_are_forgotten() -> None:
+    """Also those of meters that this version does not have."""
+    kept = {"energy.0": 12.5, "counting.0": False, "energy.5": 7.0}
+    bench = Measuring(kept=kept, profile=Profile("3.5", "1.40"))
+    assert bench.effects(Keep) == [Keep(name, None) for name in kept]
+    off = Measuring(REMEMBER, kept=kept)
+    off.effects(Keep)
+    off.set({"energy_remember": False})
+    assert off.effects(Keep) == [Keep(name, None) for name in kept]
 
 
 def test_switching_remembering_on_keeps_at_once_and_off_stops_it() -> None:

@@ -284,6 +284,13 @@ def test_a_state_kept_earlier_is_nothing_to_an_output_that_does_not_remember() -
     assert Bench(kept={"output.0": True}).values["OUT0"] == 0
 
 
+def test_a_state_that_nobody_keeps_up_is_forgotten() -> None:
+    bench = Bench(kept={"output.0": True})
+    bench.switch_on("OUT0")
+    bench.switch_off("OUT0")
+    assert bench.kept == {"output.0": None}
+
+
 def test_the_return_time_of_a_restored_output_counts_from_the_start() -> None:
     changes = {"outputs.0.remember": True, "outputs.0.return_time": 9}
     assert Bench(changes, kept={"output.0": True}).due_in() == 9

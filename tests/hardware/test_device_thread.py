@@ -175,6 +175,39 @@ async def test_a_mistake_in_a_driver_makes_its_readings_absent() -> None:
     assert texts["mistaken device"].startswith("failed unexpectedly: StopIteration")
 
 
+class RestlessDevice:
+    name = "restless device"
+    period_s = 0.0
+    limit_s = 20.0
+
+    def look(self) -> Look:
+        return Look({"VCC": 1.0}, {})
+
+
+@pytest.mark.parametrize("fault_at", [1, 3])
+async def test_a_fault_of_who_takes_the_readings_is_told_and_the_looking_goes_on(
+    fault_at: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    reports = 0
+    enough = asyncio.Event()
+
+    def report(_: Readings) -> None:
+        nonlocal reports
+        reports += 1
+        if reports == fault_at:
+            raise ZeroDivisionError
+        if reports == 5:
+            enough.set()
+
+    poller = Poller(RestlessDevice(), report, Troubles({}))
+    first = poller.start()
+    async with asyncio.timeout(20):
+        await enough.wait()
+    await poller.close()
+    assert isinstance(first.exception(), ZeroDivisionError) == (fault_at == 1)
+    assert "what restless device read could not be passed on" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [

@@ -15,6 +15,7 @@ from leverframe.engine.settings import (
     ModbusSlot,
     Settings,
 )
+from leverframe.hardware.board import Readings
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
@@ -292,3 +293,24 @@ def test_an_answer_to_a_module_that_was_replaced_meanwhile_is_nobodys() -> None:
         await bench.master.close()
 
     run_virtually(scenario())
+
+
+def test_a_fault_of_who_takes_the_readings_is_told_and_the_asking_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        bus, sensed, faults = SimulatedBus(s7=100), dict[str, Any](), [ZeroDivisionError("oops")]
+
+        def sense(readings: Readings) -> None:
+            if faults:
+                raise faults.pop()
+            sensed.update(readings)
+
+        master = ModbusMaster(bus, GTIL, sense, {}, asyncio.get_running_loop().time)
+        await asyncio.sleep(10.0)
+        assert sensed["m1"] == 10.0
+        await master.close()
+        assert bus.closed
+
+    run_virtually(scenario())
+    assert "oops" in caplog.text

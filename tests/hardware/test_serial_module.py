@@ -304,3 +304,30 @@ def test_every_module_that_can_be_chosen_is_known_to_the_service() -> None:
     meters = {"SDM120", "SDM72D-M"}
     known = {"OFF", MODEM, *SENSORS, *UNREADABLE} | meters
     assert {code.word for code in SERIAL_MODULES.codes} == known
+
+
+async def test_a_module_that_cannot_be_left_is_told_and_the_next_one_is_served(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    # One when the port is let go of, and one when the module is left.
+    faults = [ZeroDivisionError("module"), ZeroDivisionError("port")]
+
+    def sense(readings: Readings) -> None:
+        if None in readings.values() and faults:
+            raise faults.pop()
+        bench.sense(readings)
+
+    sessions = {
+        name: partial(SensorSession, name, sensor, sense, bench.troubles)
+        for name, sensor in SENSORS.items()
+    }
+    service = SerialPortService(
+        bench.path, sessions, bench.troubles, unreadable=UNREADABLE, pauses=QUICK
+    )
+    service.start(chosen(SDS011))
+    await bench.hears(sds011.WAKE)
+    service.adopt(chosen(SDS011), chosen(MHZ19))
+    await bench.hears(mhz19.REQUEST)
+    await service.close()
+    assert "ZeroDivisionError: port" in caplog.text
+    assert "ZeroDivisionError: module" in caplog.text

@@ -15,9 +15,12 @@ from leverframe.commands.pathless import calls_in
 from leverframe.commands.rights import OPEN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
+from leverframe.engine.settings import Mqtt
+from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.sending import Sending
+from leverframe.notify.trust import Trust
 from leverframe.process.build import build
-from leverframe.servers.mqtt.service import NAME
+from leverframe.servers.mqtt.service import FAULT, NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Store
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
@@ -108,6 +111,40 @@ async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None
         (noted,) = map(json.loads, map(bytes, controller.deeds.entries().values()))
         assert noted["source"] == "MQTT"
         assert [change["path"] for change in noted["changes"]] == ["OUT0", "OUT2"]
+
+
+async def test_a_fault_while_the_link_goes_down_does_not_hold_up_the_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with asyncio.timeout(20), on_broker(tmp_path) as (controller, _, _):
+
+        def fail() -> None:
+            if not controller.engine.values["MQTT"]:
+                raise ZeroDivisionError("oops")
+
+        controller.watchers.add(fail)
+    assert "oops" in caplog.text
+
+
+@pytest.mark.parametrize("command", ["out0=1", "out0=1&pwmd=130"])
+async def test_a_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
+    tmp_path: Path, command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also where it fails only when its change is on disk."""
+    store = SqliteStore(tmp_path / "store.db")
+    async with on_broker(tmp_path, store=store) as (controller, broker, listener):
+
+        def fail() -> None:
+            if controller.engine.values["OUT0"]:
+                raise ZeroDivisionError("oops")
+
+        controller.watchers.add(fail)
+        await broker.publish(f"{PREFIX}/cmd", command)
+        await listener.until_last(f"{PREFIX}/cmdr", FAULT)
+        assert "oops" in caplog.text
+        controller.watchers.discard(fail)
+        await broker.publish(f"{PREFIX}/cmd", "out0=0")
+        await listener.until_last(f"{PREFIX}/cmdr", "1")
 
 
 async def test_a_refused_command_changes_nothing_and_is_answered_with_a_sentence(
@@ -300,3 +337,11 @@ def announced(listener: Listener, name: str) -> list[dict[str, object]]:
         for heard in listener.heard
         if heard.topic.startswith("homeassistant/") and heard.topic.endswith(f"/{name}/config")
     ]
+
+
+async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:
+    link = MqttLink("leverframe-1", Trust(str(tmp_path / "ca.pem")))
+    link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
+    await until(lambda: link.problem is not None)
+    assert "ca.pem cannot be used (No such file or directory)" in str(link.problem)
+    await link.close()

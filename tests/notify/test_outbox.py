@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leverframe.clock import VirtualClock
+from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Limits
+from leverframe.notify.message import Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable
@@ -97,6 +99,54 @@ async def test_a_fault_of_a_channel_neither_ends_its_lane_nor_loses_the_message(
     await office.until_ended()
     assert channel.delivered == ["a"]
     assert "ended unexpectedly (ZeroDivisionError)" in office.told[0]
+
+
+class StuckChannel(ScriptedChannel):
+    async def close(self) -> None:
+        raise OSError("it is stuck")
+
+
+async def test_a_channel_that_cannot_be_closed_does_not_keep_another_one_open(
+    bell: Bell, caplog: pytest.LogCaptureFixture
+) -> None:
+    stuck, other = StuckChannel(bell), ScriptedChannel(bell)
+    stuck.broken = other.broken = PASSING
+    office = PostOffice(bell=bell, email=stuck, sms=other)
+    for channel in ("email", "sms"):
+        office.notify("a", channel)
+    await office.until(lambda: bool(stuck.attempted and other.attempted))
+    await office.outbox.close()
+    assert other.closed == 1
+    assert "it is stuck" in caplog.text
+
+
+class SnappishChannel(ScriptedChannel):
+    """Fails with something else when it is interrupted."""
+
+    def __init__(self, bell: Bell, fault: Exception) -> None:
+        super().__init__(bell)
+        self._fault = fault
+        self.hanging = True
+
+    async def deliver(self, message: Message, settings: Settings) -> str:
+        try:
+            return await super().deliver(message, settings)
+        except asyncio.CancelledError:
+            raise self._fault from None
+
+
+@pytest.mark.parametrize("fault", [PASSING, TimeoutError(), OSError("broken off")], ids=repr)
+async def test_an_attempt_that_fails_while_it_is_interrupted_does_not_hold_up_the_end(
+    bell: Bell, fault: Exception
+) -> None:
+    channel = SnappishChannel(bell, fault)
+    office = PostOffice(bell=bell, first_pause_s=60.0, email=channel)
+    office.notify("a")
+    office.notify("b")
+    await office.until(lambda: channel.attempted == ["a"])
+    async with asyncio.timeout(10):
+        await office.outbox.close()
+    assert (channel.attempted, channel.closed) == (["a"], 1)
 
 
 async def test_a_problem_is_told_once_and_its_end_as_well(

@@ -4,15 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import trustme
 
 from leverframe.clock import VirtualClock
 from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
-from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S
+from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
+from leverframe.process.firmware_news import News
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.waiting import until
@@ -55,9 +58,10 @@ async def checking(
     path: str = "/newest.json?channel=stable",
     allow_local: bool = True,
     capture: bool = False,
+    ca_file: str | None = None,
 ) -> AsyncIterator[Twin]:
     url = f"http://127.0.0.1:{place.port}{path}"
-    sending = Sending(capture, allow_local_targets=allow_local, firmware_check_url=url)
+    sending = Sending(capture, allow_local, ca_file, url)
     built: BuiltController = await build(
         profile or Profile(), store or MemoryStore(), VirtualClock(), UTC, sending=sending
     )
@@ -193,6 +197,38 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
         report = await twin.json("/api/firmware")
     assert (report["newest"], report["is_newer"]) == ("1.76", True)
     assert "answered 500" in report["trouble"]
+
+
+async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_next_day(
+    place: Place, tmp_path: Path
+) -> None:
+    ca_file = tmp_path / "ca.pem"
+    async with checking(place, ca_file=str(ca_file)) as twin:
+        await twin.ok(SWITCH_ON)
+        report = await told(twin)
+        assert f"{ca_file} cannot be used (No such file or directory)" in report["trouble"]
+        trustme.CA().cert_pem.write_to_path(ca_file)
+        await twin.controller.advance(DAY_S + JITTER_S)
+        await until(lambda: twin.controller.firmware_report()["trouble"] is None)
+        await until(lambda: twin.controller.firmware_report()["newest"] == "1.76")
+
+
+async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
+    twin = await Twin.start()
+    days = iter([ZeroDivisionError(), None])
+
+    async def ask() -> News:
+        if (fault := next(days)) is not None:
+            raise fault
+        return News("1.76")
+
+    check = FirmwareCheck(twin.controller, ask, chance=lambda: 0.5)
+    await twin.ok(SWITCH_ON)
+    report = await told(twin)
+    assert report["trouble"] == "The check ended unexpectedly (ZeroDivisionError); see the log."
+    await twin.controller.advance(DAY_S + JITTER_S)
+    await until(lambda: twin.controller.firmware_report()["newest"] == "1.76")
+    await check.close()
 
 
 async def test_it_asks_once_a_day_and_a_bit_whatever_happens(place: Place) -> None:

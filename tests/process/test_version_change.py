@@ -30,6 +30,19 @@ async def test_what_the_other_version_lacks_is_reported() -> None:
     assert [change["path"] for change in changed["changes"]] == ["profile.hw", "profile.sw"]
 
 
+async def test_a_state_that_the_version_between_did_not_remember_switches_nothing_on() -> None:
+    store = MemoryStore()
+    new = await started(store, "3.9", "1.75")
+    await new.ok("/outs.cgi?roafs=01")
+    await new.ok("/outs.cgi?out0=1")
+    old = await started(store, "3.5", "1.29")
+    await old.ok("/outs.cgi?out0=1")
+    await old.ok("/outs.cgi?out0=0")
+    again = await started(store, "3.9", "1.75")
+    assert (await again.settings())["outputs"][0]["remember"] is True
+    assert (await again.outputs())[0] == "0"
+
+
 async def test_event_entries_keep_their_meaning_in_the_dialect_of_the_version() -> None:
     store = MemoryStore()
     old = await started(store, "3.0", "1.58a")

@@ -154,6 +154,65 @@ async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
     await bench.server.close()
 
 
+class SlowStore(MemoryStore):
+    """Keeps whoever installs another version waiting until it is told to go on."""
+
+    held: tuple[Changes, Then] | None = None
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        if "profile.sw" not in changes.kept:
+            return super().commit(changes, then)
+        assert then is not None
+        self.held = changes, then
+        return asyncio.get_running_loop().create_future()
+
+    def go_on(self, error: StoreUnavailable | None) -> None:
+        assert self.held is not None
+        changes, then = self.held
+        if error is None:
+            super().commit(changes, then)
+        else:
+            then(error)
+
+
+async def send_without_waiting_for_the_end(port: int, content: bytes) -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as line:
+        line.settimeout(10)
+        line.connect(("127.0.0.1", port))
+        *first, last = packets(content)
+        for packet in first:
+            line.send(packet)
+            await asyncio.to_thread(line.recv, 600)
+        line.send(last)
+
+
+@pytest.mark.parametrize(
+    ("error", "sw"), [(None, "1.48"), (StoreUnavailable("The disk is full."), "1.75")]
+)
+async def test_what_is_on_its_way_to_the_disk_is_seen_through_when_the_server_ends(
+    error: StoreUnavailable | None, sw: str
+) -> None:
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    store = SlowStore()
+    bench = Bench(await Twin.start(store=store))
+    await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
+    await until(lambda: store.held is not None)
+    told = asyncio.Event()
+    bench.twin.controller.settings_watchers.append(lambda old, new: told.set())
+    waiting = tuple(bench.server._tasks)
+    await bench.server.close()
+    # Whoever waited for it is gone when the disk has it, or refuses it.
+    await asyncio.gather(*waiting, return_exceptions=True)
+    store.go_on(error)
+    if error is None:
+        await told.wait()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert bench.twin.controller.profile.sw == sw
+    assert faults == []
+
+
 async def test_firmware_is_taken_only_while_the_bootloader_waits(bench: Bench) -> None:
     assert bench.server.port is None
     port = await bench.wait_for_firmware()

@@ -10,12 +10,15 @@ import pytest
 from leverframe.controller import Controller
 from leverframe.engine.actions import Switch
 from leverframe.engine.journal import Cause
+from leverframe.engine.tree import MASK
 from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage import audit
 from leverframe.storage.audit import DEED_PREFIX
-from leverframe.storage.audit_deeds import DeedTrail, stored_entries
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.audit_deeds import GATHER_S, LONGEST_PAUSE_S, DeedTrail, stored_entries
+from leverframe.storage.read_only import ReadOnlyStore
+from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable, Then
+from tests.hardware.virtual_loop import run_virtually
 from tests.notify.broker import until
 from tests.servers.signing_up import CONTROL_USER, basic, signed_up
 from tests.twin import Twin
@@ -92,7 +95,7 @@ async def test_what_is_done_rather_than_switched_is_noted_too() -> None:
     assert [changes(entry) for entry in await trail(twin)] == [
         [("clock", wall, 86400.0)],
         [("ENERGY1", 0.0, 0.005)],
-        [("modem command", None, audit.MASK)],
+        [("modem command", None, MASK)],
         [("restart", None, "done")],
     ]
 
@@ -183,3 +186,49 @@ async def test_an_empty_trail_writes_nothing() -> None:
     store = MemoryStore()
     DeedTrail(store, audit.AuditTrail({}), {}).write()
     assert store.load().kept == {}
+
+
+class CountingStore(ReadOnlyStore):
+    """Counts what it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__(Rows(), "The disk is read-only.")
+        self.tries = 0
+
+    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+        self.tries += 1
+        return super().commit(changes, then)
+
+
+def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
+    async def scenario() -> None:
+        store, machine = CountingStore(), (await Twin.start()).controller.engine.machine
+        noting = DeedTrail(store, audit.AuditTrail({}), {})
+        noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(GATHER_S)
+        await asyncio.sleep(LONGEST_PAUSE_S)
+        assert 5 < store.tries < 12
+        before = store.tries
+        for _ in range(10):
+            noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
+            await asyncio.sleep(LONGEST_PAUSE_S)
+        assert 8 <= store.tries - before <= 11
+
+    run_virtually(scenario())
+
+
+def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
+    async def scenario() -> None:
+        store, machine = FailingStore(), (await Twin.start()).controller.engine.machine
+        noting = DeedTrail(store, audit.AuditTrail({}), {})
+        store.fails = True
+        noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(600.0)
+        store.fails = False
+        await asyncio.sleep(LONGEST_PAUSE_S)
+        assert len(stored_entries(store.load().kept)) == 1
+        noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(2 * GATHER_S)
+        assert len(stored_entries(store.load().kept)) == 2
+
+    run_virtually(scenario())

@@ -8,6 +8,7 @@ from contextlib import closing
 from math import nan
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -129,6 +130,30 @@ async def test_what_cannot_be_written_for_long_is_lost_and_counted(tmp_path: Pat
         desk.add([(START + number, "DS1", number)] * MOST_UNWRITTEN)
     await desk.close(START + 3)
     assert desk.figures.dropped == 2 * MOST_UNWRITTEN
+
+
+async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = ThreadDesk(tmp_path / "history.db", BOUNDS)
+    no_number: Any = object()
+    desk.add([(START, "DS1", 20.0)])
+    desk.add([(START + 1, "DS1", no_number), (START + 2, "DS1", 21.0)])
+    desk.add([(START + 3, "DS1", 22.0)])
+    assert await values_kept(desk) == [20.0, 22.0]
+    assert desk.figures.lost == 2
+    assert "2 values of the history are lost by a fault" in caplog.text
+    await desk.close(START + 4)
+
+
+async def test_whoever_waits_for_the_thread_does_not_fail_with_it() -> None:
+    desk = ThreadDesk(None, BOUNDS, may_wait=True)
+    no_number: Any = object()
+    # So many that the thread is still busy with them when the next one comes.
+    desk.add([*[(START, "DS1", 19.0)] * MOST_WAITING, (START, "DS1", no_number)])
+    desk.add([(START + 1, "DS1", 20.0)])
+    assert await values_kept(desk) == [20.0]
+    await desk.close(START + 2)
 
 
 def fill_up(keeper: Keeper) -> Iterator[int]:

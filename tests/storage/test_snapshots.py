@@ -244,3 +244,39 @@ async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_p
         await troubles.over.wait()
     await keeper.close()
     assert TROUBLE not in troubles
+
+
+async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "store.db"
+    await written(path, NAMES)
+    (tmp_path / f"snapshot-{KEPT}.db").mkdir()
+    troubles = Told()
+    keeper = SnapshotKeeper(Snapshots(path), troubles)
+    settings = defaults(Profile())
+    keeper.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
+    async with asyncio.timeout(10):
+        await troubles.begun.wait()
+    assert "secrets that were erased and could not be removed" in troubles[TROUBLE]
+    assert troubles[TROUBLE] in caplog.text
+    await keeper.close()
+
+
+async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    await written(path, NAMES)
+    faults = iter([ZeroDivisionError()])
+
+    def settle() -> None:
+        for fault in faults:
+            raise fault
+
+    troubles = Told()
+    keeper = SnapshotKeeper(Snapshots(path, settle), troubles, interval_s=0.01)
+    async with asyncio.timeout(10):
+        await troubles.begun.wait()
+        assert "ZeroDivisionError" in troubles[TROUBLE]
+        await troubles.over.wait()
+    await keeper.close()
+    assert (tmp_path / "snapshot-1.db").exists()

@@ -162,6 +162,29 @@ async def test_closing_while_a_failure_is_reported_ends_and_fails_the_waiters(
     assert await outcomes(*futures) == [StoreUnavailable] * 5
 
 
+def fail_when_told(_: StoreUnavailable | None) -> None:
+    raise ZeroDivisionError("whoever is told has a fault")
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+async def test_a_fault_in_what_follows_a_commit_keeps_nobody_of_its_batch_waiting(
+    store: SqliteStore, tmp_path: Path, has_room: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.commit(Changes(settings={"n": 0}))
+    told: list[StoreUnavailable | None] = []
+    size = 2**20 if has_room else size_of_log(tmp_path / "store.db")
+    with no_room_for_more_than(size):
+        faulty = store.commit(Changes(settings={"a": 1}), fail_when_told)
+        behind = store.commit(Changes(settings={"b": 2}), told.append)
+        async with asyncio.timeout(10):
+            expected = None if has_room else StoreUnavailable
+            assert await outcomes(faulty, behind) == [expected, expected]
+    assert [None if error is None else type(error) for error in told] == [expected]
+    assert "whoever is told has a fault" in caplog.text
+    # What is durable is so whatever the one does who hears of it.
+    assert store.load().settings == ({"n": 0, "a": 1, "b": 2} if has_room else {"n": 0})
+
+
 async def test_a_closed_store_refuses_commits(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     await store.close()

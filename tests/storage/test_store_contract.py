@@ -1,8 +1,10 @@
 """What every store promises, asked of each of them with the same questions."""
 
 import asyncio
+import gc
 import math
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.storage import DELETED, Changes, MemoryStore, SqliteStore, Store
+from leverframe.storage import DELETED, Changes, MemoryStore, SqliteStore, Store, StoreUnavailable
+from leverframe.storage.read_only import ReadOnlyStore
+from leverframe.storage.store import Rows
 
 Opener = Callable[[Path], Store]
 
@@ -19,6 +23,9 @@ OPENERS: dict[str, Opener] = {
     "memory": lambda folder: MemoryStore(),
     "sqlite": lambda folder: SqliteStore(folder / "store.db"),
 }
+REFUSAL = "The disk is read-only."
+#: Stores that are asked only for what holds without anything being written.
+READING: dict[str, Opener] = OPENERS | {"read-only": lambda folder: ReadOnlyStore(Rows(), REFUSAL)}
 each_opener = pytest.mark.parametrize("opener", OPENERS.values(), ids=list(OPENERS))
 
 
@@ -29,9 +36,17 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await opened.close()
 
 
-async def test_a_new_store_is_empty(store: Store) -> None:
-    stored = store.load()
-    assert (stored.settings, stored.kept, store.blob("picture")) == ({}, {}, None)
+@pytest.fixture(params=READING.values(), ids=list(READING))
+async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    opened: Store = request.param(tmp_path)
+    yield opened
+    await opened.close()
+
+
+async def test_a_new_store_is_empty(any_store: Store) -> None:
+    stored = any_store.load()
+    assert (stored.settings, stored.kept, any_store.blob("picture")) == ({}, {}, None)
+    assert any_store.messages() == {}
 
 
 async def test_settings_kept_values_and_uploads_come_back(store: Store) -> None:
@@ -127,17 +142,52 @@ async def test_a_waiter_that_gives_up_does_not_take_its_change_back(store: Store
 
 
 @pytest.mark.parametrize("name", ["nul\0", "line\n", "half\ud800"])
-async def test_a_name_that_is_not_printable_is_refused_at_once(store: Store, name: str) -> None:
+async def test_a_name_that_is_not_printable_is_refused_at_once(any_store: Store, name: str) -> None:
     for changes in (Changes({"good": 1, name: 1}), Changes({"good": 1}, {}, {name: b""})):
         with pytest.raises(ValueError, match="only printable text"):
-            store.commit(changes)
-    assert store.load().settings == {}
+            any_store.commit(changes)
+    assert any_store.load().settings == {}
 
 
-async def test_a_value_json_cannot_say_is_refused_at_once(store: Store) -> None:
+async def test_a_value_json_cannot_say_is_refused_at_once(any_store: Store) -> None:
     with pytest.raises(TypeError):
-        store.commit(Changes(settings={"good": 1, "bad": object()}))
-    assert store.load().settings == {}
+        any_store.commit(Changes(settings={"good": 1, "bad": object()}))
+    assert any_store.load().settings == {}
+
+
+async def test_whoever_is_told_hears_in_the_order_of_the_commits_and_before_the_futures(
+    any_store: Store,
+) -> None:
+    told: list[tuple[int, bool]] = []
+    futures: list[asyncio.Future[None]] = []
+
+    def then(number: int, error: StoreUnavailable | None) -> None:
+        told.append((number, error is None))
+        assert not any(future.done() for future in futures[number:])
+
+    for number in range(3):
+        changes = Changes(settings={"n": number})
+        futures.append(any_store.commit(changes, partial(then, number)))
+    results = await asyncio.gather(*futures, return_exceptions=True)
+    assert told == [(number, result is None) for number, result in enumerate(results)]
+
+
+async def test_a_failure_that_was_told_is_no_oversight_of_who_does_not_wait() -> None:
+    """The loop complains of failures that nobody has heard of."""
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
+    told: list[StoreUnavailable | None] = []
+    ReadOnlyStore(Rows(), REFUSAL).commit(Changes(settings={"a": 1}), told.append)
+    gc.collect()
+    assert [str(error) for error in told] == [REFUSAL]
+    assert complaints == []
+
+
+async def test_a_store_that_cannot_be_written_says_so_and_changes_nothing() -> None:
+    store = ReadOnlyStore(Rows(), REFUSAL)
+    with pytest.raises(StoreUnavailable, match=REFUSAL):
+        await store.commit(Changes(settings={"a": 1}, kept={"b": 2}, blobs={"site": b"3"}))
+    assert (store.load().settings, store.load().kept, store.blob("site")) == ({}, {}, None)
 
 
 async def test_messages_come_back_in_order_until_they_are_removed(store: Store) -> None:

@@ -22,6 +22,7 @@ from leverframe.commands.params import (
     Record,
     Trailing,
     Word,
+    has_field,
 )
 from leverframe.commands.row import Row
 from leverframe.commands.shape import Item
@@ -34,7 +35,6 @@ from leverframe.profile import (
     HW39,
     Profile,
     Span,
-    offered,
     version,
 )
 
@@ -68,11 +68,6 @@ def _shares_name(row: Row, other: Row) -> bool:
     if row.form.path != other.form.path or not row.form.items or not other.form.items:
         return False
     return row.form.items[0].name.literals[0] == other.form.items[0].name.literals[0]
-
-
-def has_field(param: Param, profile: Profile) -> bool:
-    """Trailing fields came one after the other."""
-    return not isinstance(param, Trailing) or offered(param.when, profile)
 
 
 def offered_fields(item: Item, params: Mapping[str, Param], profile: Profile) -> tuple[str, ...]:

@@ -1,14 +1,15 @@
 """The three kinds of POST body: list items, form fields, an uploaded file.
 
-List bodies are read from the first `&` to `&&`; clients of real units wrap all sorts of text around
-that. Everything is checked before anything is staged.
+List bodies are read up to `&&`; clients of real units wrap all sorts of text around the list. What
+stands before the first `&` belongs to it only if it has the name of an item. Everything is checked
+before anything is staged.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.params import Param, Trailing, parse_field
+from leverframe.commands.params import Param, item_of_version, parse_fields, split_fields
 from leverframe.commands.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.shape import Item
 from leverframe.profile import Profile
@@ -32,20 +33,21 @@ class ListBody:
     most_bytes: int = LIST_BODY_LIMIT
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> list[dict[str, Any]]:
-        items = self._items(_ascii(body))
+        items = self._items(_ascii(body), profile)
         return [self._fields(item, profile) for item in items if item]
 
-    def _items(self, text: str) -> list[str]:
-        start = text.find("&")
-        end = text.find("&&", start + 1)
-        if start < 0 or end < 0:
-            if text.find("&&") == start >= 0:
-                return []
+    def _items(self, text: str, profile: Profile) -> list[str]:
+        within, end, _ = text.partition("&&")
+        if not end:
+            printed = item_of_version(self.item, self.params, profile).text
             raise Malformed(
-                f"The body is not a list of &{self.item.text} items that ends with &&.",
-                allowed=f"&{self.item.text}...&&",
+                f"The body is not a list of &{printed} items that ends with &&.",
+                allowed=f"&{printed}...&&",
             )
-        return text[start + 1 : end].split("&") if text[start : start + 2] != "&&" else []
+        first, *others = within.split("&")
+        first = first.strip()
+        is_item = self.item.match_name(first.partition("=")[0]) is not None
+        return [first, *others] if is_item else others
 
     def _fields(self, text: str, profile: Profile) -> dict[str, Any]:
         name, _, value = text.partition("=")
@@ -54,14 +56,12 @@ class ListBody:
             raise Malformed(
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
-                allowed=self.item.text,
+                allowed=item_of_version(self.item, self.params, profile).text,
             )
         seen: dict[str, Any] = {}
-        optional = sum(isinstance(param, Trailing) for param in self.params.values())
         try:
-            texts |= self.item.split_value(value, optional, frozenset())
-            for letter, param in self.params.items():
-                seen[letter] = parse_field(letter, param, texts, profile, seen)
+            texts |= split_fields(self.item, value, self.params, frozenset(), profile)
+            parse_fields(self.item.holes, self.params, texts, profile, seen)
         except Refusal as refusal:
             raise refusal.of(text[:120]) from None
         return seen

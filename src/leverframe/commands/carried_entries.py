@@ -2,13 +2,16 @@
 
 An entry whose source or action the version does not know is left out. One that loses a lesser part
 of what it says comes over switched off: it would not do what was meant. A part that has no effect
-in it, such as the second condition of an entry with one, may go without that.
+in it, such as the second condition of an entry with one, may go without that. A rule on a reading
+that is another one there is switched off, too.
 """
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from msgspec.structs import replace
 
+from leverframe.commands.carried_readings import off_where_misled
 from leverframe.commands.entry_limits import (
     missing_of_action,
     missing_of_rule,
@@ -28,8 +31,12 @@ _ESSENTIAL = frozenset({"source", "source2", "action"})
 
 
 def carried_rules(
-    rules: tuple[Rule, ...], target: Profile, lost: list[NotCarriedOver]
+    rules: tuple[Rule, ...],
+    target: Profile,
+    lost: list[NotCarriedOver],
+    others: AbstractSet[str],
 ) -> tuple[Rule, ...]:
+    """`others` are the readings that are not the same there."""
     dropped = []
     carried = []
     for place, rule in enumerate(rules):
@@ -42,6 +49,8 @@ def carried_rules(
             lost.append(left_behind(f"rules.{place}", _said(rule), reason))
         elif missing:
             rule = _switched_off(rule, f"rules.{place}", missing, Rule(), target, lost)
+        else:
+            rule = off_where_misled(rule, f"rules.{place}", others, target, lost)
         carried.append(rule)
     # No dependence breaks by this: versions with dependences know all sources and actions.
     left = tuple(carried)

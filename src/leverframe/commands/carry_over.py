@@ -3,7 +3,9 @@
 A restore goes through here, also when both versions are the same. First everything is checked
 (`backup_content.py`). Then lists get the lengths of the new version, a setting that it does not
 have or cannot hold goes back to its default, and so do parts of rules and of the schedule
-(`carried_entries.py`).
+(`carried_entries.py`). What would do something else by that is switched off: rules and the
+regulator on readings that are others there (`carried_readings.py`), and on after start where a
+remembered state had the say. Texts go on showing the same readings (`carried_texts.py`).
 
 Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
 whose passwords are secrets: a restore must neither lock the owner out nor open the door.
@@ -17,15 +19,28 @@ from msgspec.structs import replace
 from leverframe.commands import user_interface as pages
 from leverframe.commands.backup_content import ENTRIES, Content, checked, plain_leaves
 from leverframe.commands.carried_entries import carried_rules, carried_schedule
+from leverframe.commands.carried_readings import (
+    MAPPING,
+    other_readings,
+    regulator_is_misled,
+    regulator_off,
+    with_readable_modules,
+)
+from leverframe.commands.carried_texts import carried_texts
 from leverframe.commands.codes import HOMEPAGES
+from leverframe.commands.params import Int
+from leverframe.commands.pwm import FREQUENCY
 from leverframe.commands.restored import NotCarriedOver, Restored, left_behind
 from leverframe.commands.setting_limits import is_allowed
+from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings, Ui
 from leverframe.engine.tree import is_secret, leaves, settings_from_leaves, value_at, with_value
 from leverframe.profile import Profile, Spans, offered
 
 _ACCESS = "access."
+#: A unit that counts the same, for versions that have only this one of the two.
+_COUNTS_THE_SAME = {"W->kW/kWh": "W/kWh", "kW->W/kWh": "kW/kWh"}
 
 
 class _Position(NamedTuple):
@@ -61,12 +76,19 @@ def carry_over(content: Content, target: Profile, present: Settings) -> Restored
     source = checked(content, lost)
     settings = _at_length(source, content.profile, target, lost)
     settings = _without_unknown(settings, target, lost)
+    settings = _off_without_memory(source, settings, target, lost)
+    settings = with_readable_modules(source, settings, target, lost)
+    others = other_readings(source, settings)
+    if regulator_is_misled(source.pid, settings.pid, others):
+        settings = replace(settings, pid=regulator_off(settings.pid, target, lost))
+        others |= {ENABLE_PID}
     settings = replace(
         settings,
-        rules=carried_rules(source.rules, target, lost),
+        rules=carried_rules(source.rules, target, lost, others),
         schedule=carried_schedule(source.schedule, target, lost),
     )
     if content.profile != target:
+        settings = carried_texts(settings, content.profile, target, lost)
         settings = _positions(settings, content.profile, target, lost)
     settings = _with_present_secrets(settings, content, present, lost)
     return Restored(settings, tuple(lost))
@@ -84,7 +106,7 @@ def _at_length(
     )
     standard = dict(leaves(defaults(made_on)))
     for path in unfit:
-        if old[path] != standard.get(path):
+        if old[path] != standard.get(path) and not path.startswith(MAPPING):
             lost.append(left_behind(path, old[path], f"{target} does not have it."))
     for path, value in leaves(settings):
         before = old.get(path)
@@ -101,7 +123,30 @@ def _without_unknown(settings: Settings, target: Profile, lost: list[NotCarriedO
     for path, value, default in plain_leaves(settings, target):
         if not path.startswith(_ACCESS) and not is_allowed(path, value, default, target):
             lost.append(left_behind(path, value, f"{target} does not have it or not this value."))
-            settings = with_value(settings, path, default)
+            settings = with_value(settings, path, _instead(path, value, default, target))
+    return settings
+
+
+def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
+    """The version's nearest to a value that it cannot hold; mostly it has none."""
+    if path == "pwm_frequency":
+        limits = FREQUENCY.pick(target)
+        assert isinstance(limits, Int)
+        return tuple(min(max(hertz, limits.lo), limits.hi) for hertz in value)
+    same = _COUNTS_THE_SAME.get(value) if isinstance(value, str) else None
+    return same if same and is_allowed(path, same, default, target) else default
+
+
+def _off_without_memory(
+    source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
+) -> Settings:
+    """A remembered state had the say over on after start, which alone would switch outputs on."""
+    for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
+        if new.on_after_start and old.remember and not new.remember:
+            path = f"outputs.{index}.on_after_start"
+            reason = f"{target} does not remember the state that decided before this."
+            lost.append(left_behind(path, True, reason))
+            settings = with_value(settings, path, False)
     return settings
 
 

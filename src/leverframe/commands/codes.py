@@ -275,8 +275,8 @@ ANALOG_SENSORS = CodeTable(
     run(20, ("HV DC meter",), HW35_ANY),
 )
 #: The amplifier in front of INPA1-INPA4 takes other sensors than the bare pins INPA5-INPA6.
-ANALOG_SENSORS_1_TO_4 = ANALOG_SENSORS.only("sensor", (*range(14), *range(15, 21)))
-ANALOG_SENSORS_5_TO_6 = ANALOG_SENSORS.only("sensor", (*range(10), *range(13, 19)))
+ANALOG_SENSORS_1_TO_4 = ANALOG_SENSORS.only("INPA1-INPA4 sensor", (*range(14), *range(15, 21)))
+ANALOG_SENSORS_5_TO_6 = ANALOG_SENSORS.only("INPA5-INPA6 sensor", (*range(10), *range(13, 19)))
 GAINS = CodeTable("gain", run(1, ("1", "10", "50")))
 
 SERIAL_MODULES = CodeTable(

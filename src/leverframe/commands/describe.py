@@ -17,7 +17,7 @@ from leverframe.commands.examples import (
     example_texts,
 )
 from leverframe.commands.openapi import openapi
-from leverframe.commands.params import NOTHING_SEEN, Param, Trailing
+from leverframe.commands.params import Param, Trailing, item_of_version
 from leverframe.commands.row import Body, Row
 from leverframe.commands.shape import Item
 from leverframe.commands.table import SECTIONS, TABLE
@@ -63,15 +63,14 @@ def describe_row(row: Row, profile: Profile) -> Description:
 
 def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> Description:
     """Name and text, with the holes still in them, cut to what this version has."""
-    holes = {letter: f"<{letter}>" for letter in offered_fields(item, params, profile)}
-    text = item.write(holes)
+    text = item_of_version(item, params, profile).text
     return {"name": text.partition("=")[0], "text": text}
 
 
 def _describe_field(
     name: str, param: Param, profile: Profile, examples: Mapping[str, str]
 ) -> Description:
-    described: Description = {
+    return {
         "letter": name,
         "schema": param.schema(profile),
         "allowed": param.allowed(profile),
@@ -79,9 +78,6 @@ def _describe_field(
         # As it is sent, encoded; joined with the others it is the example of the row.
         "example": examples[name],
     }
-    if isinstance(param, Trailing):
-        described["default"] = param.format(param.default, profile, NOTHING_SEEN)
-    return described
 
 
 def _describe_body(row: Row, body: Body, profile: Profile) -> Description:

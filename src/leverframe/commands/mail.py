@@ -64,7 +64,8 @@ ROWS = (
         "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>",
         **FIELDS,
         sets=PATHS,
-        doc="Set up e-mail with a single text and without TLS; the older form.",
+        doc="Set up e-mail with a single text; TLS and the other texts stay as they are; the older "
+        "form.",
     ),
     *(
         row(

@@ -56,7 +56,7 @@ def save_readings(stage: Stage, items: list[dict[str, Any]]) -> None:
             register=item["F"],
             function=item["G"],
             type=item["H"],
-            endian=item["I"],
+            endian=item.get("I", reading.endian),
         )
         stage.set(path, changed)
 

@@ -4,7 +4,7 @@ from leverframe.commands.codes import HW35_SW
 from leverframe.commands.params import INT32, Flag, Int, Text
 from leverframe.commands.row import CONTROL, row
 from leverframe.commands.stage import Stage
-from leverframe.engine.actions import REVERSE
+from leverframe.engine.actions import AUTO_SWITCH, REVERSE, FollowSetting
 from leverframe.engine.labels import OUTPUTS
 
 OUTPUT_INDEX = Int(0, 5)
@@ -29,6 +29,11 @@ def check_unlocked(stage: Stage, A: int, B: int) -> None:
     switches off: both at once. Ending either switches nothing."""
     if B:
         stage.check_unlocked(OUTPUTS[A])
+
+
+def switch_periodic(stage: Stage, A: int, B: bool) -> None:
+    check_unlocked(stage, A, B)
+    stage.do(FollowSetting(AUTO_SWITCH[A]))
 
 
 def set_periodic_time(stage: Stage, A: int, B: int) -> None:
@@ -91,7 +96,7 @@ ROWS = (
         A=OUTPUT_INDEX,
         B=Flag(),
         sets="outputs.{A}.periodic",
-        run=check_unlocked,
+        run=switch_periodic,
         doc="Switch the output on and off periodically; to begin that is refused while outputs are "
         "locked.",
     ),

@@ -1,11 +1,13 @@
 """Rows: PWM outputs and the PID regulator that drives one of them."""
 
+from typing import Any
+
 from leverframe.commands import codes
 from leverframe.commands.codes import HW35_SW
 from leverframe.commands.params import INT32, Bits, Changed, Flag, Int, Scaled, Text, Word
 from leverframe.commands.row import CONTROL, row
 from leverframe.commands.stage import Stage
-from leverframe.engine.actions import REVERSE
+from leverframe.engine.actions import ENABLE_PID, REVERSE, FollowSetting
 from leverframe.engine.labels import PWMS
 from leverframe.profile import ALWAYS, Span
 
@@ -21,6 +23,10 @@ def toggle(stage: Stage, A: int) -> None:
 
 def switch(stage: Stage, A: int, B: int) -> None:
     stage.switch_output(PWMS[A], B)
+
+
+def enable_pid(stage: Stage, **_: Any) -> None:
+    stage.do(FollowSetting(ENABLE_PID))
 
 
 def set_polarity_and_mode(stage: Stage, A: tuple[bool, ...]) -> None:
@@ -102,6 +108,7 @@ PID_ROWS = (
             "F": "pid.kd",
             "G": "pid.pwm",
         },
+        run=enable_pid,
         doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
         "100), controlled PWM output.",
     ),

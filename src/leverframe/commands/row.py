@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from leverframe.commands.params import ListOf, Param, Record, Trailing, parse_field
+from leverframe.commands.params import ListOf, Param, Record, parse_fields, split_fields
 from leverframe.commands.refusals import Refusal
 from leverframe.commands.shape import Form, Item
 from leverframe.commands.stage import Stage
@@ -53,17 +53,12 @@ class Row:
     #: Its fields hold a secret: refusals do not repeat what was sent.
     secret: bool = False
     _lists: frozenset[str] = field(init=False)
-    #: How many of an item's last fields may be left out.
-    _optional: Mapping[Item, int] = field(init=False)
 
     def __post_init__(self) -> None:
         lists = frozenset(
             letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
         )
-        trailing = {letter for letter, param in self.params.items() if isinstance(param, Trailing)}
-        optional = {item: len(trailing.intersection(item.holes)) for item in self.form.items}
         object.__setattr__(self, "_lists", lists)
-        object.__setattr__(self, "_optional", optional)
 
     @property
     def line(self) -> str:
@@ -99,15 +94,15 @@ class Row:
         seen: dict[str, Any],
     ) -> None:
         value = text.partition("=")[2]
-        texts = in_name | item.split_value(value, self._optional[item], self._lists)
-        for letter in item.holes:
-            seen[letter] = parse_field(letter, self.params[letter], texts, profile, seen)
+        texts = in_name | split_fields(item, value, self.params, self._lists, profile)
+        parse_fields(item.holes, self.params, texts, profile, seen)
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
         """Carry the command out on the stage."""
         for letter, paths in self.sets.items():
-            for path in paths:
-                stage.set(path.format_map(values), values[letter])
+            if letter in values:
+                for path in paths:
+                    stage.set(path.format_map(values), values[letter])
         if self.run is not None:
             if self.body is not None:
                 self.run(stage, body)

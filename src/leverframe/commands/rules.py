@@ -13,6 +13,7 @@ from leverframe.commands.params import (
     Scaled,
     Trailing,
     Word,
+    has_field,
 )
 from leverframe.commands.refusals import Conflict
 from leverframe.commands.row import row
@@ -26,7 +27,8 @@ ENTRY = Int(0, MOST_RULES - 1)
 SECONDS = Int(0, INT32)
 SOURCE = Word(codes.RULE_SOURCES)
 HYSTERESIS = Scaled(100, 0, INT32)
-#: What an action sets where the version has no field for it.
+#: The versions with a field for what an action sets, and what it sets without one.
+HAS_VALUE = HW35_SW["1.45"]
 DEFAULT_VALUE = 1
 
 
@@ -54,15 +56,20 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
         compare2=fields["I"],
         reference2=fields["J"],
         hysteresis2=fields["K"],
-        off_delay=fields["L"],
-        value=int(value) if value else fields["M"],
-        on_delay=fields["N"],
-        depends=fields["O"],
-        mode=fields["P"],
+        off_delay=fields.get("L", old.off_delay),
+        value=int(value) if value else fields.get("M", _value_left_out(old, stage.profile)),
+        on_delay=fields.get("N", old.on_delay),
+        depends=fields.get("O", old.depends),
+        mode=fields.get("P", old.mode),
         enabled=old.enabled,
         permanent=old.permanent,
     )
     stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
+
+
+def _value_left_out(old: Rule, profile: Profile) -> int:
+    """Where the value is a field it stays; older dialects say it with the action."""
+    return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
@@ -75,7 +82,7 @@ def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
     texts = {
         letter: param.format(fields[letter], profile, fields)
         for letter, param in EVENT_ROW.params.items()
-        if not isinstance(param, Trailing) or offered(param.when, profile)
+        if has_field(param, profile)
     }
     return EVENT_ROW.form.items[0].write(texts)
 
@@ -152,8 +159,9 @@ EVENT_ROW = row(
     I=_comparison("H"),
     J=_reference("H"),
     K=HYSTERESIS,
-    L=SECONDS,
-    M=Trailing(Int(0, 2), DEFAULT_VALUE, HW35_SW["1.45"]),
+    # Clients of HW 3.0 end with K.
+    L=Trailing(SECONDS, 0),
+    M=Trailing(Int(0, 2), DEFAULT_VALUE, HAS_VALUE),
     N=Trailing(SECONDS, 0, HW35_SW["1.57"]),
     O=Trailing(Int(0, 40), 0, HW35_SW["1.57"]),
     P=Trailing(Int(0, 2), 0, HW35_SW["1.57"]),

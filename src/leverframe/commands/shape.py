@@ -76,12 +76,20 @@ class Item:
 
     def is_shape_of(self, text: str) -> bool:
         """Do its separators alone tell that the text is this form and no other of the name?"""
-        literals = self.value.literals[1:-1] if self.value else ()
-        separators = [literal for literal in literals if literal]
+        separators = self._separators()
         value = text.partition("=")[2]
         return bool(separators) and all(
             value.count(separator) == separators.count(separator) for separator in separators
         )
+
+    def shares_separator(self, text: str) -> bool:
+        """Has the text one of its separators, which the forms without it do not have?"""
+        value = with_plain_colons(text.partition("=")[2])
+        return any(separator in value for separator in self._separators())
+
+    def _separators(self) -> list[str]:
+        literals = self.value.literals[1:-1] if self.value else ()
+        return [literal for literal in literals if literal]
 
     def split_value(self, value: str, optional: int, lists: frozenset[str]) -> dict[str, str]:
         """Raw text of each hole of the value; the last `optional` ones may be missing.

@@ -26,7 +26,9 @@ from leverframe.commands.user_interface import (
     READ_ONLY_USER,
 )
 from leverframe.engine.actions import (
+    OVERRIDING,
     ChangeClock,
+    FollowSetting,
     ForgetCounters,
     RaiseRestartFlag,
     Restart,
@@ -82,6 +84,13 @@ def reset_to_defaults(stage: Stage) -> None:
     stage.set("access", access)
     stage.starts_afresh = True
     stage.do(ForgetCounters())
+    _follow_settings(stage)
+
+
+def _follow_settings(stage: Stage) -> None:
+    """What rules had switched live does not outlive them when all settings are replaced."""
+    for action in OVERRIDING:
+        stage.do(FollowSetting(action))
 
 
 def keep_site(stage: Stage, body: bytes) -> None:
@@ -93,6 +102,7 @@ def restore(stage: Stage, restored: Restored) -> None:
     stage.settings = restored.settings
     stage.starts_afresh = True
     stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
+    _follow_settings(stage)
 
 
 def keep_picture(stage: Stage, body: bytes) -> None:

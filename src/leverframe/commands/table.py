@@ -27,6 +27,7 @@ from leverframe.commands import (
     user_interface,
     watchdog,
 )
+from leverframe.commands.params import item_of_version
 from leverframe.commands.refusals import (
     Malformed,
     NotOffered,
@@ -148,7 +149,7 @@ def _find_one(
     """The command that begins at a position, or its refusal, and how many items it takes."""
     text = items[position]
     name = text.partition("=")[0]
-    refusal: Refusal | None = None
+    refused: list[tuple[Row, Refusal]] = []
     elsewhen: Row | None = None
     for row in _candidates(path, text):
         if row.form.items[0].match_name(name) is None:
@@ -162,23 +163,35 @@ def _find_one(
             if len(row.form.items) > 1:
                 # All its names are there: the items are this command and no shorter one.
                 return not_this_one, len(row.form.items)
-            refusal = _more_telling(refusal, not_this_one)
+            refused.append((row, not_this_one))
             continue
         if values is None:
             continue
         if row.form.method == "POST" and method != "POST":
             return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
         return Call(row, values, text[:120]), len(row.form.items)
-    if elsewhen is not None and (refusal is None or elsewhen.form.items[0].is_shape_of(text)):
+    if elsewhen is not None and (not refused or elsewhen.form.items[0].is_shape_of(text)):
         return _not_in_this_version(elsewhen, text, profile), 1
-    return refusal or _unknown(path, text), 1
+    return _most_telling(refused, text, profile) if refused else _unknown(path, text), 1
 
 
-def _more_telling(first: Refusal | None, second: Refusal) -> Refusal:
-    """A value that is wrong says more than a form that does not fit."""
-    if first is None or (isinstance(first, Malformed) and not isinstance(second, Malformed)):
-        return second
-    return first
+def _most_telling(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
+    """Of the forms of one name, the refusal of the one that was meant: separators tell which.
+
+    A value that is wrong says more than a form that does not fit; then all forms are named.
+    """
+    meant = [pair for pair in refused if pair[0].form.items[0].shares_separator(text)]
+    refusals = [refusal for _, refusal in meant or refused]
+    for refusal in refusals:
+        if not isinstance(refusal, Malformed):
+            return refusal
+    told = refusals[0]
+    if len(refused) > 1:
+        if not meant:
+            told.detail = f"No form of the command {text.partition('=')[0]} fits."
+        items = (item_of_version(row.form.items[0], row.params, profile) for row, _ in refused)
+        told.allowed = " or ".join(dict.fromkeys(item.text for item in items))
+    return told
 
 
 def _candidates(path: str, text: str) -> tuple[Row, ...]:

@@ -10,7 +10,7 @@ from leverframe.commands.codes import HW35_SW, span
 from leverframe.commands.params import Flag, Seconds10, Word
 from leverframe.commands.row import row
 from leverframe.commands.stage import Stage
-from leverframe.profile import HW35_TO_38, HW39, Span
+from leverframe.profile import HW35_TO_38, HW39, Span, offered
 
 AUTO_SIGN_IN = (Span(HW35_TO_38, "1.24", "1.67"), Span(HW39, "1.24", "1.75"))
 HOMEPAGE = HW35_SW["1.44"]
@@ -25,13 +25,12 @@ def set_refresh(stage: Stage, A: int) -> None:
 
 
 def set_homepage(stage: Stage, A: str) -> None:
+    """The bit of versions that have both positions cannot say the later pages: it is 0 then."""
     stage.set("ui.homepage", A)
-    stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))
-
-
-def set_homepage_by_bit(stage: Stage, A: str) -> None:
-    stage.set("ui.homepage", A)
-    stage.set("variables.bits.2", codes.HOMEPAGES.number(A, stage.profile))
+    if offered(HOMEPAGE, stage.profile):
+        stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))
+    if offered(HOMEPAGE_OLDER, stage.profile):
+        stage.set("variables.bits.2", codes.HOMEPAGES_OLDER.number(A, stage.profile) or 0)
 
 
 def set_auto_sign_in(stage: Stage, A: bool) -> None:
@@ -85,7 +84,7 @@ ROWS = (
     row(
         "GET /eeprom.cgi?bit2=<A>",
         A=Word(codes.HOMEPAGES_OLDER),
-        run=set_homepage_by_bit,
+        run=set_homepage,
         when=HOMEPAGE_OLDER,
         doc="Choose the homepage; the older form.",
     ),

@@ -5,6 +5,7 @@ kept beside the others, without secrets, until a version is reached that can hol
 are then what the controller has again, except where somebody has changed something in between.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,17 +13,37 @@ import msgspec
 from msgspec.structs import replace
 
 from leverframe.commands.backup_content import Content
+from leverframe.commands.carried_readings import (
+    off_where_misled,
+    other_readings,
+    regulator_off,
+)
 from leverframe.commands.carry_over import carry_over
 from leverframe.commands.restored import NotCarriedOver, Restored
+from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, is_secret, leaves, secret_paths, with_value
+from leverframe.engine.settings import ModbusMapping, ModbusReading, Pid, Settings
+from leverframe.engine.tree import (
+    difference,
+    is_secret,
+    leaves,
+    secret_paths,
+    value_at,
+    with_value,
+)
 from leverframe.profile import Profile
 
 #: The upload under which the settings of an earlier version are kept.
 EARLIER = "earlier-version"
 #: Lists whose entries say something only together.
 _ENTRIES = ("rules", "schedule")
+#: Settings below a path that say something only together.
+_TOGETHER = (
+    (re.compile(r"pid"), Pid.__struct_fields__),
+    (re.compile(r"differentials\.\d+"), ("first", "operator", "second")),
+    (re.compile(r"modbus_devices\.\d+\.readings\.\d+"), ModbusReading.__struct_fields__),
+    (re.compile(r"modbus_mapping\.\d+"), ModbusMapping.__struct_fields__),
+)
 _ACCESS = "access"
 
 
@@ -57,7 +78,9 @@ def change_version(
     unchanged = _converted(untouched, old, new).settings
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
     still = [entry for entry in before.not_carried_over if not _is_among(entry.path, changed)]
-    lost = _each_once([*still, *fresh.not_carried_over])
+    misled: list[NotCarriedOver] = []
+    settings = _off_where_misled(present, settings, changed, new, misled)
+    lost = _each_once([*still, *fresh.not_carried_over, *misled])
     if still:
         return VersionChange(settings, lost, earlier)
     return VersionChange(settings, lost, _kept(old, present) if lost else None)
@@ -68,15 +91,45 @@ def _with_changes(
 ) -> tuple[Settings, tuple[str, ...]]:
     """The settings with what differs between two others, and the paths of that."""
     changed = [_ACCESS]
-    for path, _, value in difference(old, new):
+    for path, *_ in difference(old, new):
         if path.partition(".")[0] not in (*_ENTRIES, _ACCESS):
-            settings = with_value(settings, path, value)
-            changed.append(path)
+            for one in _said_together(path):
+                settings = with_value(settings, one, value_at(new, one))
+                changed.append(one)
     for name in _ENTRIES:
         if getattr(old, name) != getattr(new, name):
             settings = replace(settings, **{name: getattr(new, name)})
             changed.append(name)
     return settings, tuple(changed)
+
+
+def _said_together(path: str) -> tuple[str, ...]:
+    branch, _, name = path.rpartition(".")
+    for pattern, names in _TOGETHER:
+        if name in names and pattern.fullmatch(branch):
+            return tuple(f"{branch}.{one}" for one in names)
+    return (path,)
+
+
+def _off_where_misled(
+    present: Settings,
+    settings: Settings,
+    changed: tuple[str, ...],
+    target: Profile,
+    lost: list[NotCarriedOver],
+) -> Settings:
+    """Rules and a regulator of the version that is left, on readings that came back as others."""
+    others = other_readings(present, settings)
+    if "pid.source" in changed and settings.pid.source in others:
+        settings = replace(settings, pid=regulator_off(settings.pid, target, lost))
+        others |= {ENABLE_PID}
+    if "rules" not in changed:
+        return settings
+    rules = (
+        off_where_misled(rule, f"rules.{place}", others, target, lost)
+        for place, rule in enumerate(settings.rules)
+    )
+    return replace(settings, rules=tuple(rules))
 
 
 def _is_among(path: str, changed: tuple[str, ...]) -> bool:

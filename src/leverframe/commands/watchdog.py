@@ -6,6 +6,7 @@ from leverframe.commands import codes
 from leverframe.commands.params import Flag, Int, Record, Text, Word
 from leverframe.commands.row import row
 from leverframe.commands.stage import Stage
+from leverframe.engine.actions import ResumeWatchdog
 from leverframe.engine.settings import WatchdogEntry
 
 HOST = Text(
@@ -34,6 +35,7 @@ ENTRY = Record(
 
 def set_all(stage: Stage, **entries: dict[str, Any]) -> None:
     stage.set("watchdog", tuple(WatchdogEntry(**entries[letter]) for letter in "ABCDEF"))
+    stage.do(ResumeWatchdog())
 
 
 ROWS = (

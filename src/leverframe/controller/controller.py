@@ -1,4 +1,4 @@
-"""One controller: engine, board, store and clock joined; no servers yet.
+"""One controller: engine, board, store and clock joined.
 
 Requests come in as calls of the command table. They are staged on the newest accepted settings
 (`pending`), written to the store, and only then given to the engine, in the order in which they
@@ -10,6 +10,7 @@ Whoever asked is answered when what must survive of them, messages too, is on di
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from datetime import tzinfo
 from functools import partial
 from types import MappingProxyType
@@ -134,9 +135,11 @@ class Controller(Surroundings):
     async def stop(self) -> None:
         """A clean end: what must be remembered is on disk before this returns."""
         self.time.stop()
-        self._live(self.engine.stop(self.clock.read()), wake=False)
-        self.deeds.write()
-        await self.store.close()
+        # Whatever fails on the way, the store writes what it has.
+        async with AsyncExitStack() as afterwards:
+            afterwards.push_async_callback(self.store.close)
+            afterwards.callback(self.deeds.write)
+            self._live(self.engine.stop(self.clock.read()), wake=False)
 
     def restart(self) -> None:
         """Power off and on within the process: a new engine from what was remembered."""
@@ -184,8 +187,18 @@ class Controller(Surroundings):
         """The store has the new version; the settings are those that a new process would read."""
         if error is not None:
             self.audit.not_written(told.audit)
-            done.set_exception(error)
+            refuse(done, error)
             return
+        try:
+            under_way = self._become(profile, uploads, cause, told)
+        except Exception as fault:
+            refuse(done, fault)
+            raise
+        when_all(under_way, partial(pass_on, done, None))
+
+    def _become(
+        self, profile: Profile, uploads: Sequence[str], cause: Cause, told: Told
+    ) -> list[asyncio.Task[None]]:
         old = self.engine.settings
         settings, _ = settings_from_leaves(profile, self.store.load().settings)
         self.engine.machine.journal.add(self.clock.read().wall, cause, told.text)
@@ -194,7 +207,7 @@ class Controller(Surroundings):
         for profile_watcher in self.profile_watchers:
             profile_watcher()
         self._start_anew(settings)
-        when_all(self.tell_watchers(old, settings, uploads), partial(pass_on, done, None))
+        return self.tell_watchers(old, settings, uploads)
 
     # --- requests ---------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 """Futures of what is on its way, to the disk or into effect: who waits for whom, who hears of a
-failure."""
+failure. Whoever waited may have given up and cancelled a future; then it is left alone."""
 
 import asyncio
 import logging
@@ -11,8 +11,8 @@ log = logging.getLogger(__name__)
 
 def refuse(done: asyncio.Future[None], error: Exception) -> None:
     """What was asked for is not done. Whoever asked may have left, so the log says it too."""
-    done.set_exception(error)
-    log_failure(done)
+    _settle(done, error)
+    log.error("a change is not on disk: %s", error)
 
 
 def when_over(messages: asyncio.Future[None] | None) -> asyncio.Future[None] | None:
@@ -45,18 +45,25 @@ def when_all(tasks: Iterable[asyncio.Task[None]], then: Callable[[], None]) -> N
 def pass_on(done: asyncio.Future[None], kept: asyncio.Future[None] | None) -> None:
     """What was asked for is done as soon as what must survive of it is on disk."""
     if kept is None:
-        done.set_result(None)
+        _settle(done, None)
     else:
         kept.add_done_callback(partial(_pass_on, done))
 
 
 def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
-    if (error := kept.exception()) is not None:
-        done.set_exception(error)
-        # Logged by the one who keeps; nobody may be left to ask.
-        done.exception()
-    else:
+    # Logged by the one who keeps. Who cancels its future does not take back what is kept.
+    _settle(done, None if kept.cancelled() else kept.exception())
+
+
+def _settle(done: asyncio.Future[None], error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
         done.set_result(None)
+    else:
+        done.set_exception(error)
+        # Whoever settles it tells the log; nobody may be left to ask.
+        done.exception()
 
 
 def log_failure(future: asyncio.Future[None]) -> None:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from math import inf
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.moment import Moment
 
 #: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
 DEADLINES_AT_A_TIME = 2000
+#: How long time stands still after a fault: what failed may be due still, and would fail at once.
+REST_S = 1.0
 
 
 class PassingTime:
@@ -26,6 +29,7 @@ class PassingTime:
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at: float | None = None
         self._planning: asyncio.Handle | None = None
+        self._not_before = -inf
 
     def plan(self) -> None:
         """On a real clock the event loop calls at the next deadline; a virtual one is moved.
@@ -43,7 +47,7 @@ class PassingTime:
         self._sleep_on()
         self._wake_at = deadline
         if deadline is not None:
-            delay = max(0.0, deadline - self._clock.read().now)
+            delay = max(0.0, max(deadline, self._not_before) - self._clock.now())
             self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
 
     def stop(self) -> None:
@@ -59,8 +63,13 @@ class PassingTime:
 
     def _woken(self) -> None:
         self._wake = self._wake_at = None
-        self._tick(self._clock.read())
-        self.plan()
+        try:
+            self._tick(self._clock.read())
+        except Exception:
+            self._not_before = self._clock.now() + REST_S
+            raise
+        finally:
+            self.plan()
 
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time; everything due in between happens in order. None: to the next."""

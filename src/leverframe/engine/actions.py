@@ -6,8 +6,15 @@ checked where a request is staged, because a locked output refuses the whole req
 
 from dataclasses import dataclass
 
+from leverframe.engine.labels import OUTPUTS
+
 #: Values of a switching action: off, on, the other way round.
 OFF, ON, REVERSE = 0, 1, 2
+
+#: Actions of rules and of the schedule that switch live what a setting switches, too.
+AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
+ENABLE_PID = "ENABLE PID"
+OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 
 
 def after_switching(value: int, is_on: bool) -> bool:
@@ -21,6 +28,21 @@ class Switch:
 
     label: str
     value: int
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSetting:
+    """Let a setting count again that one of the `OVERRIDING` actions may have overridden.
+
+    Settings alone are adopted where they changed; a command counts also where it sets what is set.
+    """
+
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeWatchdog:
+    """Let the watchdog entries begin anew that have given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +96,8 @@ class StartBootloader:
 
 Action = (
     Switch
+    | FollowSetting
+    | ResumeWatchdog
     | SetEnergy
     | NextOneWireId
     | RaiseRestartFlag

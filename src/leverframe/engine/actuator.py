@@ -13,7 +13,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from leverframe.engine.actions import ON, REVERSE, after_switching
+from leverframe.engine.actions import AUTO_SWITCH, ENABLE_PID, ON, REVERSE, after_switching
 from leverframe.engine.display import Display
 from leverframe.engine.effects import RestartController
 from leverframe.engine.energy import Energy
@@ -24,6 +24,7 @@ from leverframe.engine.machine import Machine, Value
 from leverframe.engine.outputs import Outputs
 from leverframe.engine.pid import PidRegulator
 from leverframe.engine.pwm import PwmOutputs
+from leverframe.engine.settings import Settings
 
 #: Actions that send a message: the channel and its slot (0 where the channel has none).
 MESSAGES = {
@@ -108,6 +109,10 @@ class Actuator:
             # Settings come from files, too; a bad one must not stop the controller.
             self._machine.log(cause, f"there is no action {action!r}: nothing was done")
 
+    def follow_setting(self, action: str, cause: Cause) -> None:
+        """Let periodic switching or the regulator be what its setting says."""
+        self.perform(action, ON, is_set(self._machine.settings, action), cause)
+
     def _switch_output(self, index: int, value: int, cause: Cause) -> None:
         self._outputs.switch(index, value, cause)
 
@@ -150,6 +155,18 @@ class Actuator:
             self._machine.emit(RestartController())
 
 
+def is_set(settings: Settings, action: str) -> bool:
+    """Do the settings say that what an overriding action starts runs?"""
+    if action == ENABLE_PID:
+        return settings.pid.enabled
+    return settings.outputs[AUTO_SWITCH.index(action)].periodic
+
+
+def is_overridden(machine: Machine, action: str) -> bool:
+    """Has a rule or the schedule switched it live to something else than the settings say?"""
+    return (action in machine.running) is not is_set(machine.settings, action)
+
+
 _CarryOut = TypeVar("_CarryOut")
 
 
@@ -167,11 +184,11 @@ SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
 
 #: Actions that do something else to the machine: how, and to which of its kind.
 DEEDS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
-    **_numbered(tuple(f"AutoSwitch {label}" for label in OUTPUTS), Actuator._switch_periodic),
+    **_numbered(AUTO_SWITCH, Actuator._switch_periodic),
     **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
     **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
     **_numbered(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),
     "OLED ON/NEXT SCREEN": (Actuator._next_screen, 0),
-    "ENABLE PID": (Actuator._enable_pid, 0),
+    ENABLE_PID: (Actuator._enable_pid, 0),
     "RESTART": (Actuator._restart, 0),
 }

@@ -45,6 +45,16 @@ _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
 _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
+def factors(setting: Power) -> tuple[float, float]:
+    """What the unit makes of a measured number: where it is shown, and where it is counted."""
+    if setting.current in DIGITAL_INPUTS:
+        return 1.0, 0.0
+    analog = setting.current in ANALOG_INPUTS
+    shown = _ANALOG_SHOWN if analog else _MODULE_SHOWN
+    counted = _ANALOG_COUNTED if analog else _MODULE_COUNTED
+    return shown.get(setting.unit, 1.0), counted.get(setting.unit, 1.0)
+
+
 class _Meter:
     """One power reading with its counter."""
 
@@ -77,10 +87,7 @@ class _Meter:
         self.by_pulses = setting.current in DIGITAL_INPUTS
         #: Is the number made of volts and amperes?
         self.kilowatts = setting.current in ANALOG_INPUTS
-        shown = _ANALOG_SHOWN if self.kilowatts else _MODULE_SHOWN
-        counted = _ANALOG_COUNTED if self.kilowatts else _MODULE_COUNTED
-        self.shown_factor = 1.0 if self.by_pulses else shown.get(setting.unit, 1.0)
-        self.counted_factor = 0.0 if self.by_pulses else counted.get(setting.unit, 1.0)
+        self.shown_factor, self.counted_factor = factors(setting)
 
     def sources(self) -> tuple[str, ...]:
         """The labels that the power follows."""
@@ -103,6 +110,8 @@ class Energy:
 
     def start(self) -> None:
         machine = self._machine
+        if not machine.settings.energy_remember:
+            self._drop_kept()
         for index, meter in enumerate(self._meters):
             if machine.settings.energy_remember:
                 kept = machine.kept.get(f"energy.{index}")
@@ -122,6 +131,7 @@ class Energy:
             self._keep_everything()
         elif old.energy_remember and not new.energy_remember:
             self._machine.timers.cancel(_KEEP)
+            self._drop_kept()
 
     def derive(self, changed: AbstractSet[str]) -> None:
         """Measure those again whose readings changed."""
@@ -283,3 +293,10 @@ class Energy:
     def _keep(self, index: int, meter: _Meter) -> None:
         meter.kept = meter.energy
         self._machine.emit(Keep(f"energy.{index}", meter.energy))
+
+    def _drop_kept(self) -> None:
+        """Nobody keeps the counters up any more, nor those that only other versions have."""
+        for index in range(len(ENERGIES)):
+            for name in (f"energy.{index}", f"counting.{index}"):
+                if self._machine.kept.get(name) is not None:
+                    self._machine.emit(Keep(name, None))

@@ -1,8 +1,8 @@
 """The engine: the controller's whole behaviour, as calls that take a moment and return effects.
 
-Nothing here waits. The app calls `apply` for a request, `sense` for what the board measured, and
-`tick` when `next_deadline` has come, and carries out the effects in the order it gets them. After
-a restart the app makes a new engine from the same settings and the values that were kept.
+Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
+and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
+After a restart it makes a new engine from the same settings and the values that were kept.
 
 What happens in one instant, in this order:
 
@@ -31,11 +31,13 @@ from leverframe.engine.actions import (
     ON,
     Action,
     ChangeClock,
+    FollowSetting,
     ForgetCounters,
     ModemCommand,
     NextOneWireId,
     RaiseRestartFlag,
     Restart,
+    ResumeWatchdog,
     SendTest,
     SetEnergy,
     StartBootloader,
@@ -279,6 +281,11 @@ class Engine:
             return
         machine = self.machine
         match action:
+            case FollowSetting(name):
+                if not self.rules.keeps(name):
+                    self.actuator.follow_setting(name, cause)
+            case ResumeWatchdog():
+                self.watchdog.resume()
             case SetEnergy(index, value):
                 self.energy.set_energy(index, value, cause)
             case NextOneWireId():
@@ -302,7 +309,7 @@ class Engine:
                 self._start_bootloader(cause)
 
     def _start_bootloader(self, cause: Cause) -> None:
-        """The last thing an engine does: afterwards the app starts another one."""
+        """The last thing an engine does: afterwards the controller starts another one."""
         self.machine.log(cause, "bootloader starts")
         self.outputs.drive_safe()
         self.pwm.drive_safe()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from leverframe.engine.actions import OVERRIDING
 from leverframe.engine.conditions import COMBINE, Condition
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -22,7 +23,7 @@ from leverframe.engine.timers import Key
 #: Actions that have a value and know delays; all others act at once.
 SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 #: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
-LASTING = SWITCHED | {*(f"AutoSwitch {label}" for label in OUTPUTS), "ENABLE PID"}
+LASTING = SWITCHED.union(OVERRIDING)
 ACTIVATE, DEACTIVATE = "activate", "deactivate"
 #: Modes of a rule.
 BOTH_WAYS, ONLY_WHEN_IT_STARTS, ONLY_WHEN_IT_STOPS = 0, 1, 2

@@ -36,6 +36,7 @@ class Machine:
         "kept",
         "profile",
         "restart_flag",
+        "running",
         "settings",
         "started",
         "timers",
@@ -73,6 +74,8 @@ class Machine:
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
+        #: What runs now of periodic switching and the regulator, by the rule action that starts it.
+        self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
 
     def put(self, label: str, value: Value) -> bool:
@@ -94,6 +97,13 @@ class Machine:
         self.version += 1
         if self.trail is not None:
             self.trail.append((self.at.wall, label, value))
+
+    def run(self, action: str, on: bool) -> None:
+        """Note that what a rule action starts runs now, or no longer."""
+        if on:
+            self.running.add(action)
+        else:
+            self.running.discard(action)
 
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)

@@ -15,7 +15,7 @@ Where the interface document is silent:
 The lock on outputs is checked where commands are staged, not here.
 """
 
-from leverframe.engine.actions import after_switching
+from leverframe.engine.actions import AUTO_SWITCH, after_switching
 from leverframe.engine.effects import DriveOutput, Keep
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import OUTPUTS
@@ -45,13 +45,12 @@ def kept_name(index: int) -> str:
 
 
 class Outputs:
-    __slots__ = ("_in_on_phase", "_machine", "_periodic", "_switched_on_at")
+    __slots__ = ("_in_on_phase", "_machine", "_switched_on_at")
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         #: Monotonic seconds when an output was last switched on.
         self._switched_on_at = [0.0] * len(OUTPUTS)
-        self._periodic = [False] * len(OUTPUTS)
         self._in_on_phase = [False] * len(OUTPUTS)
 
     def start(self) -> None:
@@ -89,11 +88,11 @@ class Outputs:
         return None if when is None else max(0.0, when - now)
 
     def is_periodic(self, index: int) -> bool:
-        return self._periodic[index]
+        return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch periodic switching itself, until its setting changes or the next start."""
-        if on != self._periodic[index]:
+        """Switch periodic switching itself, until its setting is set or the next start."""
+        if on != self.is_periodic(index):
             self._machine.log(cause, f"{OUTPUTS[index]} periodic switching {_word(on)}")
             self._take_up_periodic(index, on)
 
@@ -109,7 +108,11 @@ class Outputs:
 
     def _start_one(self, index: int, output: Output) -> None:
         machine = self._machine
-        kept = machine.kept.get(kept_name(index)) if output.remember else None
+        kept = machine.kept.get(kept_name(index))
+        if kept is not None and not output.remember:
+            # Nobody would keep it up, and who remembers again later would believe it.
+            machine.emit(Keep(kept_name(index), None))
+            kept = None
         on = bool(kept)
         if kept is None and output.on_after_start:
             on = output.start_delay == 0
@@ -131,7 +134,7 @@ class Outputs:
         if after.periodic != before.periodic:
             self._take_up_periodic(index, after.periodic)
         elif (after.on_time, after.off_time) != (before.on_time, before.off_time):
-            self._take_up_periodic(index, self._periodic[index])
+            self._take_up_periodic(index, self.is_periodic(index))
         if after.return_time != before.return_time and self.is_on(index):
             self._time_return(index)
         if after.remember != before.remember:
@@ -173,7 +176,7 @@ class Outputs:
 
     def _take_up_periodic(self, index: int, on: bool) -> None:
         """Begin periodic switching anew, or end it."""
-        self._periodic[index] = on
+        self._machine.run(AUTO_SWITCH[index], on)
         self._machine.timers.cancel(_PHASE[index])
         output = self._machine.settings.outputs[index]
         if on and (output.on_time or output.off_time):

@@ -14,12 +14,13 @@ Where the interface document is silent:
   that could carry the present duty, and the duty is P and D alone from the first sample on.
 - While the input is absent the last duty is held and nothing is summed up.
 - The regulator sets the duty only. Switching the PWM output on is up to others.
-- A rule (ENABLE PID) switches the regulator live; the setting counts again when it changes and
-  at the next start. A disabled regulator lets the duty go back to the one that is set.
+- A rule (ENABLE PID) switches the regulator live; the setting counts again when it is set and at
+  the next start. A disabled regulator lets the duty go back to the one that is set.
 """
 
 from typing import TypedDict
 
+from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
 from leverframe.engine.machine import Machine, Value
@@ -52,12 +53,11 @@ class Explanation(TypedDict):
 
 
 class PidRegulator:
-    __slots__ = ("_enabled", "_fresh", "_holding", "_last_input", "_machine", "_pwm", "_terms")
+    __slots__ = ("_fresh", "_holding", "_last_input", "_machine", "_pwm", "_terms")
 
     def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
         self._machine = machine
         self._pwm = pwm
-        self._enabled = False
         #: Does the next sample have to join the duty that it finds?
         self._fresh = True
         self._last_input: Value = None
@@ -83,7 +83,7 @@ class PidRegulator:
         self._sample()
 
     def enable(self, on: bool, cause: Cause) -> None:
-        """Switch the regulator, until its setting changes or the next start."""
+        """Switch the regulator, until its setting is set or the next start."""
         if on == self._enabled:
             return
         self._machine.log(cause, f"PID regulator {'on' if on else 'off'}")
@@ -103,13 +103,18 @@ class PidRegulator:
             holding=self._holding,
         )
 
+    @property
+    def _enabled(self) -> bool:
+        return ENABLE_PID in self._machine.running
+
     def _begin(self) -> None:
-        self._enabled = self._fresh = True
+        self._machine.run(ENABLE_PID, True)
+        self._fresh = True
         self._last_input = None
         self._sample()
 
     def _end(self, pwm: int, hand_over: bool = False) -> None:
-        self._enabled = False
+        self._machine.run(ENABLE_PID, False)
         self._holding = None
         self._machine.timers.cancel(_SAMPLE)
         if not hand_over:

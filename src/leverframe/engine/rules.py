@@ -96,6 +96,10 @@ class Rules:
             if action in changed:
                 self._hold(action)
 
+    def keeps(self, action: str) -> bool:
+        """Does a permanent rule keep the result of this action now?"""
+        return self._holder(action) is not None
+
     def explain(self, now: float | None = None) -> list[RuleExplanation]:
         """Delays are counted from `now`, else from the moment lived last."""
         counted_from = self._machine.at.now if now is None else now

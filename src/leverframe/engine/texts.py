@@ -80,6 +80,26 @@ def rendered_line(text: str, values: Values, profile: Profile) -> str:
     return _with_values(text, values, profile, "!", width_digits=1).replace("!", "%")
 
 
+def codes_in(
+    text: str, profile: Profile, marker: str, width_digits: int
+) -> list[tuple[int, str, str]]:
+    """The codes of a text: number of the label, decimals and width."""
+    pattern = _pattern(marker, number_digits(profile), width_digits)
+    codes = ((int(code[1]), code[2], code[3]) for code in pattern.finditer(text))
+    return [code for code in codes if code[0] < len(CODED)]
+
+
+def with_digits_of(text: str, old: Profile, new: Profile, marker: str, width_digits: int) -> str:
+    """A text of one version with its codes as another one writes them."""
+
+    def rewritten(code: re.Match[str]) -> str:
+        number = int(code[1])
+        is_label = number < len(CODED)
+        return f"{marker}{number:0{number_digits(new)}}{code[2]}{code[3]}" if is_label else code[0]
+
+    return _pattern(marker, number_digits(old), width_digits).sub(rewritten, text)
+
+
 def _with_values(
     text: str, values: Values, profile: Profile, marker: str, *, width_digits: int
 ) -> str:

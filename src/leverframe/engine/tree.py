@@ -32,6 +32,9 @@ from leverframe.profile import Profile
 #: Stands for a leaf that is not there.
 GONE = msgspec.UNSET
 
+#: Stands for a secret where settings are shown.
+MASK = "***"
+
 #: What stands in a place of these lists once it is not empty.
 _FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
 
@@ -147,6 +150,11 @@ def secrets_differ(old: Settings, new: Settings) -> bool:
 _secret_branches: Callable[[Settings], tuple[Any, ...]] = attrgetter(
     *sorted({pattern.partition(".")[0] for pattern in SECRETS})
 )
+
+
+def masked(secret: Any) -> str | None:
+    """What is shown of a secret: whether there is one."""
+    return MASK if secret else None
 
 
 @lru_cache(maxsize=8192)

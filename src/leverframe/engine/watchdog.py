@@ -10,7 +10,8 @@ An entry goes through these states:
 
 Where the interface document is silent:
 
-- An entry that is edited starts anew, and first ends a restart that is under way.
+- An entry that is edited starts anew, and first ends a restart that is under way. One that has
+  given up does so, too, when it is set as it was.
 - An answer does not reset the count of restarts, only that of failures.
 - A restart counts for all entries of its output: the others drop their pings and wait until it is
   over and their own wait has passed, or two of them would undo each other's restart.
@@ -95,11 +96,14 @@ class Watchdog:
         if old.watchdog is self._machine.settings.watchdog:
             return
         for index, entry in enumerate(self._machine.settings.watchdog):
-            former = self._guards[index]
-            if entry != former.entry:
-                self._end(former)
-                self._guards[index] = _Guard(index, entry)
-                self._begin(self._guards[index])
+            if entry != self._guards[index].entry:
+                self._begin_anew(index, entry)
+
+    def resume(self) -> None:
+        """Entries were set: one that has given up begins anew, also if it is set as it was."""
+        for index, guard in enumerate(self._guards):
+            if guard.state == GIVEN_UP:
+                self._begin_anew(index, guard.entry)
 
     def on_timer(self, key: Key) -> None:
         guard = self._guards[int(key[1])]
@@ -127,6 +131,11 @@ class Watchdog:
             WatchdogExplanation(guard.state, guard.last_answer, guard.failures, guard.restarts)
             for guard in self._guards
         ]
+
+    def _begin_anew(self, index: int, entry: WatchdogEntry) -> None:
+        self._end(self._guards[index])
+        guard = self._guards[index] = _Guard(index, entry)
+        self._begin(guard)
 
     def _begin(self, guard: _Guard) -> None:
         if guard.state == WAITING:

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from leverframe.ending import end_each
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS, PWMS
 from leverframe.engine.settings import Settings
 from leverframe.hardware.board import Readings, Sense, nobody_listens
@@ -95,8 +96,7 @@ class LinuxBoard:
         await _within(LAST_DRIVES_S, self._settled())
         for thread in self._threads.values():
             thread.close()
-        for poller in self._pollers:
-            await poller.close()
+        await end_each(poller.close for poller in self._pollers)
 
     def adopt(self, settings: Settings) -> None:
         """Follow the settings that concern the buses."""

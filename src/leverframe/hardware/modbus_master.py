@@ -7,10 +7,12 @@ work: a module that is silent, or whose port cannot be used, is asked less often
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
@@ -21,6 +23,11 @@ from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import Line, label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Answer
+
+log = logging.getLogger(__name__)
+
+#: How long the bus rests after a fault.
+REST_S = 1.0
 
 
 class Bus(Protocol):
@@ -57,8 +64,7 @@ class ModbusMaster:
 
     async def close(self) -> None:
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.wait([self._task])
         await self._bus.close()
 
     def adopt(self, old: Settings, new: Settings) -> None:
@@ -131,17 +137,27 @@ class ModbusMaster:
     # --- the work ---------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            self._expire(loop.time())
-            turn = self._plan.next(loop.time())
-            if turn is None:
-                await self._changed.wait()
-                self._changed.clear()
-            elif turn.at > loop.time():
-                await self._sleep_until(turn.at)
-            else:
-                await self._ask(turn)
+            try:
+                await self._take_turn()
+            except Exception:
+                # A fault, also of whoever takes the readings, must not end the asking.
+                log.exception("%s: a turn ended unexpectedly", self._bus.path)
+                if is_being_ended():
+                    return
+                await asyncio.sleep(REST_S)
+
+    async def _take_turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._expire(loop.time())
+        turn = self._plan.next(loop.time())
+        if turn is None:
+            await self._changed.wait()
+            self._changed.clear()
+        elif turn.at > loop.time():
+            await self._sleep_until(turn.at)
+        else:
+            await self._ask(turn)
 
     async def _sleep_until(self, moment: float) -> None:
         """Sleep, but let readings grow old, and wake when the settings change."""

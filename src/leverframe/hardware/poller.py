@@ -6,7 +6,7 @@ so far absent, until the device answers; no second look starts meanwhile.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -77,8 +77,7 @@ class Poller:
         self._thread.close()
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait([self._task])
 
     def _look(self) -> Look:
         """In the device's thread; a mistake in a driver must not end the looking."""
@@ -98,9 +97,16 @@ class Poller:
         self._report(look.readings)
 
     async def _run(self, look: "asyncio.Task[None]") -> None:
-        await look
+        await self._see_through(look)
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), self._device.period_s)
             self._hurry.clear()
-            await self.look()
+            await self._see_through(self.look())
+
+    async def _see_through(self, look: Awaitable[None]) -> None:
+        """A fault of whoever takes the readings must not end the looking."""
+        try:
+            await look
+        except Exception:
+            log.exception("what %s read could not be passed on", self._device.name)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Settings
 from leverframe.hardware.troubles import Troubles, told, unexpected
 
@@ -95,7 +96,9 @@ class SerialPortService:
                 await self._changed.wait()
             finally:
                 serving.cancel()
-                await asyncio.gather(serving, return_exceptions=True)
+                (fault,) = await asyncio.gather(serving, return_exceptions=True)
+                if isinstance(fault, Exception):
+                    log.error("the serial module ended unexpectedly", exc_info=fault)
 
     async def _serve(self, module: str) -> None:
         self._troubles.note(PART, self._unreadable.get(module))
@@ -121,6 +124,8 @@ class SerialPortService:
                 # A mistake in one session must not end the port for good.
                 log.exception("the serial module failed")
                 text = unexpected(error)
+            if is_being_ended():
+                return
             self._troubles.note(PART, text)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, self._pauses.most_s)

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
+from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel
 from leverframe.notify.message import FAILED, SENT, Message
@@ -142,6 +143,8 @@ class Lane:
         while self._queue:
             while self._queue:
                 await self._try_first()
+                if is_being_ended():
+                    return
             await self.channel.close()
         self._set_problem(None)
 
@@ -160,7 +163,7 @@ class Lane:
             problem = await self._attempt(first.message)
         finally:
             self._busy = False
-        if problem is not None:
+        if problem is not None and not is_being_ended():
             await self._pause(first)
 
     async def _attempt(self, message: Message) -> str | None:

@@ -13,7 +13,9 @@ from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING
 
+from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Mqtt
+from leverframe.notify.channel import CannotSend
 from leverframe.notify.pacing import FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
@@ -115,6 +117,8 @@ class MqttLink:
                 # A fault of ours must not end the link.
                 log.exception("MQTT: a connection ended unexpectedly")
                 lasted_s = 0.0
+            if is_being_ended():
+                return
             failures = 1 if lasted_s > SHORT_S else failures + 1
             await asyncio.sleep(
                 pause_after(failures, self._first_pause_s, LONGEST_PAUSE_S, self._chance)
@@ -177,6 +181,8 @@ class MqttLink:
                 if refusal.code in REFUSED_LOGIN
                 else f"The broker at {place} refuses the connection (code {refusal.code})."
             )
+        except CannotSend as refusal:
+            self._set_problem(str(refusal))
         except (OSError, TimeoutError) as error:
             self._set_problem(sentence(error, settings.host, settings.port))
         else:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from leverframe.clock import Clock
+from leverframe.ending import end_each
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
@@ -280,8 +281,7 @@ class Outbox:
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""
         self._closed = True
-        for lane in self._lanes.values():
-            await lane.close()
+        await end_each(lane.close for lane in self._lanes.values())
 
 
 def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

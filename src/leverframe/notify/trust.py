@@ -10,13 +10,15 @@ import os
 import ssl
 from functools import cached_property
 
+from leverframe.notify.channel import CannotSend
+
 
 class Trust:
     def __init__(self, ca_file: str | None = None) -> None:
         self._ca_file = ca_file
 
     async def ready(self) -> ssl.SSLContext:
-        """The context, made beside the loop."""
+        """The context, made beside the loop; raises CannotSend where a file cannot be used."""
         return await asyncio.to_thread(lambda: self.context)
 
     @cached_property
@@ -27,8 +29,19 @@ class Trust:
 
             context.load_verify_locations(certifi.where())
         if self._ca_file is not None:
-            context.load_verify_locations(self._ca_file)
+            _add_authorities(context, self._ca_file)
         return context
+
+
+def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
+    try:
+        context.load_verify_locations(ca_file)
+    except OSError as error:
+        # The file was there at the start; a certificate may be renewed meanwhile, or a disk lost.
+        raise CannotSend(
+            f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); put it "
+            "in order, or name another as ca_file in the configuration."
+        ) from error
 
 
 def _system_has_authorities() -> bool:

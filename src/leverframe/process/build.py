@@ -10,6 +10,7 @@ from datetime import tzinfo
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.controller import Controller
+from leverframe.ending import end_each
 from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
@@ -46,9 +47,9 @@ class BuiltController:
     services: tuple[Service, ...] = ()
 
     async def stop(self) -> None:
-        for service in reversed(self.services):
-            await service.close()
-        await self.controller.stop()
+        """End everything, each part by itself; the log says what failed."""
+        services = (service.close for service in reversed(self.services))
+        await end_each([*services, self.controller.stop])
 
 
 async def build(

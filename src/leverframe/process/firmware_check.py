@@ -6,6 +6,7 @@ It lives by the controller's clock; nothing is asked while messages are captured
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import random
@@ -20,6 +21,8 @@ from leverframe.notify.channel import CannotSend
 from leverframe.process.firmware_news import News
 from leverframe.profile import version
 from leverframe.storage.store import Changes, StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
 #: What is added to the day, and what the first question waits, at most.
@@ -113,6 +116,11 @@ class FirmwareCheck:
             await self._remember(Heard(wall, await ask()))
         except CannotSend as error:
             await self._remember(Heard(wall, before, str(error)))
+        except Exception as fault:
+            # A fault of ours must not look like an answer that brought nothing.
+            log.exception("the check for firmware ended unexpectedly")
+            trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
+            await self._remember(Heard(wall, before, trouble))
 
     async def _remember(self, heard: Heard) -> None:
         self._heard = heard

@@ -14,6 +14,7 @@ from leverframe.clock import SystemClock, VirtualClock
 from leverframe.commands.table import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.ending import end_each
 from leverframe.errors import ErrorForPeople
 from leverframe.notify.sending import Sending
 from leverframe.process.beside import Service
@@ -105,10 +106,8 @@ async def serve(config: Config) -> None:
             await _told_to_stop(stop, built.controller, supervisor)
             supervisor.stopping()
         finally:
-            for service in reversed(beside):
-                await service.close()
-            await server.stop()
-            await built.stop()
+            services = (service.close for service in reversed(beside))
+            await end_each([*services, server.stop, built.stop])
 
 
 async def _built(

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 from leverframe.commands.availability import (
     NEWEST,
-    has_field,
     newest_with,
     params_of,
     tables_in,
@@ -13,7 +12,7 @@ from leverframe.commands.availability import (
 from leverframe.commands.bodies import FormBody, ListBody, Upload
 from leverframe.commands.codes import CodeTable
 from leverframe.commands.examples import example_body, example_request
-from leverframe.commands.params import NOTHING_SEEN, Param, Trailing
+from leverframe.commands.params import Param, Trailing, has_field
 from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.commands.table import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
 from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
@@ -150,8 +149,7 @@ def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]
     else:
         yield from _other_versions(row, param, profile)
     if isinstance(param, Trailing):
-        default = param.format(param.default, profile, NOTHING_SEEN)
-        yield f"may be left out, which means {code(default)}"
+        yield "may be left out and then keeps its value"
         if param.when != ALWAYS:
             yield f"only in {spans_in_words(param.when)}"
 

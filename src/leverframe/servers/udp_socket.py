@@ -10,7 +10,7 @@ def bound_udp(host: str, port: int) -> socket.socket:
     try:
         listening.setblocking(False)
         listening.bind((host, port))
-    except OSError:
+    except BaseException:
         listening.close()
         raise
     return listening

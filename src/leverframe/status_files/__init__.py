@@ -13,7 +13,7 @@ from leverframe.status_files.catalogue import (
     content_type,
     describe,
 )
-from leverframe.status_files.reply import command_reply
+from leverframe.status_files.reply import bootloader_reply, command_reply
 from leverframe.status_files.view import View
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "PATHS",
     "KeyDescription",
     "View",
+    "bootloader_reply",
     "build",
     "command_reply",
     "content_type",

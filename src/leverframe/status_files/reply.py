@@ -22,6 +22,11 @@ def command_reply(engine: Engine) -> bytes:
     return _reply(_states(engine.machine.values))
 
 
+def bootloader_reply(engine: Engine) -> bytes:
+    """The same while the bootloader waits: no pin is driven, whatever the states were."""
+    return _reply((0,) * _VARIABLES + _states(engine.machine.values)[_VARIABLES:])
+
+
 @lru_cache(maxsize=1024)
 def _reply(states: tuple[Value, ...]) -> bytes:
     return xml_bytes(

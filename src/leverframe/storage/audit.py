@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from leverframe.engine.journal import Cause
-from leverframe.engine.tree import GONE, is_secret
+from leverframe.engine.tree import GONE, is_secret, masked
 from leverframe.storage.store import DELETED
 
 MOST_ENTRIES = 1000
@@ -23,7 +23,6 @@ GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MOST_CHANGES = 200
 MOST_LETTERS = 300
-MASK = "***"
 _PREFIX = "audit."
 DEED_PREFIX = "deed."
 
@@ -144,7 +143,7 @@ def _shown(value: Any, secret: bool) -> Any:
     if value is GONE:
         return None
     if secret:
-        return MASK if value else None
+        return masked(value)
     text = msgspec.json.encode(value)
     if len(text) <= MOST_LETTERS:
         return value

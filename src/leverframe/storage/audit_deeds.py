@@ -15,13 +15,14 @@ from typing import Any
 import msgspec
 
 from leverframe.engine import actions as act
+from leverframe.engine.actuator import is_overridden
 from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES
 from leverframe.engine.machine import Machine
+from leverframe.engine.tree import MASK
 from leverframe.storage.audit import (
     DEED_PREFIX,
-    MASK,
     MOST_ENTRIES,
     AuditChange,
     AuditEntry,
@@ -33,6 +34,8 @@ from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 
 #: How long an entry may wait for others to be written with.
 GATHER_S = 1.0
+#: What cannot be written is tried again after pauses that double, up to this one.
+LONGEST_PAUSE_S = 300.0
 
 #: What is done rather than set, by what it is called in the trail.
 _DONE = {
@@ -41,6 +44,7 @@ _DONE = {
     act.ForgetCounters: "counters and remembered states",
     act.SendTest: "test message",
     act.ModemCommand: "modem command",
+    act.ResumeWatchdog: "watchdog",
     act.Restart: "restart",
     act.StartBootloader: "bootloader",
 }
@@ -57,6 +61,7 @@ class DeedTrail:
         """Go on with what the store remembers."""
         self._store = store
         self._gather_s = gather_s
+        self._pause_s = gather_s
         self._trail = trail
         self._deeds: deque[AuditEntry] = deque(maxlen=MOST_ENTRIES)
         self._unwritten: deque[AuditEntry] = deque(maxlen=MOST_ENTRIES)
@@ -109,7 +114,9 @@ class DeedTrail:
         if error is None:
             self._batches = deque(batch for batch in self._batches if batch[0] not in outlived)
             self._batches.append((name, len(deeds)))
+            self._pause_s = self._gather_s
         else:
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
             self._unwritten = deque((*deeds, *self._unwritten), maxlen=MOST_ENTRIES)
             self._write_soon()
 
@@ -127,7 +134,7 @@ class DeedTrail:
     def _write_soon(self) -> None:
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._gather_s, self.write)
+            self._timer = loop.call_later(self._pause_s, self.write)
 
 
 def stored_deeds(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:
@@ -163,6 +170,9 @@ def _changes(
             if new != old:
                 switched[label] = new
                 found.append(AuditChange(label, old, new))
+        elif type(action) is act.FollowSetting:
+            if is_overridden(machine, action.action):
+                found.append(AuditChange(action.action, "overridden", "as set"))
         else:
             found.append(_done(machine, action, wall))
     return tuple(found)

@@ -12,10 +12,18 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from leverframe.storage.batch import Waiting
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.soundness import check
 from leverframe.storage.sqlite_file import StoreDamaged, open_file, reason, sentences
-from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable, Then
+from leverframe.storage.store import (
+    Changes,
+    MemoryStore,
+    Rows,
+    StoreUnavailable,
+    Then,
+    rows_from_changes,
+)
 
 
 class ReadOnlyStore(MemoryStore):
@@ -27,12 +35,10 @@ class ReadOnlyStore(MemoryStore):
         self.sentence = sentence
 
     def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        refusal = StoreUnavailable(self.sentence)
-        if then is not None:
-            then(refusal)
-        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        failed.set_exception(refusal)
-        return failed
+        future = asyncio.get_running_loop().create_future()
+        waiting = Waiting(rows_from_changes(changes), future, then)
+        waiting.fail(StoreUnavailable(self.sentence))
+        return waiting.future
 
     def settle(self) -> None:
         """A snapshot cannot be made of it."""

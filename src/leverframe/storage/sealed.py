@@ -8,7 +8,6 @@ that the key does not open count as not set; the log says so.
 
 import asyncio
 import logging
-import os
 import secrets
 from base64 import b64decode, b64encode
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from leverframe.engine.tree import is_secret
+from leverframe.storage.private_file import write_private
 from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable, Then
 
 log = logging.getLogger(__name__)
@@ -121,21 +121,3 @@ def _key(path: Path) -> bytes:
     if len(key) != _KEY_BYTES:
         raise KeyUnusable(f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.")
     return key
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file whole, for its owner alone, and on disk when this returns."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, content)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    beside.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

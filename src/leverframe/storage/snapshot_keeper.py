@@ -6,6 +6,7 @@ reached the disk tells that it is worth another try.
 """
 
 import asyncio
+import logging
 from collections.abc import MutableMapping
 from contextlib import suppress
 
@@ -13,6 +14,8 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import secrets_differ
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 INTERVAL_S = 6 * 3600.0
 TROUBLE = "snapshots"
@@ -66,6 +69,15 @@ class SnapshotKeeper:
             else:
                 await asyncio.to_thread(self._snapshots.take)
         except StoreUnavailable as error:
-            self._troubles[TROUBLE] = str(error)
+            self._tell(str(error))
+        except Exception as fault:
+            # A fault of ours must not end the taking of snapshots.
+            log.exception("a snapshot ended unexpectedly")
+            self._tell(f"No snapshot could be made ({type(fault).__name__}); see the log.")
         else:
             self._troubles.pop(TROUBLE, None)
+
+    def _tell(self, sentence: str) -> None:
+        if self._troubles.get(TROUBLE) != sentence:
+            log.error("%s", sentence)
+            self._troubles[TROUBLE] = sentence

@@ -9,8 +9,8 @@ look for more in it than the last snapshot has.
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from leverframe.storage.soundness import check, findings
@@ -45,7 +45,7 @@ class Snapshots:
     def take(self) -> None:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
-        try:
+        with _told_as("No snapshot could be made"):
             self._settle()
             _remove(new)
             os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -61,14 +61,16 @@ class Snapshots:
                     self.path(number).rename(self.path(number + 1))
             new.rename(self.path(1))
             _sync(self._folder)
-        except (sqlite3.Error, OSError, StoreDamaged) as error:
-            raise StoreUnavailable(f"No snapshot could be made: {reason(error)}.") from error
 
     def renew(self) -> None:
-        """Only a new one may stay: the others hold secrets that were erased."""
+        """Only a new one may stay: the others hold secrets that were erased.
+
+        Raises StoreUnavailable.
+        """
         self.take()
-        for number in range(2, KEPT + 1):
-            _remove(self.path(number))
+        with _told_as("Older snapshots hold secrets that were erased and could not be removed"):
+            for number in range(2, KEPT + 1):
+                _remove(self.path(number))
 
     def all(self) -> list[tuple[int, Path]]:
         """Those that are there by number, newest first."""
@@ -77,6 +79,14 @@ class Snapshots:
 
     def newest_sound(self) -> Path | None:
         return next((path for _, path in self.all() if not findings(path)), None)
+
+
+@contextmanager
+def _told_as(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError, StoreDamaged) as error:
+        raise StoreUnavailable(f"{what}: {reason(error)}.") from error
 
 
 def set_aside(store_path: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.version_change import EARLIER
-from leverframe.engine.tree import is_secret
+from leverframe.engine.tree import is_secret, masked
 from leverframe.storage.audit import is_audit
 from leverframe.storage.audit_deeds import stored_entries
 from leverframe.storage.datafolder import DataFolder, existing_folder
@@ -18,8 +18,6 @@ from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import StoreDamaged, connect
 from leverframe.storage.store import Changes, Stored, StoreUnavailable
-
-MASK = "***"
 
 
 def check_data(path: Path) -> bool:
@@ -122,7 +120,7 @@ async def show_data(path: Path) -> None:
 
 
 def _masked(path: str, value: Any) -> Any:
-    return (MASK if value else None) if is_secret(path) else value
+    return masked(value) if is_secret(path) else value
 
 
 async def _loaded(folder: DataFolder) -> Stored:

@@ -105,6 +105,12 @@ async def test_a_read_only_user_switches_nothing_but_control_users_do(twin: Twin
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 200
 
 
+async def test_a_read_only_user_sets_no_event_variable(twin: Twin) -> None:
+    assert (await ask(twin, USER, "/outs.cgi?vout0=1")).status == 200
+    assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
+    assert (await ask(twin, USER, "/outs.cgi?vout0=0")).status == 403
+
+
 async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     told = [

@@ -101,3 +101,14 @@ async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None
     await announcer._announcing
     assert "is not announced" in troubles["mDNS"]
     await announcer.close()
+
+
+async def test_a_name_that_is_not_taken_is_a_trouble_also_for_another_version() -> None:
+    troubles: dict[str, str] = {}
+    announcer = MdnsAnnouncer(Profile(), name="n" * 70, mac=MAC, port=8080)
+    announcer.start([HERE], troubles)
+    announcer.become(Profile("3.9", "1.48"))
+    assert announcer._announcing is not None
+    await announcer._announcing
+    assert "is not announced" in troubles["mDNS"]
+    await announcer.close()

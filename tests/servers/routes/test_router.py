@@ -157,6 +157,16 @@ async def test_restart_keeps_settings_and_clears_the_flag(twin: Twin) -> None:
     assert await twin.outputs() == "100000"
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["/stm.cgi?devrestart=1&restart_power_on=1&pwm0=1", "/stm.cgi?restart_power_on=1&devrestart=1"],
+)
+async def test_a_restart_comes_after_all_that_was_sent_with_it(twin: Twin, target: str) -> None:
+    await twin.ok(target)
+    assert (await twin.json("/json/status.json"))["restart"] == "0"
+    assert (await twin.state())["PWM0"] == 0
+
+
 async def test_a_factory_reset_leaves_the_defaults() -> None:
     store = MemoryStore()
     twin = await Twin.start(store=store)
@@ -190,6 +200,16 @@ async def test_the_bootloader_answers_503_for_a_minute_with_all_outputs_off(twin
     assert (await twin.ask("/outs.cgi")).status == 503
     await twin.controller.advance(0.1)
     assert await twin.outputs() == "000000"
+
+
+async def test_replies_in_the_bootloader_show_the_outputs_off(twin: Twin) -> None:
+    await twin.ok("/outs.cgi?out0=1&pwm0=1&vout0=1")
+    for target in ("/stm.cgi?upgrade=devstart3", "/sim.cgi", "/sim.cgi?DS1=20"):
+        body = (await twin.ok(target)).body
+        assert b"<out>000000</out>\n<pwm>0</pwm>\n<ev>1</ev>" in body, target
+    await twin.ok("/sim.cgi?advance=60")
+    await twin.ok("/outs.cgi?out1=1")
+    assert await twin.outputs() == "010000"
 
 
 async def test_virtual_time_can_be_moved_out_of_the_bootloader(twin: Twin) -> None:

@@ -122,6 +122,15 @@ async def test_a_picture_is_served_until_it_is_deleted() -> None:
     await twin.refused("/picture", 404)
 
 
+async def test_a_reset_keeps_what_was_uploaded() -> None:
+    twin = await Twin.start()
+    await twin.ok("/post.cgi?pictureupload", "POST", PNG)
+    await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site({"index.html": b"<p>Cellar"}))
+    await twin.ok("/stm.cgi?eeprom_reset=1")
+    await twin.ok("/picture")
+    assert (await twin.ok("/")).body == b"<p>Cellar"
+
+
 async def test_pages_can_ask_where_the_picture_is() -> None:
     twin = await Twin.start()
     assert await twin.json("/api/panel") == {"picture": None}

@@ -12,7 +12,10 @@ from leverframe.commands.params.composed import (
     ListOf,
     Record,
     Trailing,
-    parse_field,
+    has_field,
+    item_of_version,
+    parse_fields,
+    split_fields,
 )
 from leverframe.commands.params.numbers import (
     INT32,
@@ -70,6 +73,9 @@ __all__ = [
     "Word",
     "decoded",
     "encoded",
+    "has_field",
     "integer",
-    "parse_field",
+    "item_of_version",
+    "parse_fields",
+    "split_fields",
 ]

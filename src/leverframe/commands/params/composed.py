@@ -1,12 +1,12 @@
 """Types made of other types: lists, records, and what follows from another field or the version."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from leverframe.commands.params.param import Param, Seen
-from leverframe.commands.refusals import BadValue, Refusal
-from leverframe.commands.shape import with_plain_colons
+from leverframe.commands.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.shape import Item, with_plain_colons
 from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
 
@@ -187,9 +187,13 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Trailing:
-    """A last field that older versions do not have, and that may be left out where they do."""
+    """A last field that older versions do not have, and that may be left out where they do.
+
+    What is left out keeps its value: a client that does not know a setting must not change it.
+    """
 
     param: Param
+    #: The value on versions that do not have it, and in an entry that is new.
     default: Any
     when: Spans = ALWAYS
 
@@ -212,22 +216,57 @@ class Trailing:
         return self.param.refused(profile, seen)
 
 
-def parse_field(
-    letter: str, param: Param, texts: Mapping[str, str], profile: Profile, seen: Seen
-) -> Any:
-    """The value of one field of a form; a trailing field that was not sent has its default."""
-    if isinstance(param, Trailing):
-        if letter not in texts:
-            return param.default
-        if not offered(param.when, profile):
-            raise BadValue(
-                f"{profile} does not have the field {letter}; "
-                f"it exists in {spans_in_words(param.when)}.",
-                field=letter,
-                value=texts[letter],
-                allowed="the fields before it",
-            )
+def has_field(param: Param, profile: Profile) -> bool:
+    """Trailing fields came one after the other."""
+    return not isinstance(param, Trailing) or offered(param.when, profile)
+
+
+def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -> Item:
+    """A printed form without the trailing fields that this version does not have."""
+    has = {letter: f"<{letter}>" for letter in item.holes if has_field(params[letter], profile)}
+    return Item(item.write(has))
+
+
+def split_fields(
+    item: Item, value: str, params: Mapping[str, Param], lists: frozenset[str], profile: Profile
+) -> dict[str, str]:
+    """Raw text of each field of a value; a refusal prints the form as this version has it."""
     try:
-        return param.parse(texts[letter], profile, seen)
+        return item.split_value(value, _optional(item, params), lists)
+    except Malformed:
+        printed = item_of_version(item, params, profile)
+        return printed.split_value(value, _optional(printed, params), lists)
+
+
+def _optional(item: Item, params: Mapping[str, Param]) -> int:
+    """How many of an item's last fields may be left out."""
+    return sum(isinstance(params[letter], Trailing) for letter in item.holes)
+
+
+def parse_fields(
+    letters: Iterable[str],
+    params: Mapping[str, Param],
+    texts: Mapping[str, str],
+    profile: Profile,
+    seen: dict[str, Any],
+) -> None:
+    """Add the values of a form's fields to those seen; a trailing field not sent adds none."""
+    for letter in letters:
+        param = params[letter]
+        if letter in texts or not isinstance(param, Trailing):
+            seen[letter] = _parse_field(letter, param, texts[letter], profile, seen)
+
+
+def _parse_field(letter: str, param: Param, text: str, profile: Profile, seen: Seen) -> Any:
+    if isinstance(param, Trailing) and not has_field(param, profile):
+        raise BadValue(
+            f"{profile} does not have the field {letter}; "
+            f"it exists in {spans_in_words(param.when)}.",
+            field=letter,
+            value=text,
+            allowed="the fields before it",
+        )
+    try:
+        return param.parse(text, profile, seen)
     except Refusal as refusal:
         raise refusal.of("", letter) from None

@@ -12,6 +12,8 @@ from leverframe.profile import Profile, Spans, offered
 
 INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
+#: Numbers up to here choose one of a few things: `out00` is no output. Quantities may be padded.
+_MOST_COUNTED = 99
 
 
 def integer(raw: str, param: Param, profile: Profile) -> int:
@@ -36,6 +38,13 @@ class Int:
                 value=str(value),
                 allowed=self.allowed(profile),
             )
+        text = decoded(raw)
+        if self.hi <= _MOST_COUNTED and len(text) > len(str(self.hi)):
+            raise BadValue(
+                f"{text!r} has more characters than {self.hi}.",
+                value=text,
+                allowed=self.allowed(profile),
+            )
         return value
 
     def format(self, value: int, profile: Profile, seen: Seen) -> str:
@@ -51,7 +60,8 @@ class Int:
         return [str(self.lo), str(self.hi)]
 
     def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        return [str(self.lo - 1), str(self.hi + 1), "", "x", "1.5", "%31x", "9" * 30]
+        padded = [f"0{self.hi}"] if self.hi <= _MOST_COUNTED else []
+        return [str(self.lo - 1), str(self.hi + 1), "", "x", "1.5", "%31x", "9" * 30, *padded]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +247,7 @@ class Position:
         return [position for position in range(self.count) if position not in used]
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> int:
-        value = integer(raw, self, profile)
+        value = Int(0, self.count - 1).parse(raw, profile, seen)
         if value not in self.free(profile):
             raise BadValue(
                 f"{value} is not a free position.", value=str(value), allowed=self.allowed(profile)

@@ -15,13 +15,12 @@ from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
-from leverframe.servers.http.messages import Headers, Reply, Request, problem_reply
+from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.http.problems import reply_to_refusal
 from leverframe.servers.routes.cgi import CommandEndpoint
 from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
-NOT_KEPT = ("Cache-Control", "no-store")
 PAGE_PATH = "/signin"
 #: What proxies add for whom they speak.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")

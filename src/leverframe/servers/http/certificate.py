@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
-from leverframe.storage.sealed import write_private
+from leverframe.storage.private_file import write_private
 
 #: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
 VALID = timedelta(days=3650)

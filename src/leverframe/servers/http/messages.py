@@ -26,6 +26,9 @@ _PHRASES = {int(status): status.phrase for status in HTTPStatus} | _NEWER_PHRASE
 #: Browsers take the content type as it is said: a name with markup in it makes no page.
 NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 
+#: What changes at any moment, or is for one person only, is kept by nobody on the way.
+NOT_KEPT = ("Cache-Control", "no-store")
+
 #: Replies that end with their head: they have neither a body nor a length.
 _WITHOUT_BODY = {204, 304}
 

@@ -77,7 +77,8 @@ class ModbusTcpServer:
     async def close(self) -> None:
         self._wanted = False
         if self._switching is not None:
-            await self._switching
+            # Whoever changed the settings has heard of its failure.
+            await asyncio.wait([self._switching])
         await self._switch()
 
     async def _switch(self) -> None:

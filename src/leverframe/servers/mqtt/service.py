@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 
 NAME = "MQTT broker"
 DONE = "1"
+FAULT = "The command failed by a fault in this program; its log says more."
 #: As long as a query may be.
 MOST_BYTES = 8192
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
@@ -145,6 +146,10 @@ class MqttService:
             answer = str(error)
         except UnicodeDecodeError:
             answer = "The command is no UTF-8 text."
+        except Exception:
+            # The library that calls this would keep it to itself.
+            log.exception("%s: a command ended unexpectedly", NAME)
+            answer = FAULT
         answering = self._answer(done, answer, self._answering)
         self._answering = asyncio.get_running_loop().create_task(answering)
 
@@ -167,6 +172,9 @@ class MqttService:
                 await asyncio.shield(done)
             except StoreUnavailable as error:
                 answer = str(error)
+            except Exception:
+                # Logged by the controller.
+                answer = FAULT
         if before is not None:
             # Answers have no number: whoever asked counts on their order.
             await asyncio.wait([before])

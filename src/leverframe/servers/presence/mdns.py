@@ -7,7 +7,8 @@ not allow multicast is a line in the log.
 
 import asyncio
 import socket
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leverframe.hardware.troubles import Troubles
@@ -26,19 +27,24 @@ class MdnsAnnouncer:
         self._name = name
         self._port = port
         self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
+        self._troubles = Troubles({})
         self._services: list[ServiceInfo] = []
         self._announcing: asyncio.Task[None] | None = None
         self._zeroconf: AsyncZeroconf | None = None
 
     def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
         """Announce on these addresses of the machine; an empty list means all."""
-        self._announcing = asyncio.create_task(self._announce(addresses, troubles))
+        self._troubles = Troubles(troubles)
+        self._announcing = asyncio.create_task(
+            self._see_through(partial(self._announce, addresses))
+        )
 
     def become(self, profile: Profile) -> None:
         """The controller has become another version; the network is told."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
-            self._announcing = asyncio.create_task(self._announce_anew(self._announcing))
+            anew = partial(self._announce_anew, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(anew))
 
     async def _announce_anew(self, before: asyncio.Task[None]) -> None:
         await before
@@ -49,20 +55,25 @@ class MdnsAnnouncer:
             await self._zeroconf.async_update_service(new)
             self._services[number] = new
 
-    async def _announce(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
+    async def _see_through(self, announce: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await announce()
+        except Exception as error:
+            # Errors of the library may come without a text.
+            why = str(error) or type(error).__name__
+            self._troubles.note(PART, f"the controller is not announced: {why}.")
+
+    async def _announce(self, addresses: Sequence[str]) -> None:
         # Imported when it is used: it takes time and memory.
-        from zeroconf import IPVersion, NonUniqueNameException
+        from zeroconf import IPVersion
         from zeroconf.asyncio import AsyncZeroconf
 
-        try:
-            shown = list(addresses) or await asyncio.to_thread(_own_addresses)
-            self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
-            for kind in TYPES:
-                service = self._service(kind, f"{self._name}.{kind}", shown)
-                await self._zeroconf.async_register_service(service, allow_name_change=True)
-                self._services.append(service)
-        except (OSError, NonUniqueNameException) as error:
-            Troubles(troubles).note(PART, f"the controller is not announced: {error}.")
+        shown = list(addresses) or await asyncio.to_thread(_own_addresses)
+        self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
+        for kind in TYPES:
+            service = self._service(kind, f"{self._name}.{kind}", shown)
+            await self._zeroconf.async_register_service(service, allow_name_change=True)
+            self._services.append(service)
 
     def _service(self, kind: str, name: str, addresses: Sequence[str]) -> "ServiceInfo":
         from zeroconf import ServiceInfo
@@ -81,8 +92,10 @@ class MdnsAnnouncer:
             self._announcing.cancel()
             await asyncio.gather(self._announcing, return_exceptions=True)
         if self._zeroconf is not None:
-            await self._zeroconf.async_unregister_all_services()
-            await self._zeroconf.async_close()
+            try:
+                await self._zeroconf.async_unregister_all_services()
+            finally:
+                await self._zeroconf.async_close()
 
 
 def _own_addresses() -> list[str]:

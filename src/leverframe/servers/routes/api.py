@@ -17,18 +17,16 @@ from leverframe.controller import Controller
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import numbered_labels
-from leverframe.engine.tree import secret_paths, value_at, with_value
+from leverframe.engine.tree import masked, secret_paths, value_at, with_value
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.wire.modbus_modules import MODULES
-
-MASK = "***"
 
 
 def masked_settings(settings: Settings) -> dict[str, Any]:
     """The settings tree without its secrets."""
     for path in secret_paths(settings):
-        settings = with_value(settings, path, MASK if value_at(settings, path) else None)
+        settings = with_value(settings, path, masked(value_at(settings, path)))
     shown: dict[str, Any] = msgspec.to_builtins(settings)
     return shown
 

@@ -1,6 +1,6 @@
 """What a person sees who opens a controller while its bootloader waits for firmware."""
 
-from leverframe.servers.http.messages import Reply
+from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 
@@ -19,5 +19,5 @@ on its way; then the controller starts again.</p>
 </body>
 </html>
 """
-    headers = (("Retry-After", str(seconds)), ("Refresh", "2"), ("Cache-Control", "no-store"))
+    headers = (("Retry-After", str(seconds)), ("Refresh", "2"), NOT_KEPT)
     return Reply(503, "text/html", page.encode(), (*PAGE_HEADERS, *headers))

@@ -28,7 +28,7 @@ from leverframe.servers.http.problems import (
     WrongMethodForPath,
     reply_to_refusal,
 )
-from leverframe.status_files import command_reply
+from leverframe.status_files import bootloader_reply, command_reply
 from leverframe.storage.store import StoreUnavailable
 
 MOST_COMMANDS = 100
@@ -255,6 +255,8 @@ class CommandEndpoint:
 
     def status_reply(self) -> Reply:
         engine = self._controller.engine
+        if self._controller.bootloader_until is not None:
+            return self._reply_with(bootloader_reply(engine))
         version = engine.machine.version
         if self._told is None or version != self._told_version or engine is not self._told_engine:
             self._told = self._reply_with(command_reply(engine))

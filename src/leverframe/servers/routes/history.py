@@ -9,7 +9,7 @@ import msgspec
 from leverframe.commands.endpoints import CSV, JSON, LATEST_SECOND, MOST_POINTS, USUAL_POINTS
 from leverframe.commands.refusals import Refusal
 from leverframe.controller import Controller
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.problems import reply_to_refusal
 from leverframe.storage.history.csv_text import csv_pieces
 from leverframe.storage.history.keeper import Keeper
@@ -21,7 +21,6 @@ JSON_PATH, CSV_PATH = "/api/history", "/api/history.csv"
 HISTORY_PATHS = (JSON_PATH, CSV_PATH)
 FIELDS = ("labels", "from", "to", "points")
 USUAL_SPAN_S = 3600.0
-NOT_KEPT = ("Cache-Control", "no-store")
 
 
 class BadHistoryQuery(Refusal):

@@ -38,7 +38,7 @@ from leverframe.servers.accounts.signing_in import (
     redirect,
     wants_page,
 )
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes import api
 from leverframe.servers.routes.backups import BackupEndpoint, restore_report
@@ -104,7 +104,6 @@ API: dict[str, tuple[str, Callable[[Controller], Any]]] = {
 FIXED = frozenset({"/api/commands", "/api/openapi.json"})
 
 _READING = ("GET", "HEAD")
-NOT_KEPT = (("Cache-Control", "no-store"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +272,11 @@ class Web:
         if path == STREAM_PATH:
             require(account, CONTROL)
             chunks = state_stream(self._controller, self._admission(request))
-            return StreamReply(200, EVENT_STREAM, chunks, NOT_KEPT)
+            return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
         if path == OLED_PATH:
             require(account, CONTROL)
             png = png_of(self._controller.engine.display.lines())
-            return Reply(200, "image/png", png, NOT_KEPT)
+            return Reply(200, "image/png", png, (NOT_KEPT,))
         if path in BACKUP_PATHS:
             require(account, ADMIN)
             return self._backups.download(request)
@@ -360,8 +359,9 @@ class Web:
         return document
 
     def _is_bench(self, request: Request) -> bool:
-        """Whether it goes to the test bench: virtual time must go on in the bootloader, too."""
-        return self._bench is not None and request.path == "/sim.cgi"
+        """Whether it goes to the test bench: virtual time must go on in the bootloader, too, and
+        the pins be seen."""
+        return self._bench is not None and request.path in ("/sim.cgi", "/api/sim")
 
     def _in_bootloader(self, request: Request) -> Reply:
         """The bootloader answers nothing but this."""

@@ -22,7 +22,7 @@ from leverframe.engine.rule_trial import (
 )
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
 from leverframe.servers.http.problems import reply_to_refusal
 from leverframe.servers.routes.history import HistoryUnreadable
 from leverframe.storage.history.keeper import Keeper
@@ -42,7 +42,7 @@ async def rule_trial(controller: Controller, request: Request) -> Reply:
         return reply_to_refusal(HistoryUnreadable(str(error)))
     except Refusal as refusal:
         return reply_to_refusal(refusal)
-    return Reply(200, JSON, msgspec.json.encode(trial), (("Cache-Control", "no-store"),))
+    return Reply(200, JSON, msgspec.json.encode(trial), (NOT_KEPT,))
 
 
 def _rules_with(controller: Controller, command: str) -> tuple[tuple[Rule, ...], int]:

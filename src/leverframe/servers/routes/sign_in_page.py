@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from leverframe.commands.accounts import LEAST_PASSWORD_LETTERS
-from leverframe.servers.http.messages import Reply
+from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 
@@ -119,7 +119,7 @@ def refused_page(accepted: str, problem: Reply, form: str, username: str) -> Rep
     language = language_of(accepted)
     told = Told(form, _sentence(WORDS[language], problem), username)
     page = _page(language, signed_in=form == CHANGE, told=told)
-    headers = (*PAGE_HEADERS, *problem.headers, ("Cache-Control", "no-store"))
+    headers = (*PAGE_HEADERS, *problem.headers, NOT_KEPT)
     return Reply(problem.status, "text/html", page.encode(), headers)
 
 

@@ -56,7 +56,8 @@ class SnmpAgent:
     async def close(self) -> None:
         self._wanted = Snmp()
         if self._switching is not None:
-            await self._switching
+            # Whoever changed the settings has heard of its failure.
+            await asyncio.wait([self._switching])
         await self._switch()
 
     async def _switch(self) -> None:

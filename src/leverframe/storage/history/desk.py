@@ -10,7 +10,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,28 +152,38 @@ class ThreadDesk:
             if not self._may_wait or self._newest_job is None:
                 self.figures.overrun += len(samples)
                 return
-            self._newest_job.result()
+            wait([self._newest_job])
         self._handed_over += len(samples)
         loop = asyncio.get_running_loop()
         self._newest_job = self._executor.submit(self._add, samples, loop)
 
     async def ask(self, work: Callable[[Keeper], Result]) -> Result:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self._ask, work)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask, work)
 
     async def close(self, at: float) -> None:
         self._is_closed = True
         if self._retry is not None:
             self._retry.cancel()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._executor, self._end, at)
-        self._executor.shutdown(wait=False)
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._executor, self._end, at)
+        finally:
+            self._executor.shutdown(wait=False)
 
     # --- on the thread ----------------------------------------------------------------------------
 
     def _add(self, samples: Sequence[Traced], loop: asyncio.AbstractEventLoop) -> None:
         waiting = [*self._unwritten, *samples]
         self._unwritten = []
+        try:
+            self._write(waiting, loop)
+        except Exception:
+            # A fault of ours: it would be the same with the same values, so they are given up.
+            log.exception("%d values of the history are lost by a fault", len(waiting))
+            self.figures.lost += len(waiting)
+        finally:
+            self._done += len(samples)
+
+    def _write(self, waiting: list[Traced], loop: asyncio.AbstractEventLoop) -> None:
         try:
             keeper = self._opened()
             keeper.add(waiting)
@@ -184,8 +194,6 @@ class ThreadDesk:
             self._tell_of_failure(error, loop)
         else:
             self._tell_of_success(loop)
-        finally:
-            self._done += len(samples)
 
     def _keep_for_later(self, samples: list[Traced]) -> None:
         lost = max(0, len(samples) - MOST_UNWRITTEN)

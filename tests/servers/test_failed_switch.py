@@ -1,0 +1,30 @@
+"""Servers that follow a setting: one that could not follow is still closed in order."""
+
+import pytest
+
+from leverframe.engine.tree import with_value
+from leverframe.servers.modbus.tcp import ModbusTcpServer
+from leverframe.servers.snmp.agent import SnmpAgent
+from tests.twin import Twin
+
+#: A name that is refused before anybody is asked for it.
+IMPOSSIBLE = "no\0host"
+
+
+@pytest.mark.parametrize("switch", ["snmp.enabled", "modbus_tcp.enabled"])
+async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_and_is_closed(
+    switch: str,
+) -> None:
+    controller = (await Twin.start()).controller
+    server = (
+        SnmpAgent(controller, IMPOSSIBLE, 0, name="name", mac="02:00:00:00:00:01")
+        if switch.startswith("snmp")
+        else ModbusTcpServer(controller, IMPOSSIBLE, 0, ())
+    )
+    old = with_value(controller.engine.settings, "snmp.read_community", "watch")
+    under_way = server.adopt(old, with_value(old, switch, True))
+    assert under_way is not None
+    with pytest.raises((ValueError, TypeError), match="null"):
+        await under_way
+    await server.close()
+    assert server.port is None
