@@ -50,6 +50,17 @@ MAY_IMPORT = {
     "__main__": {"command_line"},
 }
 
+#: The same within the servers: part of them -> the others it may import.
+SERVERS_MAY_IMPORT = {
+    "http": set[str](),
+    "problems": {"http"},
+    "accounts": {"http", "problems"},
+    "routes": {"http", "problems", "accounts", "sms_commands"},
+    "presence": {"accounts", "udp_socket"},
+    "snmp": {"udp_socket"},
+    "bootloader": {"udp_socket"},
+}
+
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
@@ -135,11 +146,20 @@ def complaints(file: str, source: str) -> list[str]:
         is_part = root == "leverframe" and target in MAY_IMPORT
         if is_part and target != part and target not in MAY_IMPORT.get(part, set()):
             found.append(f"{file}: {part} must not import {target}")
+        if part == target == "servers":
+            found += strangers_among_servers(file, inner)
     if part in PURE:
         found += [
             f"{file}: {part} is pure and must not call {x}" for x in clock_readings(tree, package)
         ]
     return found
+
+
+def strangers_among_servers(file: str, imported: str) -> Iterator[str]:
+    """The complaint about an import of one part of the servers by another, if there is one."""
+    part, target = Path(file).parts[1].removesuffix(".py"), imported.split(".")[1]
+    if target != part and target not in SERVERS_MAY_IMPORT.get(part, set()):
+        yield f"{file}: servers/{part} must not import servers/{target}"
 
 
 def empty_names(file: str) -> list[str]:
@@ -165,6 +185,11 @@ def test_module_names_say_what_is_inside() -> None:
     ("file", "source", "complaint"),
     [
         ("engine/pid.py", "import asyncio", "pure and must not import asyncio"),
+        (
+            "servers/http/port.py",
+            "from leverframe.servers.routes.router import Web",
+            "servers/http must not import servers/routes",
+        ),
         ("engine/pid.py", "import os.path as p", "pure and must not import os"),
         ("engine/pid.py", "def f():\n    from time import time", "pure and must not import time"),
         ("commands/row.py", "from pathlib import Path", "pure and must not import pathlib"),

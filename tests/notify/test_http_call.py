@@ -11,8 +11,8 @@ from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.trust import Trust
 
 from .conftest import Certificates
+from .email_server import mail_peer
 from .http_server import HttpPeer, Taken, http_peer
-from .mail_server import mail_peer
 from .post_office import Bell, PostOffice
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage import DataFolder, FolderInUse, FolderUnusable
+from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderUnusable
 
 HOLD_UNTIL_TOLD = """
 import sys
 from pathlib import Path
-from leverframe.storage import DataFolder
+from leverframe.storage.datafolder import DataFolder
 folder = DataFolder(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage import Changes, DataFolder, FolderUnusable, SqliteStore, StoreUnavailable
+from leverframe.storage.datafolder import DataFolder, FolderUnusable
 from leverframe.storage.opening import open_store
 from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes, StoreUnavailable
 from tests.storage.test_sqlite_opening import (
     DUMPS,
     KEPT,

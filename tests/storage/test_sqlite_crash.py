@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.storage import DELETED, Changes, SqliteStore
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import DELETED, Changes
 
 LOG_HEADER = 32
 LOG_FRAME = 24 + 4096

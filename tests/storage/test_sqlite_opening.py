@@ -17,8 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.storage import Changes, SqliteStore, StoreDamaged, StoreTooNew, StoreUnavailable
-from leverframe.storage.sqlite_file import migrate, open_file, shipped_migrations
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite_file import (
+    StoreDamaged,
+    StoreTooNew,
+    migrate,
+    open_file,
+    shipped_migrations,
+)
+from leverframe.storage.store import Changes, StoreUnavailable
 
 DUMPS = sorted((Path(__file__).parent.parent / "fixtures" / "databases").glob("v*.sql"))
 SETTINGS = {

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from leverframe.storage import DELETED, Changes, SqliteStore, StoreUnavailable
+from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.sqlite_file import reason
+from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 
 MARK = b"swordfish"
 

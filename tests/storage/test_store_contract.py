@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leverframe.storage import DELETED, Changes, MemoryStore, SqliteStore, Store, StoreUnavailable
 from leverframe.storage.read_only import ReadOnlyStore
-from leverframe.storage.store import Rows
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
 
 Opener = Callable[[Path], Store]
 

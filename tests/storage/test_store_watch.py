@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage import Changes, SqliteStore, StoreDamaged, StoreUnavailable
 from leverframe.storage.snapshots import Snapshots, recover
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite_file import StoreDamaged
+from leverframe.storage.store import Changes, StoreUnavailable
 
 NAME = "outputs.0.name"
 #: Values that fill many pages, so that damage finds something.

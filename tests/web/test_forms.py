@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from leverframe.process.serve import http_limits
-from leverframe.servers.routes.cgi import MOST_COMMANDS
+from leverframe.servers.routes.commands import MOST_COMMANDS
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import LOSSES, OpenPage
 

@@ -25,7 +25,7 @@ from leverframe.commands import (
     watchdog,
 )
 from leverframe.commands.codes import HW35_SW
-from leverframe.commands.mail import TEXT as MAIL_TEXT
+from leverframe.commands.email import TEXT as MAIL_TEXT
 from leverframe.commands.outputs import SECONDS
 from leverframe.commands.params import (
     NOTHING_SEEN,

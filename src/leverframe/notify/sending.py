@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.settings import Settings
+from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
-from leverframe.notify.mail import Mail
 from leverframe.notify.outbox import Outbox, Shelf
 from leverframe.notify.trust import Trust
 

@@ -6,7 +6,7 @@ the certificate is checked. With TLS switched off nothing is encrypted, as the s
 Every header is made by the standard library's writer, after line breaks and other control
 characters have become spaces, so no text can add a header.
 
-Loaded with the first mail only, by `mail.py`.
+Loaded with the first mail only, by `email.py`.
 """
 
 import re

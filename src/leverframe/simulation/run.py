@@ -24,7 +24,7 @@ from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sim import Bench
 from leverframe.simulation.scenario import (
     Happening,

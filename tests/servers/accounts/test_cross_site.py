@@ -5,7 +5,7 @@ import pytest
 from leverframe.config import BadConfiguration, read_config
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import Reply, Request, StreamReply
-from leverframe.servers.http.problems import ForeignPage
+from leverframe.servers.problems import ForeignPage
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
 from tests.twin import Twin

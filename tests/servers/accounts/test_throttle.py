@@ -6,7 +6,7 @@ import pytest
 
 from leverframe.servers.accounts.throttle import MOST_COUNTERS, Throttle, source_of
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.problems import TooManyTries
+from leverframe.servers.problems import TooManyTries
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     USER,

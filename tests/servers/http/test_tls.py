@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from leverframe.servers.accounts.cross_site import OwnNames
-from leverframe.servers.accounts.signing_in import redirect_to_https
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.limits import Limits
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.port import HttpServer
+from leverframe.servers.routes.signing_in import redirect_to_https
 
 from . import http_peer
 from .handlers import path_as_text

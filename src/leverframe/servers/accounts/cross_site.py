@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 
 from leverframe.servers.http.messages import Request
-from leverframe.servers.http.problems import ForeignPage
+from leverframe.servers.problems import ForeignPage
 
 #: What a browser says of requests that no other page caused.
 _NOT_FOREIGN = (None, "same-origin", "none")

@@ -17,7 +17,7 @@ from ipaddress import IPv6Address, ip_address
 from math import ceil
 
 from leverframe.commands.accounts import MOST_LETTERS
-from leverframe.servers.http.problems import TooManyTries
+from leverframe.servers.problems import TooManyTries
 
 PAIR_FAILURES = 10
 SOURCE_FAILURES = 30

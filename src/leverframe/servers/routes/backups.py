@@ -20,8 +20,8 @@ from leverframe.commands.table import Call
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.problems import StoreFailed, reply_to_refusal
-from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.problems import StoreFailed, reply_to_refusal
+from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.storage.backup import BackupRefused, decode_backup, encode_backup
 from leverframe.storage.store import StoreUnavailable
 

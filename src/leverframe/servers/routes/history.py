@@ -10,7 +10,7 @@ from leverframe.commands.endpoints import CSV, JSON, LATEST_SECOND, MOST_POINTS,
 from leverframe.commands.refusals import Refusal
 from leverframe.controller import Controller
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
-from leverframe.servers.http.problems import reply_to_refusal
+from leverframe.servers.problems import reply_to_refusal
 from leverframe.storage.history.csv_text import csv_pieces
 from leverframe.storage.history.keeper import Keeper
 from leverframe.storage.history.reading import RECORDED, Span, answer, recorded_labels

@@ -30,20 +30,12 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.accounts.signing_in import (
-    PAGE_PATH,
-    SignInEndpoint,
-    is_browser,
-    is_script,
-    redirect,
-    wants_page,
-)
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
-from leverframe.servers.http.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes import api
 from leverframe.servers.routes.backups import BackupEndpoint, restore_report
 from leverframe.servers.routes.bootloader_page import bootloader_page
-from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.history import HISTORY_PATHS, history_reply
 from leverframe.servers.routes.metrics import metrics_text
 from leverframe.servers.routes.packed import Packed
@@ -51,6 +43,14 @@ from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in_page import STYLE_PATH
+from leverframe.servers.routes.signing_in import (
+    PAGE_PATH,
+    SignInEndpoint,
+    is_browser,
+    is_script,
+    redirect,
+    wants_page,
+)
 from leverframe.servers.routes.sim import Bench
 from leverframe.servers.routes.sim_report import bench_report
 from leverframe.servers.routes.stream import state_stream

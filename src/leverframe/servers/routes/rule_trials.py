@@ -23,7 +23,7 @@ from leverframe.engine.rule_trial import (
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
-from leverframe.servers.http.problems import reply_to_refusal
+from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.history import HistoryUnreadable
 from leverframe.storage.history.keeper import Keeper
 from leverframe.storage.history.reading import Span, raw

@@ -28,7 +28,7 @@ from leverframe.hardware.plant_wiring import (
 )
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.naming.units import unit_of
-from leverframe.servers.http.problems import NoSuchPath
+from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.sim import BARCODE_LETTERS, SMS_LETTERS
 
 _ROOM = (-20.0, 50.0)

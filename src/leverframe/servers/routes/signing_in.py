@@ -16,8 +16,8 @@ from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
-from leverframe.servers.http.problems import reply_to_refusal
-from leverframe.servers.routes.cgi import CommandEndpoint
+from leverframe.servers.problems import reply_to_refusal
+from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 

@@ -22,7 +22,7 @@ from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.problems import (
+from leverframe.servers.problems import (
     StoreFailed,
     TooManyCommands,
     WrongMethodForPath,

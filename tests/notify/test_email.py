@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
-from leverframe.notify.mail import TLS_PORT, Mail
+from leverframe.notify.email import TLS_PORT, Mail
 from leverframe.notify.message import Message
 from leverframe.notify.smtp import written as compose_mail
 from leverframe.notify.trust import Trust
 
 from .conftest import Certificates
-from .mail_server import PASSWORD, USER, mail_peer
+from .email_server import PASSWORD, USER, mail_peer
 from .post_office import Bell, PostOffice
 
 
