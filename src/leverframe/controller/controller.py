@@ -22,7 +22,7 @@ from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
-from leverframe.controller.on_disk import log_failure, pass_on, refuse, when_all, when_over
+from leverframe.controller.on_disk import log_failure, pass_on, refuse, settle, when_all, when_over
 from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
@@ -192,7 +192,8 @@ class Controller(Surroundings):
         try:
             under_way = self._become(profile, uploads, cause, told)
         except Exception as fault:
-            refuse(done, fault)
+            # It is on disk; the log gets the trace from the store, which asked for this.
+            settle(done, fault)
             raise
         when_all(under_way, partial(pass_on, done, None))
 
@@ -319,7 +320,8 @@ class Controller(Surroundings):
         try:
             kept, under_way = self._adopt(stage, cause, told)
         except Exception as fault:
-            refuse(done, fault)
+            # It is on disk; the log gets the trace from the store, which asked for this.
+            settle(done, fault)
             raise
         if under_way:
             when_all(under_way, partial(pass_on, done, kept))

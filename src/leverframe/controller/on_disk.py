@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 def refuse(done: asyncio.Future[None], error: Exception) -> None:
     """What was asked for is not done. Whoever asked may have left, so the log says it too."""
-    _settle(done, error)
+    settle(done, error)
     log.error("a change is not on disk: %s", error)
 
 
@@ -45,17 +45,18 @@ def when_all(tasks: Iterable[asyncio.Task[None]], then: Callable[[], None]) -> N
 def pass_on(done: asyncio.Future[None], kept: asyncio.Future[None] | None) -> None:
     """What was asked for is done as soon as what must survive of it is on disk."""
     if kept is None:
-        _settle(done, None)
+        settle(done, None)
     else:
         kept.add_done_callback(partial(_pass_on, done))
 
 
 def _pass_on(done: asyncio.Future[None], kept: asyncio.Future[None]) -> None:
     # Logged by the one who keeps. Who cancels its future does not take back what is kept.
-    _settle(done, None if kept.cancelled() else kept.exception())
+    settle(done, None if kept.cancelled() else kept.exception())
 
 
-def _settle(done: asyncio.Future[None], error: BaseException | None) -> None:
+def settle(done: asyncio.Future[None], error: BaseException | None) -> None:
+    """Tell whoever waits that it is done, or what became of it."""
     if done.done():
         return
     if error is None:
