@@ -38,6 +38,8 @@ class RuleModel:
             self._warm = {}
             raise
         if self._life != self._controller.life:
+            # It waited for the next life, and fed that; nothing is known of it yet.
+            self._life, self._warm = self._controller.life, {}
             return
         ledger = self._controller.ledger
         ledger.require(answer.status == 200, f"feeding was answered {answer.status}")
