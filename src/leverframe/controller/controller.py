@@ -22,8 +22,9 @@ from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
 from leverframe.commands.stage import NO_HASHES, Stage
 from leverframe.commands.table import Call
 from leverframe.commands.version_change import EARLIER
-from leverframe.controller.on_disk import log_failure, pass_on, refuse, settle, when_all, when_over
+from leverframe.controller.on_disk import pass_on, refuse, settle, when_all, when_over
 from leverframe.controller.passing_time import PassingTime
+from leverframe.controller.remembered import Remembered
 from leverframe.controller.surroundings import Surroundings
 from leverframe.engine import effects as do
 from leverframe.engine.actions import Action
@@ -62,10 +63,12 @@ Command = tuple[Call, Any]
 
 
 class Told(NamedTuple):
-    """What a change leaves behind: a line of the log, and rows of the audit trail."""
+    """What a change leaves behind: a line of the log, and rows of the audit trail; and the rows of
+    remembered state that it took along."""
 
     text: str
     audit: dict[str, Any]
+    remembered: Mapping[str, Any] = MappingProxyType({})
 
 
 class NeedsHashing(Exception):
@@ -92,12 +95,11 @@ class Controller(Surroundings):
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
         self.audit = AuditTrail(stored.kept)
         self.deeds = DeedTrail(store, self.audit, stored.kept)
-        self._kept: dict[str, Any] = {
-            name: value for name, value in stored.kept.items() if not is_audit(name)
-        }
+        kept = {name: value for name, value in stored.kept.items() if not is_audit(name)}
+        self._remembered = Remembered(store, kept, self._tell_of_store)
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
-        self.engine = Engine(profile, settings, timezone, self._kept)
+        self.engine = Engine(profile, settings, timezone, kept)
         self.time = PassingTime(clock, self.next_deadline, self.tick)
         #: The monotonic second at which the bootloader gives up, while it waits.
         self.bootloader_until: float | None = None
@@ -139,6 +141,7 @@ class Controller(Surroundings):
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.store.close)
             afterwards.callback(self.deeds.write)
+            afterwards.callback(self._remembered.write_missing)
             self._live(self.engine.stop(self.clock.read()), wake=False)
 
     def restart(self) -> None:
@@ -150,7 +153,8 @@ class Controller(Surroundings):
         journal = self.engine.machine.journal
         was_waiting, self.bootloader_until = self.bootloader_until is not None, None
         former = self.engine.values
-        self.engine = Engine(self.profile, settings, self._timezone, self._kept)
+        kept = self._remembered.values
+        self.engine = Engine(self.profile, settings, self._timezone, kept)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
@@ -287,9 +291,9 @@ class Controller(Surroundings):
         before, self.pending = self.pending, stage.settings
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
-        told = Told(in_words(leaves, stage.blobs), audit)
+        told = Told(in_words(leaves, stage.blobs), audit, self._remembered.missing())
         follow = partial(self._follow, stage, cause, told, done)
-        changes = Changes(settings=stored, kept=audit, blobs=stage.blobs)
+        changes = Changes(settings=stored, kept={**told.remembered, **audit}, blobs=stage.blobs)
         if stage.starts_afresh:
             changes.blobs = {**stage.blobs, EARLIER: None}
         try:
@@ -336,6 +340,7 @@ class Controller(Surroundings):
         old = self.engine.settings
         self.engine.machine.journal.add(at.wall, cause, told.text)
         self.audit.written(told.audit)
+        self._remembered.are_on_disk(told.remembered)
         if stage.actions:
             self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
@@ -373,8 +378,7 @@ class Controller(Surroundings):
         messages: asyncio.Future[None] | None = None
         for effect in effects:
             if type(effect) is do.Keep:
-                kept[effect.name] = DELETED if effect.value is None else effect.value
-                self._kept[effect.name] = effect.value
+                kept[effect.name] = effect.value
             elif type(effect) is do.Notify:
                 messages = self.on_notify(effect) or messages
             elif type(effect) in AGAIN:
@@ -385,7 +389,7 @@ class Controller(Surroundings):
             self.plan_to_wake()
         self._tell_of_change()
         # Later than the messages, so on disk after them.
-        future = self._keep(kept) if kept else when_over(messages)
+        future = self._remembered.keep(kept) if kept else when_over(messages)
         for effect in again:
             self._carry_out[type(effect)](effect)
         return future
@@ -396,11 +400,6 @@ class Controller(Surroundings):
             self._watched_version = version
             for watcher in self.watchers:
                 watcher()
-
-    def _keep(self, kept: dict[str, Any]) -> asyncio.Future[None]:
-        future = self.store.commit(Changes(kept=kept), self._tell_of_store)
-        future.add_done_callback(log_failure)
-        return future
 
     def _tell_of_store(self, error: StoreUnavailable | None) -> None:
         if error is None:

@@ -1,0 +1,60 @@
+"""What is to be remembered and did not reach the disk reaches it later."""
+
+import pytest
+
+from tests.full_disk import Disk
+from tests.hardware.waiting import until
+from tests.twin import Twin
+
+STATE = "output.0"
+
+
+async def switched_while_full() -> tuple[Twin, Disk]:
+    """OUT0 remembers its state, and was switched on while the disk was full."""
+    disk = Disk()
+    twin = await Twin.start(store=disk)
+    await twin.ok("/outs.cgi?roafs=01")
+    disk.is_full = True
+    await twin.refused("/outs.cgi?out0=1", 507)
+    disk.is_full = False
+    assert twin.controller.engine.values["OUT0"] == 1
+    assert disk.load().kept[STATE] is False
+    return twin, disk
+
+
+async def test_it_goes_with_the_next_change() -> None:
+    twin, disk = await switched_while_full()
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    assert disk.load().kept[STATE] is True
+    assert twin.controller.troubles == {}
+
+
+async def test_it_goes_with_the_next_that_is_remembered() -> None:
+    twin, disk = await switched_while_full()
+    await twin.ok("/outs.cgi?roafs=11")
+    await twin.ok("/outs.cgi?out1=1")
+    assert disk.load().kept[STATE] is True
+
+
+async def test_it_is_tried_again_by_itself() -> None:
+    _, disk = await switched_while_full()
+    await until(lambda: disk.load().kept[STATE] is True)
+
+
+async def test_it_is_tried_at_the_stop() -> None:
+    twin, disk = await switched_while_full()
+    await twin.controller.stop()
+    assert disk.load().kept[STATE] is True
+
+
+@pytest.mark.parametrize("state", [0, 1])
+async def test_the_newest_state_counts(state: int) -> None:
+    twin, disk = await switched_while_full()
+    disk.is_full = True
+    await twin.refused("/stm.cgi?oname=0Lamp", 507)
+    await twin.refused("/outs.cgi?out0=0", 507)
+    if state:
+        await twin.refused("/outs.cgi?out0=1", 507)
+    disk.is_full = False
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    assert disk.load().kept[STATE] is bool(state)
