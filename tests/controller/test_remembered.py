@@ -47,6 +47,13 @@ async def test_it_is_tried_at_the_stop() -> None:
     assert disk.load().kept[STATE] is True
 
 
+async def test_nothing_is_tried_after_the_stop() -> None:
+    twin, disk = await switched_while_full()
+    disk.is_full = True
+    await twin.controller.stop()
+    assert twin.controller._remembered._again is None
+
+
 @pytest.mark.parametrize("state", [0, 1])
 async def test_the_newest_state_counts(state: int) -> None:
     twin, disk = await switched_while_full()

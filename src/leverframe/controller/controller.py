@@ -141,7 +141,7 @@ class Controller(Surroundings):
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.store.close)
             afterwards.callback(self.deeds.write)
-            afterwards.callback(self._remembered.write_missing)
+            afterwards.callback(self._remembered.end)
             self._live(self.engine.stop(self.clock.read()), wake=False)
 
     def restart(self) -> None:

@@ -25,6 +25,7 @@ class Remembered:
         self._missing: set[str] = set()
         self._pause_s = FIRST_PAUSE_S
         self._again: asyncio.TimerHandle | None = None
+        self._has_ended = False
 
     def keep(self, values: dict[str, Any]) -> asyncio.Future[None]:
         """Remember these; what is returned is done when they are on disk."""
@@ -46,6 +47,11 @@ class Remembered:
         if self._missing:
             self._write(self._missing)
 
+    def end(self) -> None:
+        """The last try: nobody is there later for another one."""
+        self._has_ended = True
+        self.write_missing()
+
     def _write(self, names: set[str]) -> asyncio.Future[None]:
         rows = self._rows(names)
         future = self._store.commit(Changes(kept=rows), partial(self._hear, tuple(rows)))
@@ -63,7 +69,7 @@ class Remembered:
             self._pause_s = FIRST_PAUSE_S
             return
         self._missing.update(names)
-        if self._again is None:
+        if self._again is None and not self._has_ended:
             loop = asyncio.get_running_loop()
             self._again = loop.call_later(self._pause_s, self.write_missing)
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
