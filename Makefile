@@ -1,7 +1,7 @@
 # Leverframe. A bare `make` lists the targets.
 #
 # Everything runs in .venv, which is made and filled on first use from the locked lists in
-# requirements/. Needed beforehand: Python 3.11 or newer with its venv module, make, git.
+# requirements/. Needed beforehand: Python 3.11.2 or newer with its venv module, make, git.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -11,6 +11,10 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
+
+# .venv is made anew for another Python: make test PYTHON=python3.13
+VERSION := $(shell $(PYTHON) -c 'import platform; print(platform.python_version())' 2> /dev/null)
+MADE := .venv/.made-with-python-$(VERSION)
 
 # The mark of a finished installation is named after what was installed and where: a changed list,
 # or a copied folder, is installed again; nothing else is.
@@ -57,17 +61,18 @@ clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(BIN)/python:
+$(MADE):
 	@command -v $(PYTHON) > /dev/null || { echo "There is no $(PYTHON) here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Leverframe needs Python 3.11 or newer; name one with: make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 2) and "Leverframe needs Python 3.11.2 or newer; name one with: make PYTHON=python3.11")'
 	@echo "Making .venv"
 	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; echo "$(PYTHON) cannot make .venv; install its venv module (Debian: apt install python3-venv), and see that this folder can be written"; exit 1; }
+	@touch $@
 
-$(RUN_READY): | $(BIN)/python
+$(RUN_READY): | $(MADE)
 	@tools/install requirements/run.txt
 	@touch $@
 
 # The test list holds the run list, so running needs no installation of its own afterwards.
-$(TEST_READY): | $(BIN)/python
+$(TEST_READY): | $(MADE)
 	@tools/install requirements/test.txt
 	@touch $@ $(RUN_READY)

@@ -11,6 +11,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tools import locked_wheels
 
 PROJECT = Path(__file__).parent.parent
 
@@ -29,11 +33,11 @@ def asked_for(*extras: str) -> set[str]:
     wanted = list(project["dependencies"])
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
-    return {re.split(r"[^\w-]", requirement)[0] for requirement in wanted}
+    return {canonicalize_name(Requirement(requirement).name) for requirement in wanted}
 
 
 @pytest.mark.parametrize(
-    ("list_name", "extras"), [("run.txt", ["build"]), ("test.txt", ["build", "test"])]
+    ("list_name", "extras"), [("run.txt", []), ("test.txt", ["build", "hardware", "test"])]
 )
 def test_every_dependency_is_locked_with_hashes(list_name: str, extras: list[str]) -> None:
     lock = locked(list_name)
@@ -49,6 +53,39 @@ def test_tests_run_with_the_versions_that_users_run() -> None:
 def test_locks_name_no_index_and_no_folder(list_name: str) -> None:
     text = (PROJECT / "requirements" / list_name).read_text(encoding="utf-8")
     assert re.findall(r".*/.*|.*--(?!hash).*", text) == []
+
+
+def test_running_needs_no_build_tool() -> None:
+    assert locked("run.txt").keys() & {"hatchling", "setuptools", "wheel", "pip"} == set()
+
+
+@pytest.mark.parametrize("list_name", locked_wheels.LISTS)
+def test_every_locked_package_has_a_wheel_for_every_python_and_machine(list_name: str) -> None:
+    lock = (PROJECT / "requirements" / list_name).read_text(encoding="utf-8")
+    wheels = (PROJECT / "requirements" / "wheels.txt").read_text(encoding="utf-8")
+    assert list(locked_wheels.missing_wheels(lock, wheels)) == []
+
+
+def test_a_package_without_a_wheel_for_one_machine_is_named() -> None:
+    wheels = "lamp-1.0-cp311-cp311-manylinux_2_17_x86_64.whl lamp-1.0-cp312-abi3-linux_x86_64.whl"
+    missing = list(locked_wheels.missing_wheels("lamp==1.0 \\\n    --hash=sha256:00\n", wheels))
+    assert missing == [
+        "lamp 1.0 has no wheel for Python 3.11.2 on aarch64",
+        "lamp 1.0 has no wheel for Python 3.12.0 on aarch64",
+        "lamp 1.0 has no wheel for Python 3.13.0 on aarch64",
+    ]
+
+
+def test_a_package_for_newer_pythons_only_needs_no_wheel_for_older_ones() -> None:
+    lock = "lamp==1.0 ; python_full_version >= '3.12'\n"
+    wheels = "lamp-1.0-cp312-abi3-manylinux_2_17_x86_64.manylinux_2_17_aarch64.whl"
+    assert list(locked_wheels.missing_wheels(lock, wheels)) == []
+
+
+def test_classifiers_name_the_pythons_that_the_lock_is_checked_for() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [text.rpartition(" ")[2] for text in project["classifiers"] if "Python :: 3." in text]
+    assert named == [version.rpartition(".")[0] for version in locked_wheels.PYTHONS]
 
 
 def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester) -> None:

@@ -76,6 +76,7 @@ def test_without_its_venv_module_make_says_so_and_leaves_no_half_environment(cop
 
 
 def test_without_the_package_index_make_says_what_to_look_at(copy: Path) -> None:
+    write_program(copy / "bin" / "python3", 'if [ "$1" = -c ]; then echo 3.13.0; fi')
     write_program(copy / ".venv" / "bin" / "python", "echo 'No matching distribution' >&2; exit 1")
     said = failed_run(copy)
     assert "see that the package index can be reached" in said
@@ -86,4 +87,14 @@ def test_an_environment_whose_python_is_gone_is_made_anew(copy: Path) -> None:
     (copy / ".venv" / "bin").mkdir(parents=True)
     (copy / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
     write_program(copy / "bin" / "python3", '[ "$1" = -c ] || { echo "venv: $*"; exit 1; }')
+    assert "venv: -m venv --clear .venv" in failed_run(copy)
+
+
+def test_another_python_makes_the_environment_anew(copy: Path) -> None:
+    (copy / ".venv").mkdir()
+    (copy / ".venv" / ".made-with-python-3.12.1").touch()
+    write_program(
+        copy / "bin" / "python3",
+        'if [ "$1" = -c ]; then echo 3.13.0; else echo "venv: $*"; exit 1; fi',
+    )
     assert "venv: -m venv --clear .venv" in failed_run(copy)
