@@ -20,9 +20,9 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
-SERVED = JOINED | {"servers", "config", "wiring", "durations", "ending"}
+SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown"}
 #: What the commands of the program are made of; these do not know each other.
-WORK = {"simulation", "upkeep", "reference"}
+WORK = {"simulation", "maintenance", "reference"}
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
@@ -37,11 +37,11 @@ MAY_IMPORT = {
     "naming": ENGINE | {"wire"},
     "status_files": INTERFACE,
     "clock": ENGINE,
-    "ending": set[str](),
+    "shutdown": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    **{edge: INTERFACE | {"clock", "durations", "wiring", "ending"} for edge in EDGES},
+    **{edge: INTERFACE | {"clock", "durations", "wiring", "shutdown"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
     "process": SERVED,
@@ -56,7 +56,7 @@ SERVERS_MAY_IMPORT = {
     "problems": {"http"},
     "accounts": {"http", "problems"},
     "routes": {"http", "problems", "accounts", "sms_commands"},
-    "presence": {"accounts", "udp_socket"},
+    "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket"},
     "bootloader": {"udp_socket"},
 }
@@ -186,13 +186,13 @@ def test_module_names_say_what_is_inside() -> None:
     [
         ("engine/pid.py", "import asyncio", "pure and must not import asyncio"),
         (
-            "servers/http/port.py",
+            "servers/http/server.py",
             "from leverframe.servers.routes.router import Web",
             "servers/http must not import servers/routes",
         ),
         ("engine/pid.py", "import os.path as p", "pure and must not import os"),
         ("engine/pid.py", "def f():\n    from time import time", "pure and must not import time"),
-        ("commands/row.py", "from pathlib import Path", "pure and must not import pathlib"),
+        ("commands/table/row.py", "from pathlib import Path", "pure and must not import pathlib"),
         ("wire/tftp.py", "import socket", "pure and must not import socket"),
         ("profile.py", "import random", "pure and must not import random"),
         (
@@ -210,12 +210,20 @@ def test_module_names_say_what_is_inside() -> None:
             "import datetime\nx = datetime.datetime.utcnow()",
             "must not call datetime.datetime.utcnow",
         ),
-        ("engine/rules.py", "import leverframe.commands.row", "engine must not import commands"),
+        (
+            "engine/rules.py",
+            "import leverframe.commands.table.row",
+            "engine must not import commands",
+        ),
         ("engine/rules.py", "from leverframe import commands", "engine must not import commands"),
         ("engine/rules.py", "from ..commands import row", "engine must not import commands"),
         ("engine/rules.py", "from .. import clock", "engine must not import clock"),
         ("profile.py", "from .engine import state", "profile must not import engine"),
-        ("commands/row.py", "from leverframe.wire import modbus", "commands must not import wire"),
+        (
+            "commands/table/row.py",
+            "from leverframe.wire import modbus",
+            "commands must not import wire",
+        ),
         ("storage/x.py", "from leverframe.servers import x", "storage must not import servers"),
         (
             "servers/routes/router.py",
@@ -236,7 +244,7 @@ def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str)
         ("engine/rules.py", "import msgspec\nfrom leverframe.profile import Profile"),
         ("engine/rules.py", "from . import outputs\nfrom .outputs import toggle"),
         ("engine/schedule.py", "from datetime import datetime\ndef f(step): return step.now"),
-        ("commands/rules.py", "from leverframe.engine.rules import evaluate"),
+        ("commands/table/rules.py", "from leverframe.engine.rules import evaluate"),
         (
             "servers/routes/router.py",
             "import asyncio\nfrom leverframe import __version__, commands",

@@ -7,8 +7,8 @@ import pytest
 
 from leverframe import status_files
 from leverframe.__main__ import main as leverframe
-from leverframe.commands.endpoints import API, REFUSALS
-from leverframe.commands.table import SECTIONS, TABLE
+from leverframe.commands.describe.endpoints import API, REFUSALS
+from leverframe.commands.table.matching import SECTIONS, TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import SECRETS, Settings
 from leverframe.engine.tree import leaves

@@ -15,10 +15,10 @@ import yaml
 
 from leverframe import status_files
 from leverframe.command_line.entry import carry_out, command_line_parser
-from leverframe.commands.endpoints import API, SIM_PATH, TRY_PATH
-from leverframe.commands.openapi import openapi
-from leverframe.commands.query_schema import item_names
-from leverframe.commands.table import TABLE
+from leverframe.commands.describe.endpoints import API, SIM_PATH, TRY_PATH
+from leverframe.commands.describe.openapi import openapi
+from leverframe.commands.describe.query_schema import item_names
+from leverframe.commands.table.matching import TABLE
 from leverframe.config import read_config
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import OTHER_PATHS

@@ -54,27 +54,27 @@ def _add_passphrase(task: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.backup import show
+    from leverframe.maintenance.backup import show
 
     show(options.file, ".json" if options.json else ".toml")
     return 0
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.backup import diff
+    from leverframe.maintenance.backup import diff
 
     return int(diff(options.first, options.second))
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.backup import convert
+    from leverframe.maintenance.backup import convert
 
     convert(options.file, options.output, options.hw, options.sw, sealed=options.passphrase)
     return 0
 
 
 def _restore(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.backup import restore
+    from leverframe.maintenance.backup import restore
 
     asyncio.run(restore(options.file, config_of(options), sealed=options.passphrase))
     return 0

@@ -21,7 +21,7 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 def _check(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from leverframe.upkeep.board import check_board
+    from leverframe.maintenance.board import check_board
 
     config = config_of(options)
     named = {"serial_port": config.serial_port, "serial_modbus": config.serial_modbus}

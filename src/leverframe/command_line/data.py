@@ -46,34 +46,34 @@ def _add_span(task: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data import check_data
+    from leverframe.maintenance.data import check_data
 
     return 0 if check_data(folder_of(options)) else 1
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data import repair_data
+    from leverframe.maintenance.data import repair_data
 
     asyncio.run(repair_data(folder_of(options)))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data import show_data
+    from leverframe.maintenance.data import show_data
 
     asyncio.run(show_data(folder_of(options)))
     return 0
 
 
 def _export(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.history_export import export_history
+    from leverframe.maintenance.history_export import export_history
 
     export_history(folder_of(options), options.labels, options.first, options.last, options.output)
     return 0
 
 
 def _reset(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.data import reset_data
+    from leverframe.maintenance.data import reset_data
 
     asyncio.run(reset_data(folder_of(options), accounts=options.accounts))
     return 0

@@ -41,28 +41,28 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 
 
 def _keygen(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.firmware import make_keys
+    from leverframe.maintenance.firmware import make_keys
 
     make_keys(options.name)
     return 0
 
 
 def _build(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.firmware import build
+    from leverframe.maintenance.firmware import build
 
     build(options.image, options.hw, options.sw, options.site)
     return 0
 
 
 def _sign(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.firmware import sign
+    from leverframe.maintenance.firmware import sign
 
     sign(options.image, options.key)
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.firmware import show
+    from leverframe.maintenance.firmware import show
 
     show(options.image, options.key)
     return 0

@@ -21,7 +21,7 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 
 
 def _passwd(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.passwd import change_password
+    from leverframe.maintenance.passwd import change_password
 
     asyncio.run(change_password(config_of(options), options.account, generate=options.generate))
     return 0

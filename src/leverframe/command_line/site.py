@@ -27,14 +27,14 @@ def add(commands: "Tasks[OneLineParser]") -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.site import build_site
+    from leverframe.maintenance.site import build_site
 
     build_site(options.folder, options.output)
     return 0
 
 
 def _reset(options: argparse.Namespace) -> int:
-    from leverframe.upkeep.site import reset_site
+    from leverframe.maintenance.site import reset_site
 
     asyncio.run(reset_site(folder_of(options)))
     return 0

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.commands.describe import command_table
+from leverframe.commands.describe.listing import command_table
 from leverframe.profile import Profile
 
 Description = dict[str, Any]

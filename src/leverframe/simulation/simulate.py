@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from leverframe.durations import text_from_seconds
-from leverframe.simulation.report import Recorder, Summary, Timeline
+from leverframe.simulation.report import RunRecorder, Summary, Timeline
 from leverframe.simulation.run import Simulation, Watcher
 from leverframe.simulation.scenario import BadScenario, Scenario, plant_from_table, read_scenario
 
@@ -37,7 +37,7 @@ async def simulate(path: Path, for_s: float, csv_path: Path | None, step_s: floa
     shown_on = output if output.is_terminal else errors
     with _csv_file(csv_path) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
-            watchers.append(Recorder(simulation, file, labels, on_change=step_s is None))
+            watchers.append(RunRecorder(simulation, file, labels, on_change=step_s is None))
         await simulation.run(for_s, [*watchers, progress], step_s)
     output.print(summary.table())
     took_s = time.monotonic() - began
