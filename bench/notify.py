@@ -108,9 +108,7 @@ class Lag:
 
 async def tell(controller: Controller, text: str) -> None:
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, Cause("command", "bench"), account=UNRESTRICTED)
-    if done is not None:
-        await done
+    await controller.perform(calls, Cause("command", "bench"), account=UNRESTRICTED)
 
 
 @asynccontextmanager

@@ -1,8 +1,6 @@
 """A store on a disk that can become full and be cleared again."""
 
-import asyncio
-
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 
 
 class Disk(MemoryStore):
@@ -10,12 +8,7 @@ class Disk(MemoryStore):
 
     is_full = False
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        if not self.is_full:
-            return super().commit(changes, then)
-        error = StoreUnavailable("The change could not be saved: the disk is full.")
-        if then is not None:
-            then(error)
-        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        failed.set_exception(error)
-        return failed
+    async def write(self, rows: Rows) -> None:
+        if self.is_full:
+            raise StoreUnavailable("The change could not be saved: the disk is full.")
+        await super().write(rows)

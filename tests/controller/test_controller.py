@@ -7,37 +7,33 @@ from pathlib import Path
 import pytest
 
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from tests.twin import Twin
 
 
 class SlowStore(MemoryStore):
-    """A store whose commits finish, or fail, when the test says so."""
+    """A store whose writes finish, or fail, when the test says so."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waiting: list[tuple[Changes, Then | None, asyncio.Future[None]]] = []
+        self.waiting: list[asyncio.Future[None]] = []
         self.holds = False
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        if not self.holds:
-            return super().commit(changes, then)
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.append((changes, then, future))
-        return future
+    async def write(self, rows: Rows) -> None:
+        if self.holds:
+            self.waiting.append(asyncio.get_running_loop().create_future())
+            await self.waiting[-1]
+        await super().write(rows)
 
     def finish(self) -> None:
-        for changes, then, future in self.waiting:
-            super().commit(changes, then)
-            future.set_result(None)
+        self.holds = False
+        for write in self.waiting:
+            write.set_result(None)
         self.waiting.clear()
 
     def fail(self) -> None:
-        for _, then, future in self.waiting:
-            error = StoreUnavailable("The disk is full; make room and try again.")
-            if then is not None:
-                then(error)
-            future.set_exception(error)
+        for write in self.waiting:
+            write.set_exception(StoreUnavailable("The disk is full; make room and try again."))
         self.waiting.clear()
 
 
@@ -125,10 +121,11 @@ async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
     failing = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
     store.fail()
-    # Before the failure has reached the controller another request is staged, and stored.
+    # Before the failure has reached the controller another request is staged on top of it.
     store.holds = False
-    await twin.ok("/stm.cgi?oname=1Pump")
+    await twin.refused("/stm.cgi?oname=1Pump", 507)
     assert (await failing).status == 507
+    await twin.ok("/stm.cgi?oname=1Pump")
     names = [output["name"] for output in (await twin.settings())["outputs"][:2]]
     assert names == ["", "Pump"]
     assert twin.controller.pending == twin.controller.engine.settings
@@ -187,4 +184,5 @@ async def test_watchers_are_told_of_every_restart() -> None:
     for _ in range(2):
         told.clear()
         await twin.ok("/stm.cgi?devrestart=1")
+        await asyncio.sleep(0)
         assert told

@@ -9,6 +9,7 @@ from leverframe.clock import VirtualClock
 from leverframe.engine.journal import Cause
 from leverframe.storage.sqlite import SqliteStore
 from tests.full_disk import Disk
+from tests.hardware.waiting import until
 from tests.twin import Twin
 
 
@@ -55,6 +56,7 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     assert isinstance(clock, VirtualClock)
     clock.move_to(clock.read().now + 61.0)
     await twin.ok("/outs.cgi?out0=1")
+    await until(lambda: twin.controller.writer.is_idle)
     assert (await twin.json("/health"))["troubles"] == ["store"]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Any, TypeVar, overload
 
 from leverframe.engine.actions import OFF, ON, REVERSE, Action, Switch
-from leverframe.engine.effects import DriveOutput, DrivePwm, Effect, Keep
+from leverframe.engine.effects import DriveOutput, DrivePwm, Effect, Persist
 from leverframe.engine.engine import Engine
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
@@ -150,7 +150,7 @@ class Bench:
     def _carry_out(self, effects: list[Effect]) -> None:
         self._effects += effects
         for effect in effects:
-            if isinstance(effect, Keep):
+            if isinstance(effect, Persist):
                 self.kept[effect.name] = effect.value
             elif isinstance(effect, DriveOutput):
                 self.output_pins[effect.index] = effect.on

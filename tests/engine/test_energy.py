@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.engine.effects import Keep
+from leverframe.engine.effects import Persist
 from leverframe.engine.energy import KW, KW_TO_W, LITRES_PER_MIN, M3_PER_H, UNITS, W_TO_KW, W
 from leverframe.engine.labels import ENERGIES, POWERS
 from leverframe.profile import Profile
@@ -279,14 +279,14 @@ def test_energy_is_kept_once_a_minute_while_it_changes() -> None:
     bench = Measuring(MODULE | REMEMBER)
     bench.sense({"m1": 60.0})
     bench.wait(59)
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
     bench.wait(2)
-    assert bench.effects(Keep) == [Keep("energy.0", pytest.approx(1.0, abs=0.05))]
+    assert bench.effects(Persist) == [Persist("energy.0", pytest.approx(1.0, abs=0.05))]
     bench.sense({"m1": 0.0})
     bench.wait(60)
-    assert len(bench.effects(Keep)) == 1
+    assert len(bench.effects(Persist)) == 1
     bench.wait(600)
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
     assert bench.machine.timers.next() is None
 
 
@@ -294,22 +294,22 @@ def test_energy_is_kept_at_a_clean_stop() -> None:
     bench = Measuring(MODULE | REMEMBER)
     bench.sense({"m1": 1.0})
     bench.jump(HOUR)
-    bench.effects(Keep)
+    bench.effects(Persist)
     bench.jump(0.5 * HOUR)
-    bench.effects(Keep)
+    bench.effects(Persist)
     bench.sense({"m1": 2.0})
     bench.machine.at = replace(bench.machine.at, now=bench.machine.at.now + HOUR)
     bench.energy.save()
-    assert bench.effects(Keep) == [Keep("energy.0", 3.5)]
+    assert bench.effects(Persist) == [Persist("energy.0", 3.5)]
     bench.energy.save()
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
 
 
 def test_kept_energy_and_counting_come_back() -> None:
     kept = {"energy.0": 12.5, "energy.3": 1, "counting.3": False}
     bench = Measuring(REMEMBER | {"power.0.current": "m1", "power.3.current": "m1"}, kept=kept)
     assert [bench.values[label] for label in ENERGIES] == [12.5, 0.0, 0.0, 1.0, 0.0, 0.0]
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
     assert (bench.values["ENERGY1"], bench.values["ENERGY4"]) == (13.5, 1.0)
@@ -328,18 +328,18 @@ def test_without_remembering_energy_starts_at_0_and_is_not_kept() -> None:
     bench.energy.set_energy(1, 5.0, BY_TEST)
     bench.energy.save()
     assert bench.values["ENERGY1"] == 1.0
-    assert {effect.value for effect in bench.effects(Keep)} == {None}
+    assert {effect.value for effect in bench.effects(Persist)} == {None}
 
 
 def test_counters_that_nobody_keeps_up_are_forgotten() -> None:
     """Also those of meters that this version does not have."""
     kept = {"energy.0": 12.5, "counting.0": False, "energy.5": 7.0}
     bench = Measuring(kept=kept, profile=Profile("3.5", "1.40"))
-    assert bench.effects(Keep) == [Keep(name, None) for name in kept]
+    assert bench.effects(Persist) == [Persist(name, None) for name in kept]
     off = Measuring(REMEMBER, kept=kept)
-    off.effects(Keep)
+    off.effects(Persist)
     off.set({"energy_remember": False})
-    assert off.effects(Keep) == [Keep(name, None) for name in kept]
+    assert off.effects(Persist) == [Persist(name, None) for name in kept]
 
 
 def test_switching_remembering_on_keeps_at_once_and_off_stops_it() -> None:
@@ -347,25 +347,25 @@ def test_switching_remembering_on_keeps_at_once_and_off_stops_it() -> None:
     bench.sense({"m1": 1.0})
     bench.wait(HOUR)
     bench.set(REMEMBER)
-    kept = {effect.name: effect.value for effect in bench.effects(Keep)}
+    kept = {effect.name: effect.value for effect in bench.effects(Persist)}
     assert kept["energy.0"] == 1.0
     assert kept["energy.5"] == 0.0
     assert kept["counting.0"] is True
     bench.wait(10)
     bench.set({"energy_remember": False})
     bench.wait(HOUR)
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
 
 
 def test_energy_set_or_forgotten_and_counting_are_kept_at_once() -> None:
     bench = Measuring(REMEMBER)
     bench.energy.set_energy(2, 5.0, BY_TEST)
     bench.energy.count(2, False, BY_TEST)
-    assert bench.effects(Keep) == [Keep("energy.2", 5.0), Keep("counting.2", False)]
+    assert bench.effects(Persist) == [Persist("energy.2", 5.0), Persist("counting.2", False)]
     bench.energy.forget()
-    kept = bench.effects(Keep)
-    assert Keep("energy.2", 0.0) in kept
-    assert Keep("counting.2", True) in kept
+    kept = bench.effects(Persist)
+    assert Persist("energy.2", 0.0) in kept
+    assert Persist("counting.2", True) in kept
 
 
 def test_an_older_profile_has_four_meters() -> None:

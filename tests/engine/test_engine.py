@@ -20,8 +20,8 @@ from leverframe.engine.effects import (
     DriveOutput,
     DrivePwm,
     EnterBootloader,
-    Keep,
     Notify,
+    Persist,
     PingHost,
     RestartController,
     SendModem,
@@ -184,7 +184,7 @@ def test_a_clean_stop_keeps_the_energy() -> None:
     bench.effects()
     bench.now += 0.5
     bench.stop()
-    (keep,) = bench.effects(Keep)
+    (keep,) = bench.effects(Persist)
     assert keep.name == "energy.0"
     assert keep.value == pytest.approx(10.5)
 

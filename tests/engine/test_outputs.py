@@ -3,7 +3,7 @@
 import pytest
 
 from leverframe.engine.actions import OFF, ON, REVERSE, ForgetCounters, Switch
-from leverframe.engine.effects import DriveOutput, Keep
+from leverframe.engine.effects import DriveOutput, Persist
 from leverframe.engine.labels import OUTPUTS
 
 from .bench import BY_TEST, START_NOW, Bench
@@ -240,13 +240,13 @@ def test_every_change_of_a_remembered_output_is_kept() -> None:
     bench.reverse("OUT2")
     bench.reverse("OUT2")
     bench.switch_off("OUT2")
-    assert bench.effects(Keep) == [Keep("output.2", True), Keep("output.2", False)]
+    assert bench.effects(Persist) == [Persist("output.2", True), Persist("output.2", False)]
 
 
 def test_other_outputs_are_not_kept() -> None:
     bench = Bench()
     bench.switch_on("OUT2")
-    assert bench.effects(Keep) == []
+    assert bench.effects(Persist) == []
 
 
 def test_the_remembered_state_wins_over_on_after_start() -> None:
@@ -267,7 +267,7 @@ def test_turning_remember_on_keeps_the_present_state() -> None:
     bench.switch_on("OUT0")
     bench.effects()
     bench.set(outputs__0__remember=True)
-    assert bench.effects() == [Keep("output.0", True)]
+    assert bench.effects() == [Persist("output.0", True)]
 
 
 def test_turning_remember_off_forgets_the_state() -> None:
@@ -275,7 +275,7 @@ def test_turning_remember_off_forgets_the_state() -> None:
     bench.switch_on("OUT0")
     bench.effects()
     bench.set(outputs__0__remember=False)
-    assert bench.effects() == [Keep("output.0", None)]
+    assert bench.effects() == [Persist("output.0", None)]
     bench.restart()
     assert bench.values["OUT0"] == 0
 

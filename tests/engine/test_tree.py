@@ -24,7 +24,7 @@ from leverframe.engine.settings import (
     Settings,
 )
 from leverframe.engine.tree import (
-    GONE,
+    MISSING,
     UnfitSettings,
     difference,
     is_secret,
@@ -157,9 +157,9 @@ def test_the_difference_applied_to_the_old_leaves_gives_the_new(
     old, new = pair
     stored = dict(leaves(old))
     for path, before, after in difference(old, new):
-        assert stored.get(path, GONE) == before
+        assert stored.get(path, MISSING) == before
         assert type(before) is not type(after) or before != after
-        if after is GONE:
+        if after is MISSING:
             del stored[path]
         else:
             stored[path] = after
@@ -176,7 +176,7 @@ def test_an_entry_that_went_is_told_leaf_by_leaf() -> None:
     one = with_value(defaults(NEWEST), "rules", (Rule(), Rule(source="DS1")))
     gone = list(difference(one, with_value(one, "rules", (Rule(),))))
     assert [path for path, _, _ in gone] == [f"rules.1.{name}" for name in Rule.__struct_fields__]
-    assert {after for _, _, after in gone} == {GONE}
+    assert {after for _, _, after in gone} == {MISSING}
 
 
 def test_lists_of_plain_values_are_one_leaf() -> None:

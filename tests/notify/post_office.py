@@ -20,6 +20,7 @@ from leverframe.notify.outbox import Outbox
 from leverframe.profile import Profile
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore, Store
+from leverframe.storage.writer import Writer
 
 PATIENCE_S = 20.0
 
@@ -42,7 +43,7 @@ class Bell:
 
 class RingingShelf(PersistentMessageStore):
     def __init__(self, store: Store, bell: Bell) -> None:
-        super().__init__(store)
+        super().__init__(Writer(store))
         self._bell = bell
 
     def write(self, messages: Mapping[int, Any]) -> "asyncio.Future[None]":

@@ -1,6 +1,5 @@
 """Messages of a whole controller: from the rule to the outbox, and what people see of it."""
 
-import asyncio
 import socket
 from datetime import UTC
 from pathlib import Path
@@ -12,7 +11,8 @@ from leverframe.notify.sending import Sending
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore
+from tests.full_disk import Disk
 from tests.twin import Twin
 
 from .http_server import http_peer
@@ -157,26 +157,13 @@ async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Pat
     await built.stop()
 
 
-class DiskThatFills(MemoryStore):
-    full = False
-
-    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
-        if not self.full:
-            return super().commit(changes, then)
-        refused = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_soon(
-            refused.set_exception, StoreUnavailable("The disk is full.")
-        )
-        return refused
-
-
 async def test_a_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
-    store = DiskThatFills()
+    store = Disk()
     built = await build(Profile(), store, SystemClock(), UTC)
     twin = Twin(built.controller, built.web)
     await twin.ok("/stm.cgi?http1=127.0.0.1:9/a")
     await twin.ok(EVENT1_CALLS)
-    store.full = True
+    store.is_full = True
     await twin.ok("/outs.cgi?vout0=1")
     assert (await twin.state())["EVENT1"] == 1
     await built.stop()

@@ -35,9 +35,7 @@ PREFIX = "cellar"
 async def tell(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, ADMIN_CAUSE, account=UNRESTRICTED)
-    if done is not None:
-        await done
+    await controller.perform(calls, ADMIN_CAUSE, account=UNRESTRICTED)
 
 
 def connect_command(broker: Broker, password: str = PASSWORD) -> str:
@@ -128,21 +126,23 @@ async def test_a_fault_while_the_link_goes_down_does_not_hold_up_the_end(
 
 @pytest.mark.parametrize("command", ["out0=1", "out0=1&pwmd=130"])
 async def test_a_command_that_fails_by_a_fault_is_answered_and_the_log_says_why(
-    tmp_path: Path, command: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    command: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where it fails only when its change is on disk."""
     store = SqliteStore(tmp_path / "store.db")
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):
 
-        def fail() -> None:
-            if controller.engine.values["OUT0"]:
-                raise ZeroDivisionError("oops")
+        def fail(index: int, on: bool) -> None:
+            raise ZeroDivisionError("oops")
 
-        controller.watchers.add(fail)
+        monkeypatch.setattr(controller.board, "drive_output", fail)
         await broker.publish(f"{PREFIX}/cmd", command)
         await listener.until_last(f"{PREFIX}/cmdr", FAULT)
         assert "oops" in caplog.text
-        controller.watchers.discard(fail)
+        monkeypatch.undo()
         await broker.publish(f"{PREFIX}/cmd", "out0=0")
         await listener.until_last(f"{PREFIX}/cmdr", "1")
 

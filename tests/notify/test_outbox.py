@@ -14,7 +14,7 @@ from leverframe.notify.channel import CannotSend, ChannelLimits
 from leverframe.notify.message import Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable
+from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 
 from .post_office import Bell, PostOffice, ScriptedChannel
 
@@ -332,10 +332,8 @@ async def test_rows_that_cannot_be_read_are_left_out_and_removed(bell: Bell) -> 
 
 
 class FullDisk(MemoryStore):
-    def commit(self, changes: Changes) -> "asyncio.Future[None]":
-        refused = asyncio.get_running_loop().create_future()
-        refused.set_exception(StoreUnavailable("The disk is full."))
-        return refused
+    async def write(self, rows: Rows) -> None:
+        raise StoreUnavailable("The disk is full.")
 
 
 async def test_a_disk_that_takes_nothing_does_not_keep_a_message_from_being_sent(

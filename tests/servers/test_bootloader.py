@@ -12,7 +12,7 @@ import pytest
 from leverframe.profile import Profile
 from leverframe.servers.bootloader import LONGEST_S, BootloaderServer
 from leverframe.servers.udp_socket import bound_udp
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.uploads.site_archive import pack_site
 from tests.hardware.waiting import until
@@ -137,15 +137,10 @@ async def test_without_a_key_no_image_is_installed() -> None:
 class FullStore(MemoryStore):
     """Takes no other version: the disk is full by then."""
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        if "profile.sw" not in changes.kept:
-            return super().commit(changes, then)
-        failure = StoreUnavailable("The disk is full.")
-        assert then is not None
-        then(failure)
-        failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        failed.set_exception(failure)
-        return failed
+    async def write(self, rows: Rows) -> None:
+        if "profile.sw" in rows.kept:
+            raise StoreUnavailable("The disk is full.")
+        await super().write(rows)
 
 
 async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
@@ -157,22 +152,20 @@ async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
 class SlowStore(MemoryStore):
     """Keeps whoever installs another version waiting until it is told to go on."""
 
-    held: tuple[Changes, Then] | None = None
+    held: asyncio.Future[None] | None = None
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        if "profile.sw" not in changes.kept:
-            return super().commit(changes, then)
-        assert then is not None
-        self.held = changes, then
-        return asyncio.get_running_loop().create_future()
+    async def write(self, rows: Rows) -> None:
+        if "profile.sw" in rows.kept:
+            self.held = asyncio.get_running_loop().create_future()
+            await self.held
+        await super().write(rows)
 
     def go_on(self, error: StoreUnavailable | None) -> None:
         assert self.held is not None
-        changes, then = self.held
         if error is None:
-            super().commit(changes, then)
+            self.held.set_result(None)
         else:
-            then(error)
+            self.held.set_exception(error)
 
 
 async def send_without_waiting_for_the_end(port: int, content: bytes) -> None:
@@ -207,8 +200,7 @@ async def test_what_is_on_its_way_to_the_disk_is_seen_through_when_the_server_en
     store.go_on(error)
     if error is None:
         await told.wait()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await until(lambda: bench.twin.controller.writer.is_idle)
     assert bench.twin.controller.profile.sw == sw
     assert faults == []
 

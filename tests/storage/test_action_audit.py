@@ -17,7 +17,9 @@ from leverframe.storage import audit
 from leverframe.storage.action_audit import GATHER_S, LONGEST_PAUSE_S, ActionAudit, stored_entries
 from leverframe.storage.audit import DEED_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
-from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore, Rows
+from leverframe.storage.writer import Writer
+from tests.full_disk import Disk
 from tests.hardware.virtual_loop import run_virtually
 from tests.notify.broker import until
 from tests.servers.signing_up import CONTROL_USER, basic, signed_up
@@ -122,6 +124,7 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
         for _ in range(audit.MAX_ENTRIES // 2):
             await twin.ok("/outs.cgi?out=out0")
         twin.controller.action_audit.write()
+        await until(lambda: twin.controller.writer.is_idle)
     entries = await trail(twin)
     assert len(entries) == audit.MAX_ENTRIES + 1
     assert changes(entries[0])[0][0] == "outputs.0.name"
@@ -146,7 +149,7 @@ async def test_they_survive_a_restart_and_go_on_counting() -> None:
 
 async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
     store, machine = MemoryStore(), (await Twin.start()).controller.engine.machine
-    noting = ActionAudit(store, audit.AuditTrail({}), {}, gather_s=0.0)
+    noting = ActionAudit(Writer(store), audit.AuditTrail({}), {}, gather_s=0.0)
     for label in ("OUT0", "OUT1"):
         noting.note(machine, [Switch(label, 1)], 0.0, Cause("command"))
     assert store.load().kept == {}
@@ -154,37 +157,23 @@ async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
     assert len(stored_entries(store.load().kept)) == 2
 
 
-class FailingStore(MemoryStore):
-    """A store that can be told to refuse."""
-
-    fails = False
-
-    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
-        if not self.fails:
-            return super().commit(changes, then)
-        error = StoreUnavailable("The disk is full.")
-        if then is not None:
-            then(error)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        done.set_exception(error)
-        return done
-
-
 async def test_what_could_not_be_written_is_written_later() -> None:
-    store = FailingStore()
+    store = Disk()
     twin = await Twin.start(store=store)
     await twin.ok("/outs.cgi?out0=1")
-    store.fails = True
+    store.is_full = True
     twin.controller.action_audit.write()
+    await until(lambda: twin.controller.writer.is_idle)
     await twin.ok("/outs.cgi?out0=0")
-    store.fails = False
+    store.is_full = False
     twin.controller.action_audit.write()
+    await until(lambda: twin.controller.writer.is_idle)
     assert len(stored_entries(store.load().kept)) == 2
 
 
 async def test_an_empty_trail_writes_nothing() -> None:
     store = MemoryStore()
-    ActionAudit(store, audit.AuditTrail({}), {}).write()
+    ActionAudit(Writer(store), audit.AuditTrail({}), {}).write()
     assert store.load().kept == {}
 
 
@@ -195,15 +184,15 @@ class CountingStore(ReadOnlyStore):
         super().__init__(Rows(), "The disk is read-only.")
         self.tries = 0
 
-    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+    async def write(self, rows: Rows) -> None:
         self.tries += 1
-        return super().commit(changes, then)
+        await super().write(rows)
 
 
 def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     async def scenario() -> None:
         store, machine = CountingStore(), (await Twin.start()).controller.engine.machine
-        noting = ActionAudit(store, audit.AuditTrail({}), {})
+        noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         await asyncio.sleep(GATHER_S)
         await asyncio.sleep(LONGEST_PAUSE_S)
@@ -219,12 +208,12 @@ def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
 
 def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
     async def scenario() -> None:
-        store, machine = FailingStore(), (await Twin.start()).controller.engine.machine
-        noting = ActionAudit(store, audit.AuditTrail({}), {})
-        store.fails = True
+        store, machine = Disk(), (await Twin.start()).controller.engine.machine
+        noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
+        store.is_full = True
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         await asyncio.sleep(600.0)
-        store.fails = False
+        store.is_full = False
         await asyncio.sleep(LONGEST_PAUSE_S)
         assert len(stored_entries(store.load().kept)) == 1
         noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))

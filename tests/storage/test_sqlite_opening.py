@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import re
 import sqlite3
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -215,13 +214,6 @@ def test_a_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> No
     connection.close()
     full, fast = 2, 2
     assert found == ["wal", full, fast]
-
-
-async def test_a_busy_loop_cannot_keep_the_writing_thread_out_for_long(tmp_path: Path) -> None:
-    sys.setswitchinterval(0.005)
-    store = SqliteStore(tmp_path / "store.db")
-    assert sys.getswitchinterval() < 0.0001
-    await store.close()
 
 
 def modes_of_files(folder: Path) -> dict[str, str]:

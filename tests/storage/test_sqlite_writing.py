@@ -1,4 +1,4 @@
-"""How the durable store writes: many commits in one transaction, and what a failure takes along."""
+"""How the durable store writes: whole transactions, and nothing left of what is removed."""
 
 import asyncio
 import contextlib
@@ -54,22 +54,6 @@ def size_of_log(path: Path) -> int:
     return log_of(path).stat().st_size
 
 
-async def outcomes(*futures: asyncio.Future[None]) -> list[type | None]:
-    results = await asyncio.gather(*futures, return_exceptions=True)
-    return [None if result is None else type(result) for result in results]
-
-
-async def test_commits_that_wait_for_the_disk_share_a_transaction(
-    store: SqliteStore, tmp_path: Path
-) -> None:
-    with held_by_another_program(tmp_path / "store.db"):
-        futures = [store.commit(Changes(settings={f"s.{n}": n})) for n in range(64)]
-    await asyncio.gather(*futures)
-    # The writer may have set out with the first few while the others were still queued.
-    assert store.transactions <= 2
-    assert store.load().settings == {f"s.{n}": n for n in range(64)}
-
-
 async def test_a_commit_of_nothing_needs_no_transaction(store: SqliteStore) -> None:
     await store.commit(Changes())
     assert store.transactions == 0
@@ -78,33 +62,12 @@ async def test_a_commit_of_nothing_needs_no_transaction(store: SqliteStore) -> N
 async def test_reads_do_not_wait_for_a_write(store: SqliteStore, tmp_path: Path) -> None:
     await store.commit(Changes(settings={"a": 1}, blobs={"site": b"s"}))
     with held_by_another_program(tmp_path / "store.db"):
-        waiting = store.commit(Changes(settings={"a": 2}))
+        waiting = asyncio.create_task(store.commit(Changes(settings={"a": 2})))
+        await asyncio.sleep(0)
         assert store.load().settings == {"a": 1}
         assert store.blob("site") == b"s"
         assert not waiting.done()
     await waiting
-
-
-async def test_a_failure_takes_along_what_was_queued_behind_it_and_nothing_else(
-    store: SqliteStore, tmp_path: Path
-) -> None:
-    await store.commit(Changes(settings={"a": "before"}))
-    full = size_of_log(tmp_path / "store.db") + 100_000
-    with no_room_for_more_than(full):
-        too_large = store.commit(Changes(settings={"a": "lost"}, blobs={"site": bytes(200_000)}))
-        # Queue the others only when the first is on its way, so that they do not share its fate
-        # by sharing its transaction.
-        for _ in range(2):  # a round that brings nothing more, after which it is handed over
-            await asyncio.sleep(0)
-        while size_of_log(tmp_path / "store.db") < full - 5000:
-            pass
-        behind = [store.commit(Changes(settings={f"b.{n}": n})) for n in range(10)]
-        assert await outcomes(too_large, *behind) == [StoreUnavailable] * 11
-        assert store.load().settings == {"a": "before"}
-        # There is still room for something small.
-        await store.commit(Changes(settings={"c": "after"}))
-    assert store.load().settings == {"a": "before", "c": "after"}
-    assert store.blob("site") is None
 
 
 async def test_a_failure_leaves_no_trace_of_a_change_in_several_tables(
@@ -112,10 +75,9 @@ async def test_a_failure_leaves_no_trace_of_a_change_in_several_tables(
 ) -> None:
     await store.commit(Changes(settings={"a": 1}, kept={"k": 1}))
     with no_room_for_more_than(size_of_log(tmp_path / "store.db") + 50_000):
-        failed = store.commit(
-            Changes({"b": 2}, {"k": 2}, {"site": bytes(200_000)}, replace_settings=True)
-        )
-        assert await outcomes(failed) == [StoreUnavailable]
+        changes = Changes({"b": 2}, {"k": 2}, {"site": bytes(200_000)}, replace_settings=True)
+        with pytest.raises(StoreUnavailable):
+            await store.commit(changes)
     assert (store.load().settings, store.load().kept) == ({"a": 1}, {"k": 1})
 
 
@@ -123,8 +85,8 @@ async def test_a_change_sqlite_cannot_take_fails_whole_and_stops_nothing(
     store: SqliteStore,
 ) -> None:
     not_bytes: Any = object()
-    failed = store.commit(Changes(settings={"a": 1}, blobs={"site": not_bytes}))
-    assert await outcomes(failed) == [StoreUnavailable]
+    with pytest.raises(StoreUnavailable):
+        await store.commit(Changes(settings={"a": 1}, blobs={"site": not_bytes}))
     await store.commit(Changes(settings={"b": 2}, kept={"k": 3}))
     assert store.load().settings == {"b": 2}
 
@@ -135,55 +97,10 @@ async def test_a_store_without_room_works_again_when_there_is_room(
     await store.commit(Changes(settings={"n": 0}))
     with no_room_for_more_than(size_of_log(tmp_path / "store.db")):
         for n in range(1, 4):
-            assert await outcomes(store.commit(Changes(settings={"n": n}))) == [StoreUnavailable]
+            with pytest.raises(StoreUnavailable):
+                await store.commit(Changes(settings={"n": n}))
     await store.commit(Changes(settings={"n": 9}))
     assert store.load().settings == {"n": 9}
-
-
-async def test_a_waiter_that_gave_up_does_not_disturb_a_failure(
-    store: SqliteStore, tmp_path: Path
-) -> None:
-    await store.commit(Changes(settings={"n": 0}))
-    with no_room_for_more_than(size_of_log(tmp_path / "store.db")):
-        given_up = store.commit(Changes(settings={"n": 1}))
-        other = store.commit(Changes(settings={"n": 2}))
-        given_up.cancel()
-        assert await outcomes(other) == [StoreUnavailable]
-    await store.commit(Changes(settings={"n": 3}))
-
-
-async def test_closing_while_a_failure_is_reported_ends_and_fails_the_waiters(
-    tmp_path: Path,
-) -> None:
-    store = SqliteStore(tmp_path / "store.db")
-    await store.commit(Changes(settings={"n": 0}))
-    with no_room_for_more_than(size_of_log(tmp_path / "store.db")):
-        futures = [store.commit(Changes(settings={"n": n})) for n in range(1, 6)]
-        await store.close()
-    assert await outcomes(*futures) == [StoreUnavailable] * 5
-
-
-def fail_when_told(_: StoreUnavailable | None) -> None:
-    raise ZeroDivisionError("whoever is told has a fault")
-
-
-@pytest.mark.parametrize("has_room", [True, False])
-async def test_a_fault_in_what_follows_a_commit_keeps_nobody_of_its_batch_waiting(
-    store: SqliteStore, tmp_path: Path, has_room: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    await store.commit(Changes(settings={"n": 0}))
-    told: list[StoreUnavailable | None] = []
-    size = 2**20 if has_room else size_of_log(tmp_path / "store.db")
-    with no_room_for_more_than(size):
-        faulty = store.commit(Changes(settings={"a": 1}), fail_when_told)
-        behind = store.commit(Changes(settings={"b": 2}), told.append)
-        async with asyncio.timeout(10):
-            expected = None if has_room else StoreUnavailable
-            assert await outcomes(faulty, behind) == [expected, expected]
-    assert [None if error is None else type(error) for error in told] == [expected]
-    assert "whoever is told has a fault" in caplog.text
-    # What is durable is so whatever the one does who hears of it.
-    assert store.load().settings == ({"n": 0, "a": 1, "b": 2} if has_room else {"n": 0})
 
 
 async def test_a_closed_store_refuses_commits(tmp_path: Path) -> None:
@@ -193,40 +110,24 @@ async def test_a_closed_store_refuses_commits(tmp_path: Path) -> None:
         await store.commit(Changes(settings={"a": 1}))
 
 
-def test_a_store_outlives_a_loop_that_ended_without_waiting(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    store = SqliteStore(path)
-
-    async def commit_twice() -> None:
-        store.commit(Changes(settings={"a": 1}))
-        store.commit(Changes(settings={"b": 2}))
-
-    async def commit_and_close() -> None:
-        waiting = [store.commit(Changes(settings={"c": n})) for n in range(3)]
-        await asyncio.gather(*waiting)
-        assert store.load().settings == {"a": 1, "b": 2, "c": 2}
-        await store.close()
-
-    with held_by_another_program(path):
-        asyncio.run(commit_twice())
-    asyncio.run(commit_and_close())
+def test_a_store_serves_one_loop_after_the_other(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "store.db")
+    asyncio.run(store.commit(Changes(settings={"a": 1})))
+    asyncio.run(store.commit(Changes(settings={"b": 2})))
+    assert store.load().settings == {"a": 1, "b": 2}
+    asyncio.run(store.close())
 
 
-def test_a_failure_in_a_loop_that_ended_holds_up_nobody(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    store = SqliteStore(path)
+async def test_what_fails_after_a_transaction_does_not_make_a_failure_of_it(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> int:
+        raise ZeroDivisionError("pages cannot be counted")
 
-    async def commit_without_waiting() -> None:
-        store.commit(Changes(settings={"a": 1}))
-
-    async def close() -> None:
-        await store.close()
-
-    with no_room_for_more_than(size_of_log(path)):
-        with held_by_another_program(path):
-            asyncio.run(commit_without_waiting())
-        asyncio.run(close())
-    assert store.transactions == 0
+    monkeypatch.setattr("leverframe.storage.sqlite.pages_of", fail)
+    await store.commit(Changes(settings={"a": 1}))
+    assert store.load().settings == {"a": 1}
+    assert "pages cannot be counted" in caplog.text
 
 
 def test_a_new_store_without_room_is_refused_in_plain_words(tmp_path: Path) -> None:

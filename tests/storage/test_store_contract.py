@@ -1,10 +1,8 @@
 """What every store promises, asked of each of them with the same questions."""
 
 import asyncio
-import gc
 import math
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
+from leverframe.storage.writer import Writer
 
 Opener = Callable[[Path], Store]
 
@@ -109,78 +108,30 @@ async def test_an_empty_upload_is_an_upload(store: Store) -> None:
 
 
 async def test_commits_take_effect_in_the_order_of_the_calls(store: Store) -> None:
-    futures = [store.commit(Changes(settings={"n": n, f"own.{n}": n})) for n in range(50)]
-    futures.append(store.commit(Changes(settings={"last": 1}, replace_settings=True)))
-    futures.append(store.commit(Changes(settings={"n": "after", "last": DELETED})))
+    writer = Writer(store)
+    futures = [writer.commit(Changes(settings={"n": n, f"own.{n}": n})) for n in range(50)]
+    futures.append(writer.commit(Changes(settings={"last": 1}, replace_settings=True)))
+    futures.append(writer.commit(Changes(settings={"n": "after", "last": DELETED})))
     await asyncio.gather(*futures)
     assert store.load().settings == {"n": "after"}
-
-
-async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothing(
-    store: Store,
-) -> None:
-    names = ["a"]
-    changes = Changes(settings={"names": names}, blobs={"site": b"1"})
-    future = store.commit(changes)
-    names.append("b")
-    changes.settings["other"] = 1
-    changes.blobs["site"] = b"2"
-    await future
-    store.load().settings["names"].append("c")
-    assert (store.load().settings, store.blob("site")) == ({"names": ["a"]}, b"1")
 
 
 async def test_a_commit_of_nothing_succeeds(store: Store) -> None:
     await store.commit(Changes())
 
 
-async def test_a_waiter_that_gives_up_does_not_take_its_change_back(store: Store) -> None:
-    given_up = store.commit(Changes(settings={"a": 1}))
-    given_up.cancel()
-    await store.commit(Changes(settings={"b": 2}))
-    assert store.load().settings == {"a": 1, "b": 2}
-
-
 @pytest.mark.parametrize("name", ["nul\0", "line\n", "half\ud800"])
 async def test_a_name_that_is_not_printable_is_refused_at_once(any_store: Store, name: str) -> None:
     for changes in (Changes({"good": 1, name: 1}), Changes({"good": 1}, {}, {name: b""})):
         with pytest.raises(ValueError, match="only printable text"):
-            any_store.commit(changes)
+            await any_store.commit(changes)
     assert any_store.load().settings == {}
 
 
 async def test_a_value_json_cannot_say_is_refused_at_once(any_store: Store) -> None:
     with pytest.raises(TypeError):
-        any_store.commit(Changes(settings={"good": 1, "bad": object()}))
+        await any_store.commit(Changes(settings={"good": 1, "bad": object()}))
     assert any_store.load().settings == {}
-
-
-async def test_whoever_is_told_hears_in_the_order_of_the_commits_and_before_the_futures(
-    any_store: Store,
-) -> None:
-    told: list[tuple[int, bool]] = []
-    futures: list[asyncio.Future[None]] = []
-
-    def then(number: int, error: StoreUnavailable | None) -> None:
-        told.append((number, error is None))
-        assert not any(future.done() for future in futures[number:])
-
-    for number in range(3):
-        changes = Changes(settings={"n": number})
-        futures.append(any_store.commit(changes, partial(then, number)))
-    results = await asyncio.gather(*futures, return_exceptions=True)
-    assert told == [(number, result is None) for number, result in enumerate(results)]
-
-
-async def test_a_failure_that_was_told_is_no_oversight_of_who_does_not_wait() -> None:
-    """The loop complains of failures that nobody has heard of."""
-    complaints: list[Any] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, about: complaints.append(about))
-    told: list[StoreUnavailable | None] = []
-    ReadOnlyStore(Rows(), REFUSAL).commit(Changes(settings={"a": 1}), told.append)
-    gc.collect()
-    assert [str(error) for error in told] == [REFUSAL]
-    assert complaints == []
 
 
 async def test_a_store_that_cannot_be_written_says_so_and_changes_nothing() -> None:
@@ -198,25 +149,10 @@ async def test_messages_come_back_in_order_until_they_are_removed(store: Store) 
 
 
 @each_opener
-async def test_closing_writes_what_is_queued(opener: Opener, tmp_path: Path) -> None:
-    store = opener(tmp_path)
-    futures = [store.commit(Changes(settings={str(n): n})) for n in range(20)]
-    await store.close()
-    assert all(future.done() and future.exception() is None for future in futures)
-
-
-@each_opener
 async def test_closing_twice_is_harmless(opener: Opener, tmp_path: Path) -> None:
     store = opener(tmp_path)
     await store.close()
     await store.close()
-
-
-def test_a_memory_store_needs_no_loop() -> None:
-    store = MemoryStore()
-    assert store.commit(Changes(settings={"a": 1})).done()
-    assert store.commit(Changes(settings={"b": 2})).done()
-    assert store.load().settings == {"a": 1, "b": 2}
 
 
 NAMES = st.sampled_from(["a", "outputs.3.name", 'q"\\', "ä.🚂", " "]) | st.text(
@@ -291,8 +227,9 @@ def same(found: Any, expected: Any) -> bool:
 
 
 async def replay(store: Store, bursts: list[list[Changes]], model: Model) -> None:
+    writer = Writer(store)
     for burst in bursts:
-        futures = [store.commit(changes) for changes in burst]
+        futures = [writer.commit(changes) for changes in burst]
         for changes in burst:
             model.apply(changes)
         await asyncio.gather(*futures)

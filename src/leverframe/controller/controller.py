@@ -1,10 +1,10 @@
 """One controller: engine, board, store and clock joined.
 
 Requests come in as calls of the command table. They are staged on the newest accepted settings
-(`pending`), written to the store, and only then given to the engine, in the order in which they
-were accepted; so what the engine lives by is always on disk. A request that changes no setting goes
-straight to the engine. Effects are carried out here, in order, at once: no pin waits for the disk.
-Whoever asked is answered when what must survive of them, messages too, is on disk.
+(`pending`), queued to be written, and given to the engine once they are on disk, in the order in
+which they were accepted; so what the engine lives by is always on disk. A request that changes no
+setting goes straight to the engine. Effects are carried out here, in order, at once: no pin waits
+for the disk. Whoever asked is answered when what must survive of them, messages too, is on disk.
 """
 
 import asyncio
@@ -14,7 +14,9 @@ from contextlib import AsyncExitStack
 from datetime import tzinfo
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from leverframe.clock import Clock
 from leverframe.commands.table.matching import Call
@@ -23,35 +25,36 @@ from leverframe.commands.table.rights import FIELD_BUS, UNRESTRICTED, Account, c
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.controller.hooks import Hooks
-from leverframe.controller.on_disk import pass_on, refuse, settle, when_all, when_over
-from leverframe.controller.remembered import Remembered
+from leverframe.controller.outstanding import Outstanding
+from leverframe.controller.persistent_state import PersistentState
 from leverframe.controller.scheduler import Scheduler
-from leverframe.engine import effects as do
+from leverframe.engine import effects
 from leverframe.engine.actions import Action
-from leverframe.engine.change_description import describe_changes
+from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import GONE, difference, settings_from_leaves
+from leverframe.engine.tree import MISSING, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import ActionAudit
 from leverframe.storage.audit import AuditTrail, is_audit
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
+from leverframe.storage.writer import Commit, Writer
 
 log = logging.getLogger(__name__)
 
 BOOTLOADER_S = 60.0
 #: Effects that make the engine act again. They come after all others of their list, whose pins
 #: would otherwise be driven after, and to an older state than, what follows from these.
-AGAIN = (do.SetClock, do.RestartController)
+AGAIN = (effects.SetClock, effects.RestartController)
 
 #: Effects that the bootloader does not let through: the pins stay safe until the next start.
-PINS = (do.DriveOutput, do.DrivePwm)
+PINS = (effects.DriveOutput, effects.DrivePwm)
 
 #: Before watchers are told for the first time; no version of an engine has this number.
 NEVER_WATCHED = -1
@@ -62,13 +65,18 @@ NO_VALUES: Mapping[str, Value] = MappingProxyType({})
 Command = tuple[Call, Any]
 
 
-class ChangeRecord(NamedTuple):
-    """What a change leaves behind: a line of the log, and rows of the audit trail; and the rows of
-    remembered state that it took along."""
+class Change(msgspec.Struct, eq=False):
+    """A request that changes settings or uploads, on its way to the disk."""
 
-    text: str
-    audit: dict[str, Any]
-    remembered: Mapping[str, Any] = MappingProxyType({})
+    settings: Settings
+    cause: Cause
+    description: ChangeDescription
+    #: Rows that go with it: of the audit trail, and of machine state that was not on disk yet.
+    audit: Mapping[str, Any]
+    persisted: Mapping[str, Any] = NO_VALUES
+    actions: Sequence[Action] = ()
+    uploads: Sequence[str] = ()
+    outstanding: Outstanding = msgspec.field(default_factory=Outstanding)
 
 
 class NeedsHashing(Exception):
@@ -94,27 +102,31 @@ class Controller(Hooks):
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
         self.audit = AuditTrail(stored.kept)
-        self.action_audit = ActionAudit(store, self.audit, stored.kept)
-        kept = {name: value for name, value in stored.kept.items() if not is_audit(name)}
-        self._remembered = Remembered(store, kept, self._tell_of_store)
+        self.writer = Writer(store)
+        self.action_audit = ActionAudit(self.writer, self.audit, stored.kept)
+        persisted = {name: value for name, value in stored.kept.items() if not is_audit(name)}
+        self._persistent = PersistentState(self.writer, persisted, self._tell_of_store)
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
-        self.engine = Engine(profile, settings, timezone, kept)
+        self.engine = Engine(profile, settings, timezone, persisted)
         self.time = Scheduler(clock, self.next_deadline, self.tick)
         #: The monotonic second at which the bootloader gives up, while it waits.
         self.bootloader_until: float | None = None
         self._watched_version = NEVER_WATCHED
+        self._telling: asyncio.Handle | None = None
         self._carry_out: dict[type, Callable[[Any], None]] = {
-            do.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
-            do.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
-            do.SetPwmFrequency: lambda effect: board.set_pwm_frequency(effect.group, effect.hz),
-            do.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
-            do.SendModem: lambda effect: self.on_modem(effect),
-            do.PingHost: lambda effect: self.on_ping(effect),
-            do.ShowScreen: lambda effect: self.on_screen(effect),
-            do.SetClock: self._set_clock,
-            do.RestartController: lambda effect: self.restart(),
-            do.EnterBootloader: self._enter_bootloader,
+            effects.DriveOutput: lambda effect: board.drive_output(effect.index, effect.on),
+            effects.DrivePwm: lambda effect: board.drive_pwm(effect.index, effect.level),
+            effects.SetPwmFrequency: lambda effect: board.set_pwm_frequency(
+                effect.group, effect.hz
+            ),
+            effects.SetPullUp: lambda effect: board.set_pull_up(effect.index, effect.on),
+            effects.SendModem: lambda effect: self.on_modem(effect),
+            effects.PingHost: lambda effect: self.on_ping(effect),
+            effects.ShowScreen: lambda effect: self.on_screen(effect),
+            effects.SetClock: self._set_clock,
+            effects.RestartController: lambda effect: self.restart(),
+            effects.EnterBootloader: self._enter_bootloader,
         }
 
     # --- life -------------------------------------------------------------------------------------
@@ -124,7 +136,7 @@ class Controller(Hooks):
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
         samples = machine.samples = None if self.history is None else self.history.samples
-        effects = self.engine.start(at, sensed)
+        emitted = self.engine.start(at, sensed)
         if samples is not None:
             # What a new engine begins with is no change to it, but one to who records.
             samples += [
@@ -132,29 +144,32 @@ class Controller(Hooks):
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
             ]
-        self._live(effects)
+        self.carry_out(emitted)
 
     async def stop(self) -> None:
-        """A clean end: what must be remembered is on disk before this returns."""
+        """End in order: what must be remembered is on disk before this returns."""
         self.time.stop()
         # Whatever fails on the way, the store writes what it has.
         async with AsyncExitStack() as afterwards:
-            afterwards.push_async_callback(self.store.close)
+            afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.write)
-            afterwards.callback(self._remembered.end)
-            self._live(self.engine.stop(self.clock.read()), wake=False)
+            afterwards.callback(self._persistent.end)
+            self._power_off()
 
     def restart(self) -> None:
         """Power off and on within the process: a new engine from what was remembered."""
         self._start_anew(self.engine.settings)
 
+    def _power_off(self) -> None:
+        self.carry_out(self.engine.stop(self.clock.read()), wake=False)
+        self._tell_watchers()
+
     def _start_anew(self, settings: Settings) -> None:
-        self._live(self.engine.stop(self.clock.read()), wake=False)
+        self._power_off()
         journal = self.engine.machine.journal
         was_waiting, self.bootloader_until = self.bootloader_until is not None, None
         former = self.engine.values
-        kept = self._remembered.values
-        self.engine = Engine(self.profile, settings, self._timezone, kept)
+        self.engine = Engine(self.profile, settings, self._timezone, self._persistent.values)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
@@ -162,228 +177,206 @@ class Controller(Hooks):
         if was_waiting:
             self.tell_of_bootloader(waits=False)
 
-    def install(self, sw: str, site: bytes | None, cause: Cause) -> asyncio.Future[None]:
+    async def install(self, sw: str, site: bytes | None, cause: Cause) -> None:
         """Become another software version, perhaps with a web site: on disk first, in one step."""
         profile = Profile(self.profile.hw, sw)
-        changes, lost = changes_of_version(self.store, self.pending, self.profile, profile)
+        changes, lost = await self._converted(profile)
+        settings = self.pending
+        if changes.replace_settings:
+            settings, _ = settings_from_leaves(profile, changes.settings)
         blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
         leaf = ("profile.sw", self.profile.sw, sw)
-        audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
-        told = ChangeRecord(describe_changes([leaf], blobs), audit)
+        description = ChangeDescription.of([leaf], blobs)
         if lost:
-            told = ChangeRecord(
-                f"{told.text}; /api/restore-report lists {lost} settings left out", audit
-            )
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            description.note = f"; /api/restore-report lists {lost} settings left out"
+        audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
+        change = Change(settings, cause, description, audit, uploads=tuple(blobs))
         changes.kept = {**audit, "profile.sw": sw}
         changes.blobs |= blobs
-        follow = partial(self._start_as, profile, tuple(blobs), cause, told, done)
-        self.store.commit(changes, follow)
-        return done
+        await self.writer.commit(changes, partial(self._on_installed, profile), change)
+        await change.outstanding.finish()
 
-    def _start_as(
-        self,
-        profile: Profile,
-        uploads: Sequence[str],
-        cause: Cause,
-        told: ChangeRecord,
-        done: asyncio.Future[None],
-        error: StoreUnavailable | None,
+    async def _converted(self, profile: Profile) -> tuple[Changes, int]:
+        """Convert the settings to another version, and count those that are left out."""
+        while True:
+            present = self.pending
+            result = await asyncio.to_thread(
+                changes_of_version, self.store, present, self.profile, profile
+            )
+            if self.pending is present:
+                return result
+
+    def _on_installed(
+        self, profile: Profile, commits: Sequence[Commit], error: StoreUnavailable | None
     ) -> None:
-        """The store has the new version; the settings are those that a new process would read."""
+        (change,) = self._settled(commits, error)
         if error is not None:
-            self.audit.not_written(told.audit)
-            refuse(done, error)
             return
-        try:
-            under_way = self._become(profile, uploads, cause, told)
-        except Exception as fault:
-            # It is on disk; the log gets the trace from the store, which asked for this.
-            settle(done, fault)
-            raise
-        when_all(under_way, partial(pass_on, done, None))
-
-    def _become(
-        self, profile: Profile, uploads: Sequence[str], cause: Cause, told: ChangeRecord
-    ) -> list[asyncio.Task[None]]:
         old = self.engine.settings
-        settings, _ = settings_from_leaves(profile, self.store.load().settings)
-        self.engine.machine.journal.add(self.clock.read().wall, cause, told.text)
-        self.audit.written(told.audit)
-        self.profile, self.pending = profile, settings
+        self.engine.machine.journal.add(self.clock.read().wall, change.cause, change.description)
+        self.profile, self.pending = profile, change.settings
         for profile_watcher in self.profile_watchers:
             profile_watcher()
-        self._start_anew(settings)
-        return self.tell_watchers(old, settings, uploads)
+        self._start_anew(change.settings)
+        change.outstanding.beside += self.tell_watchers(old, change.settings, change.uploads)
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def perform(
+    async def perform(
         self,
         commands: Sequence[Command],
         cause: Cause,
         hashes: Mapping[str, str] = NO_HASHES,
         *,
         account: Account = FIELD_BUS,
-    ) -> asyncio.Future[None] | None:
-        """All commands or, by a refusal, none. What is returned is done when it is on disk."""
-        if account is not UNRESTRICTED:
-            check_calls(account, [call for call, _ in commands], self.pending)
-        stage = self._stage(hashes)
-        for call, body in commands:
-            call.perform(stage, body)
-        return self._accept(stage, cause)
+    ) -> None:
+        """Carry out all commands or, by a refusal, none; return when it is on disk."""
+        outstanding = self.submit(commands, cause, hashes, account=account)
+        if outstanding is not None:
+            await outstanding.finish()
 
-    def perform_leniently(
+    def submit(
         self,
         commands: Sequence[Command],
         cause: Cause,
         hashes: Mapping[str, str] = NO_HASHES,
         *,
         account: Account = FIELD_BUS,
-    ) -> tuple[asyncio.Future[None] | None, list[Refusal]]:
-        """As real units do: what is refused is skipped, the rest is carried out."""
+        skipped: list[Refusal] | None = None,
+    ) -> Outstanding | None:
+        """Carry out or queue all commands or, by a refusal, none; None where nothing is left to do.
+
+        Given a list for what is `skipped`, commands that are refused are put there and the others
+        are carried out, as real units do.
+        """
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
-        stage = self._stage(hashes)
-        skipped = []
+        stage = Stage(self.profile, self.pending, self.engine.inputs.i2c_found, hashes)
         for call, body in commands:
-            settings, actions = stage.settings, len(stage.actions)
-            try:
+            if skipped is None:
                 call.perform(stage, body)
-            except Refusal as refusal:
-                skipped.append(refusal)
-                stage.settings = settings
-                del stage.actions[actions:]
-        return self._accept(stage, cause), skipped
-
-    def _stage(self, hashes: Mapping[str, str]) -> Stage:
-        return Stage(self.profile, self.pending, self.engine.inputs.i2c_found, hashes)
-
-    def _accept(self, stage: Stage, cause: Cause) -> asyncio.Future[None] | None:
+            else:
+                _perform_or_skip(call, body, stage, skipped)
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
-        if self._is_written(stage):
-            return self._commit(stage, cause)
-        return self.act(stage.actions, cause)
+        if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
+            return self._write(stage, cause)
+        return self._act(stage.actions, cause)
 
-    def _is_written(self, stage: Stage) -> bool:
-        """Whether something of it goes to the disk before it is done."""
-        return stage.settings is not self.pending or bool(stage.blobs) or stage.replaces_all
-
-    def actions_of(self, calls: Iterable[Call]) -> tuple[Action, ...] | None:
-        """What these commands do while the settings stay as they are; None if they change some."""
-        stage = self._stage(NO_HASHES)
-        for call in calls:
-            call.perform(stage)
-        return None if stage.unhashed or self._is_written(stage) else tuple(stage.actions)
-
-    def act(self, actions: Sequence[Action], cause: Cause) -> asyncio.Future[None] | None:
-        """Do what has been staged and checked. What is returned is done when it is on disk."""
+    def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
+        """Do what needs no setting changed."""
         at = self.clock.read()
-        self._catch_up(at)
+        self.run_overdue_timers(at)
         if actions:
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
-        return self._live(self.engine.apply(self.engine.settings, actions, at, cause))
+        # A fault may have kept the engine from adopting what is on disk.
+        settings = self.pending if self.writer.is_idle else self.engine.settings
+        return self.carry_out(self.engine.apply(settings, actions, at, cause))
 
-    def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
+    def _write(self, stage: Stage, cause: Cause) -> Outstanding:
         """Queue the changes now, in order; the engine follows when they are on disk."""
-        leaves = list(difference(self.pending, stage.settings))
-        stored = {path: DELETED if value is GONE else value for path, _, value in leaves}
-        before, self.pending = self.pending, stage.settings
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        leaves = stage.leaves()
+        description = ChangeDescription.of(leaves, stage.blobs)
+        persisted = self._persistent.missing()
+        # Changes that only set are handed over together, each one with actions for itself.
+        on_committed = partial(self._on_committed) if stage.actions else self._on_committed
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
-        told = ChangeRecord(
-            describe_changes(leaves, stage.blobs), audit, self._remembered.missing()
-        )
-        follow = partial(self._follow, stage, cause, told, done)
-        changes = Changes(settings=stored, kept={**told.remembered, **audit}, blobs=stage.blobs)
-        if stage.replaces_all:
-            changes.blobs = {**stage.blobs, EARLIER: None}
         try:
-            self.store.commit(changes, follow)
-        except StoreUnavailable as error:
-            self.pending = before
+            changes = Changes(
+                settings={p: DELETED if new is MISSING else new for p, _, new in leaves},
+                kept={**persisted, **audit},
+                blobs={**stage.blobs, EARLIER: None} if stage.replaces_all else stage.blobs,
+            )
+            change = Change(
+                stage.settings,
+                cause,
+                description,
+                audit,
+                persisted,
+                stage.actions,
+                tuple(stage.blobs),
+            )
+            outstanding = change.outstanding
+            outstanding.write = self.writer.commit(changes, on_committed, change)
+        except BaseException:
             self.audit.not_written(audit)
-            self._tell_of_store(error)
             raise
-        return done
+        # Nothing may fail between this and the queue: others are staged on what is pending.
+        self.pending = stage.settings
+        return outstanding
 
-    def _follow(
-        self,
-        stage: Stage,
-        cause: Cause,
-        told: ChangeRecord,
-        done: asyncio.Future[None],
-        error: StoreUnavailable | None,
-    ) -> None:
-        """The store has reported; it reports in the order of the commits."""
-        self._tell_of_store(error)
+    def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
+        changes = self._settled(commits, error)
+        if error is None:
+            self._adopt(changes)
+
+    def _settled(
+        self, commits: Sequence[Commit], error: StoreUnavailable | None
+    ) -> Sequence[Change]:
+        """Note what has become of changes, before anything else is staged."""
+        changes: list[Change] = [commit.subject for commit in commits]
         if error is not None:
-            # Everything that was staged on top of this fails with it.
+            # Everything that was staged on top of these fails with them.
             self.pending = self.engine.settings
-            self.audit.not_written(told.audit)
-            refuse(done, error)
+        self._tell_of_store(error)
+        for change in changes:
+            if error is not None:
+                self.audit.not_written(change.audit)
+            else:
+                self.audit.written(change.audit)
+                self._persistent.are_on_disk(change.persisted)
+        return changes
+
+    def _adopt(self, changes: Sequence[Change]) -> None:
+        """Let the engine live by changes that are on disk; by several at once if they only set."""
+        at, old, last = self.clock.read(), self.engine.settings, changes[-1]
+        self.run_overdue_timers(at)
+        for change in changes:
+            self.engine.machine.journal.add(at.wall, change.cause, change.description)
+        if last.actions:
+            self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
+        emitted = self.engine.apply(last.settings, last.actions, at, last.cause)
+        following = self.carry_out(emitted) or Outstanding()
+        uploads = [name for change in changes for name in change.uploads]
+        following.beside += self.tell_watchers(old, last.settings, uploads)
+        for change in changes:
+            change.outstanding.persisted = following.persisted
+            change.outstanding.beside = following.beside
+
+    def run_overdue_timers(self, at: Moment) -> None:
+        """Run overdue timers first; a request neither waits nor fails with what was due before."""
+        deadline = self.engine.next_deadline()
+        if deadline is None or deadline >= at.now:
             return
         try:
-            kept, under_way = self._adopt(stage, cause, told)
-        except Exception as fault:
-            # It is on disk; the log gets the trace from the store, which asked for this.
-            settle(done, fault)
-            raise
-        if under_way:
-            when_all(under_way, partial(pass_on, done, kept))
-        else:
-            pass_on(done, kept)
-
-    def _adopt(
-        self, stage: Stage, cause: Cause, told: ChangeRecord
-    ) -> tuple[asyncio.Future[None] | None, list[asyncio.Task[None]]]:
-        at = self.clock.read()
-        self._catch_up(at)
-        old = self.engine.settings
-        self.engine.machine.journal.add(at.wall, cause, told.text)
-        self.audit.written(told.audit)
-        self._remembered.are_on_disk(told.remembered)
-        if stage.actions:
-            self.action_audit.note(self.engine.machine, stage.actions, at.wall, cause)
-        kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
-        return kept, self.tell_watchers(old, stage.settings, tuple(stage.blobs))
-
-    def _catch_up(self, at: Moment) -> None:
-        """What was due before a request is not its own: it neither waits nor fails with that."""
-        deadline = self.engine.next_deadline()
-        if deadline is not None and deadline < at.now:
-            self._live(self.engine.tick(at))
+            self.carry_out(self.engine.tick(at))
+        except Exception:
+            log.exception("a timer failed")
 
     # --- the world --------------------------------------------------------------------------------
 
     def sense(self, readings: Readings) -> None:
         """The board has something new."""
         if self.bootloader_until is None:
-            self._live(self.engine.sense(readings, self.clock.read()))
+            self.carry_out(self.engine.sense(readings, self.clock.read()))
 
     def connected(self, mqtt: bool) -> None:
         if self.bootloader_until is None:
-            self._live(self.engine.connected(mqtt, self.clock.read()))
+            self.carry_out(self.engine.connected(mqtt, self.clock.read()))
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
         if self.bootloader_until is None:
-            self._live(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
+            self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
-    def _live(self, effects: list[Effect], *, wake: bool = True) -> asyncio.Future[None] | None:
-        """Carry effects out; what is returned is done when what must survive is on disk."""
-        if not effects and wake:
-            self.plan_to_wake()
-            self._tell_of_change()
-            return None
-        kept: dict[str, Any] = {}
+    def carry_out(self, emitted: list[Effect], *, wake: bool = True) -> Outstanding | None:
+        """Carry effects out at once; give what must still reach the disk, if anything must."""
+        persisted: dict[str, Any] = {}
         again: list[Effect] = []
         messages: asyncio.Future[None] | None = None
-        for effect in effects:
-            if type(effect) is do.Keep:
-                kept[effect.name] = effect.value
-            elif type(effect) is do.Notify:
+        for effect in emitted:
+            if type(effect) is effects.Persist:
+                persisted[effect.name] = effect.value
+            elif type(effect) is effects.Notify:
                 messages = self.on_notify(effect) or messages
             elif type(effect) in AGAIN:
                 again.append(effect)
@@ -391,14 +384,24 @@ class Controller(Hooks):
                 self._carry_out[type(effect)](effect)
         if wake:
             self.plan_to_wake()
-        self._tell_of_change()
-        # Later than the messages, so on disk after them.
-        future = self._remembered.keep(kept) if kept else when_over(messages)
+            if self._telling is None:
+                loop = asyncio.get_running_loop()
+                self._telling = loop.call_soon(self._tell_watchers)
+        outstanding: Outstanding | None = None
+        if persisted or messages is not None:
+            outstanding = Outstanding()
+            if messages is not None:
+                # What the disk refuses is sent from memory: no reason to refuse the request.
+                outstanding.beside.append(messages)
+            if persisted:
+                outstanding.persisted.append(self._persistent.persist(persisted))
         for effect in again:
             self._carry_out[type(effect)](effect)
-        return future
+        return outstanding
 
-    def _tell_of_change(self) -> None:
+    def _tell_watchers(self) -> None:
+        """Tell of changes, once after all that happened in a round of the event loop."""
+        self._telling = None
         version = self.engine.machine.version
         if self._watched_version != version:
             self._watched_version = version
@@ -411,15 +414,15 @@ class Controller(Hooks):
         else:
             self.troubles["store"] = str(error)
 
-    def _set_clock(self, effect: do.SetClock) -> None:
+    def _set_clock(self, effect: effects.SetClock) -> None:
         self.clock.set_wall(effect.wall)
         self.clock_changed()
 
     def clock_changed(self) -> None:
         """The wall clock shows another time than it would have by itself."""
-        self._live(self.engine.clock_changed(self.clock.read()))
+        self.carry_out(self.engine.clock_changed(self.clock.read()))
 
-    def _enter_bootloader(self, effect: do.EnterBootloader) -> None:
+    def _enter_bootloader(self, effect: effects.EnterBootloader) -> None:
         self.bootloader_until = self.clock.read().now + BOOTLOADER_S
         self.tell_of_bootloader(waits=True)
 
@@ -451,11 +454,12 @@ class Controller(Hooks):
             self.board.tick(at.now)
             at = self.clock.read()
         if self.bootloader_until is None:
-            self._live(self.engine.tick(at))
+            self.carry_out(self.engine.tick(at))
         elif at.now >= self.bootloader_until:
             self.restart()
         for part in self.timed:
             part.tick(at)
+        self._tell_watchers()
 
     def plan_to_wake(self) -> None:
         self.time.plan()
@@ -465,3 +469,13 @@ class Controller(Hooks):
         await self.time.advance(seconds)
         for watcher in self.watchers:
             watcher()
+
+
+def _perform_or_skip(call: Call, body: Any, stage: Stage, skipped: list[Refusal]) -> None:
+    settings, actions = stage.settings, len(stage.actions)
+    try:
+        call.perform(stage, body)
+    except Refusal as refusal:
+        skipped.append(refusal)
+        stage.settings = settings
+        del stage.actions[actions:]

@@ -4,15 +4,18 @@ The parts fill this in when they are joined to the controller; it knows none of 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from leverframe.engine import effects as do
+from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.storage.history.recorder import HistoryRecorder
 from leverframe.wire.prometheus import Family
+
+log = logging.getLogger(__name__)
 
 #: Told of the old and the new settings. What it may return is done when it lives by the new ones.
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
@@ -30,10 +33,10 @@ class Hooks:
     def __init__(self) -> None:
         #: Effects that leave the controller; whoever sends notifications or pings sets these. What
         #: a notification gives back is done when its messages are on disk.
-        self.on_notify: Callable[[do.Notify], asyncio.Future[None] | None] = _drop
-        self.on_modem: Callable[[do.SendModem], None] = _drop
-        self.on_ping: Callable[[do.PingHost], None] = _drop
-        self.on_screen: Callable[[do.ShowScreen], None] = _drop
+        self.on_notify: Callable[[effects.Notify], asyncio.Future[None] | None] = _drop
+        self.on_modem: Callable[[effects.SendModem], None] = _drop
+        self.on_ping: Callable[[effects.PingHost], None] = _drop
+        self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
         #: How often that was: who has the same number knows the same settings.
@@ -66,7 +69,7 @@ class Hooks:
     def tell_watchers(
         self, old: Settings, new: Settings, uploads: Iterable[str]
     ) -> list[asyncio.Task[None]]:
-        """The engine has adopted new settings; these uploads were stored or removed with them.
+        """Tell that the engine has adopted new settings, and which uploads came or went with them.
 
         What is returned is under way: until it is done, the settings do not hold everywhere.
         """
@@ -79,11 +82,18 @@ class Hooks:
         for upload_watcher in self.upload_watchers:
             for name in uploads:
                 upload_watcher(name)
+        for task in under_way:
+            task.add_done_callback(_log_fault)
         return under_way
 
     def tell_of_bootloader(self, *, waits: bool) -> None:
         for watcher in self.bootloader_watchers:
             watcher(waits)
+
+
+def _log_fault(part: asyncio.Task[None]) -> None:
+    if not part.cancelled() and (fault := part.exception()) is not None:
+        log.error("a part could not follow the settings", exc_info=fault)
 
 
 def _drop(effect: Effect) -> None:

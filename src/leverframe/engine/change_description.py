@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine.tree import GONE, is_secret
+from leverframe.engine.tree import MISSING, is_secret
 
 #: How many changed settings of one request are named, and how much of a value is shown.
 TOLD_CHANGES = 5
@@ -19,23 +19,38 @@ TOLD_LETTERS = 60
 _UNTOLD = re.compile(r"http\.\d+\.(url|body)")
 
 
-def describe_changes(
-    leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
-) -> str:
-    """What a request changed, in one line."""
-    parts = [_told_leaf(*leaf) for leaf in leaves[:TOLD_CHANGES]]
-    if len(leaves) > TOLD_CHANGES:
-        parts.append(f"{len(leaves) - TOLD_CHANGES} more settings changed")
-    parts += [f"{name} {'uploaded' if body else 'removed'}" for name, body in blobs.items()]
-    return "; ".join(parts)
+class ChangeDescription(msgspec.Struct):
+    """What a request changed; `str` puts it into one line."""
+
+    leaves: Sequence[tuple[str, Any, Any]]
+    uploads: Mapping[str, bool]
+    left_out: int
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
+    ) -> "ChangeDescription":
+        """Keep what is told of a change, and not the change itself: that may be large."""
+        uploads = {name: body is not None for name, body in blobs.items()}
+        return cls(leaves[:TOLD_CHANGES], uploads, max(0, len(leaves) - TOLD_CHANGES))
+
+    def __str__(self) -> str:
+        parts = [_told_leaf(*leaf) for leaf in self.leaves]
+        if self.left_out:
+            parts.append(f"{self.left_out} more settings changed")
+        parts += [
+            f"{name} {'uploaded' if there else 'removed'}" for name, there in self.uploads.items()
+        ]
+        return "; ".join(parts) + self.note
 
 
 def _told_leaf(path: str, old: Any, new: Any) -> str:
     if is_secret(path) or _UNTOLD.fullmatch(path):
         return f"{path} changed"
-    if new is GONE:
+    if new is MISSING:
         return f"{path} removed"
-    if old is GONE:
+    if old is MISSING:
         return f"{path} set to {_shown(new)}"
     return f"{path} changed from {_shown(old)} to {_shown(new)}"
 

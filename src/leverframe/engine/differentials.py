@@ -44,6 +44,10 @@ class Differentials:
     def on_timer(self, key: Key) -> None:
         """Differentials set no deadlines."""
 
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `derive` looks at."""
+        return self._affected
+
     def derive(self, changed: AbstractSet[str]) -> None:
         """Compute those again whose readings changed."""
         if self._affected.keys().isdisjoint(changed):

@@ -35,7 +35,7 @@ class SetPullUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Persist:
     """Store a piece of machine state that survives a restart (`output.2`, `energy.0`)."""
 
     name: str
@@ -105,7 +105,7 @@ Effect = (
     | DrivePwm
     | SetPwmFrequency
     | SetPullUp
-    | Keep
+    | Persist
     | Notify
     | SendModem
     | PingHost

@@ -9,10 +9,11 @@ Counters are shown once a second while something flows and cost nothing otherwis
 `energy_remember` they are kept once a minute while they change, and survive a restart.
 """
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from math import isfinite
 
-from leverframe.engine.effects import Keep
+from leverframe.engine.effects import Persist
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ENERGIES, POWERS
 from leverframe.engine.machine import Machine
@@ -114,9 +115,9 @@ class Energy:
             self._drop_kept()
         for index, meter in enumerate(self._meters):
             if machine.settings.energy_remember:
-                kept = machine.kept.get(f"energy.{index}")
+                kept = machine.persisted.get(f"energy.{index}")
                 meter.kept = float(kept) if kept is not None and isfinite(kept) else 0.0
-                meter.counting = machine.kept.get(f"counting.{index}") is not False
+                meter.counting = machine.persisted.get(f"counting.{index}") is not False
             meter.counter.set(meter.kept, machine.at.now)
             meter.follow(machine.settings.power[index])
         self._bind()
@@ -132,6 +133,10 @@ class Energy:
         elif old.energy_remember and not new.energy_remember:
             self._machine.timers.cancel(_KEEP)
             self._drop_kept()
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `derive` looks at."""
+        return self._followers
 
     def derive(self, changed: AbstractSet[str]) -> None:
         """Measure those again whose readings changed."""
@@ -180,7 +185,7 @@ class Energy:
         self._measure(index)
         self._machine.log(cause, f"{ENERGIES[index]} {'counts' if on else 'stopped counting'}")
         if self._machine.settings.energy_remember:
-            self._machine.emit(Keep(f"counting.{index}", on))
+            self._machine.emit(Persist(f"counting.{index}", on))
 
     def forget(self) -> None:
         """All counters start anew."""
@@ -288,15 +293,15 @@ class Energy:
         self._machine.timers.cancel(_KEEP)
         for index, meter in enumerate(self._meters):
             self._keep(index, meter)
-            self._machine.emit(Keep(f"counting.{index}", meter.counting))
+            self._machine.emit(Persist(f"counting.{index}", meter.counting))
 
     def _keep(self, index: int, meter: _Meter) -> None:
         meter.kept = meter.energy
-        self._machine.emit(Keep(f"energy.{index}", meter.energy))
+        self._machine.emit(Persist(f"energy.{index}", meter.energy))
 
     def _drop_kept(self) -> None:
         """Nobody keeps the counters up any more, nor those that only other versions have."""
         for index in range(len(ENERGIES)):
             for name in (f"energy.{index}", f"counting.{index}"):
-                if self._machine.kept.get(name) is not None:
-                    self._machine.emit(Keep(name, None))
+                if self._machine.persisted.get(name) is not None:
+                    self._machine.emit(Persist(name, None))

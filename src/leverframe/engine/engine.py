@@ -2,7 +2,7 @@
 
 Nothing here waits. The controller calls `apply` for a request, `sense` for what the board measured
 and `tick` when `next_deadline` has come, and carries out the effects in the order it gets them.
-After a restart it makes a new engine from the same settings and the values that were kept.
+After a restart it makes a new engine from the same settings and the values that were persisted.
 
 What happens in one instant, in this order:
 
@@ -69,8 +69,8 @@ MAX_STEPS = 24
 #: How far back a moment may lie that is lived after it was missed.
 MAX_LATE_S = 0.5
 
-Kept = Mapping[str, bool | int | float | None]
-NOTHING_KEPT: Kept = MappingProxyType({})
+Persisted = Mapping[str, bool | int | float | None]
+NOTHING_PERSISTED: Persisted = MappingProxyType({})
 NOTHING_SENSED: Mapping[str, Any] = MappingProxyType({})
 
 _BY_RULE_LOOP = Cause("rule loop")
@@ -83,6 +83,7 @@ class Engine:
     __slots__ = (
         "actuator",
         "_features",
+        "_listened_to",
         "differentials",
         "display",
         "energy",
@@ -101,9 +102,9 @@ class Engine:
         profile: Profile,
         settings: Settings,
         timezone: tzinfo = UTC,
-        kept: Kept = NOTHING_KEPT,
+        persisted: Persisted = NOTHING_PERSISTED,
     ) -> None:
-        machine = self.machine = Machine(profile, settings, timezone, kept)
+        machine = self.machine = Machine(profile, settings, timezone, persisted)
         self.energy = Energy(machine)
         self.inputs = Inputs(machine, self.energy.pulse)
         self.differentials = Differentials(machine)
@@ -137,6 +138,8 @@ class Engine:
             "watchdog": self.watchdog,
             "http period": HttpPeriod(machine),
         }
+        #: Labels that something is derived from or that a rule looks at.
+        self._listened_to: frozenset[str] = frozenset()
 
     @property
     def settings(self) -> Settings:
@@ -162,6 +165,7 @@ class Engine:
         self.inputs.sense(readings)
         for feature in self._features.values():
             feature.start()
+        self._note_listeners()
         return self._settled()
 
     def apply(
@@ -249,17 +253,20 @@ class Engine:
                 return
             changed = machine.changed
             machine.changed = set()
+            if self._listened_to.isdisjoint(changed):
+                # As nearly always when an output is switched: 6 us less.
+                return
             self.inputs.derive(changed)
             self.energy.derive(changed)
-            self._gather(changed)
+            self._add_changed(changed)
             self.differentials.derive(changed)
-            self._gather(changed)
+            self._add_changed(changed)
             self.rules.evaluate(changed)
         if machine.changed:
             labels = ", ".join(sorted(machine.changed))
             machine.log(_BY_RULE_LOOP, f"stopped after {MAX_STEPS} steps, unsettled: {labels}")
 
-    def _gather(self, changed: set[str]) -> None:
+    def _add_changed(self, changed: set[str]) -> None:
         """Add what a derivation changed to what the next one looks at."""
         machine = self.machine
         if machine.changed:
@@ -273,6 +280,11 @@ class Engine:
         machine.version += 1
         for feature in self._features.values():
             feature.adopt(old)
+        self._note_listeners()
+
+    def _note_listeners(self) -> None:
+        listeners = (self.inputs, self.energy, self.differentials, self.rules)
+        self._listened_to = frozenset().union(*(part.listens_to() for part in listeners))
 
     def _act(self, action: Action, cause: Cause) -> None:
         if type(action) is Switch:

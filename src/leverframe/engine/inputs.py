@@ -6,7 +6,7 @@ dew point follows from T1 and H1, and digital inputs have a file of their own. L
 knows are passed over.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
@@ -103,6 +103,10 @@ class Inputs:
                 self._onewire.take_id(label, value)
             else:
                 take(label, value)
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `derive` looks at."""
+        return ("T1", "H1")
 
     def derive(self, changed: AbstractSet[str]) -> None:
         """Bring the readings that follow from other weather readings up to date."""

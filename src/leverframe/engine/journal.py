@@ -7,6 +7,7 @@ sent `outbox`.
 """
 
 from collections import deque
+from itertools import islice
 
 import msgspec
 
@@ -37,12 +38,13 @@ class Journal:
     __slots__ = ("_entries", "_number")
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=KEPT_ENTRIES)
+        #: The text of an entry is what `str` gives, asked for when somebody reads it: most are not.
+        self._entries: deque[tuple[int, float, Cause, object]] = deque(maxlen=KEPT_ENTRIES)
         self._number = 0
 
-    def add(self, wall: float, cause: Cause, text: str) -> None:
+    def add(self, wall: float, cause: Cause, text: object) -> None:
         self._number += 1
-        self._entries.append(Entry(self._number, wall, cause, text))
+        self._entries.append((self._number, wall, cause, text))
 
     @property
     def count(self) -> int:
@@ -50,9 +52,11 @@ class Journal:
         return self._number
 
     def entries(self) -> list[Entry]:
-        return list(self._entries)
+        return self.since(0)
 
     def since(self, number: int) -> list[Entry]:
         """The entries after the one with that number, as far as they are still kept."""
-        new = self._number - number
-        return list(self._entries)[-new:] if new > 0 else []
+        new = min(self._number - number, len(self._entries))
+        newest = islice(reversed(self._entries), new) if new > 0 else ()
+        entries = [Entry(number, wall, cause, str(text)) for number, wall, cause, text in newest]
+        return entries[::-1]

@@ -33,7 +33,7 @@ class Machine:
         "dsid",
         "effects",
         "journal",
-        "kept",
+        "persisted",
         "profile",
         "restart_flag",
         "running",
@@ -51,13 +51,13 @@ class Machine:
         profile: Profile,
         settings: Settings,
         timezone: tzinfo,
-        kept: Mapping[str, bool | int | float | None],
+        persisted: Mapping[str, bool | int | float | None],
     ) -> None:
         self.profile = profile
         self.settings = settings
         self.timezone = timezone
-        #: What an earlier run stored by `Keep` effects.
-        self.kept = kept
+        #: What an earlier run stored by `Persist` effects.
+        self.persisted = persisted
         self.at = Moment(0.0, 0.0)
         self.started = self.at
         self.timers = Timers()

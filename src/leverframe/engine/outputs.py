@@ -16,7 +16,7 @@ The lock on outputs is checked where commands are staged, not here.
 """
 
 from leverframe.engine.actions import AUTO_SWITCH, after_switching
-from leverframe.engine.effects import DriveOutput, Keep
+from leverframe.engine.effects import DriveOutput, Persist
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.machine import Machine
@@ -108,10 +108,10 @@ class Outputs:
 
     def _start_one(self, index: int, output: Output) -> None:
         machine = self._machine
-        kept = machine.kept.get(kept_name(index))
+        kept = machine.persisted.get(kept_name(index))
         if kept is not None and not output.remember:
             # Nobody would keep it up, and who remembers again later would believe it.
-            machine.emit(Keep(kept_name(index), None))
+            machine.emit(Persist(kept_name(index), None))
             kept = None
         on = bool(kept)
         if kept is None and output.on_after_start:
@@ -193,7 +193,7 @@ class Outputs:
 
     def _keep(self, index: int) -> None:
         remember = self._machine.settings.outputs[index].remember
-        self._machine.emit(Keep(kept_name(index), self.is_on(index) if remember else None))
+        self._machine.emit(Persist(kept_name(index), self.is_on(index) if remember else None))
 
 
 def _word(on: bool) -> str:

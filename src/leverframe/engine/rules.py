@@ -13,6 +13,7 @@ met.
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -83,6 +84,10 @@ class Rules:
         live = self._waiting.pop(key)
         what, live.pending = live.pending, None
         self._perform(live, activate=what == ACTIVATE)
+
+    def listens_to(self) -> Iterable[str]:
+        """Name the labels that `evaluate` looks at."""
+        return (*self._by_source, *self._holders)
 
     def evaluate(self, changed: set[str]) -> None:
         """Judge the rules that look at changed labels, and hold what permanent rules hold."""

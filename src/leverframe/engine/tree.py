@@ -30,7 +30,7 @@ from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile
 
 #: Stands for a leaf that is not there.
-GONE = msgspec.UNSET
+MISSING = msgspec.UNSET
 
 #: Stands for a secret where settings are shown.
 MASK = "***"
@@ -65,6 +65,16 @@ def value_at(tree: Any, path: str) -> Any:
     return tree
 
 
+def leaf_at(settings: Settings, path: str) -> Any:
+    """Read a leaf; MISSING where the path leads to a branch, or into a leaf that is a list."""
+    branch, _, name = path.rpartition(".")
+    node = value_at(settings, branch) if branch else settings
+    if not isinstance(node, Node) or (type(node), name) in _BRANCH_LISTS:
+        return MISSING
+    value = getattr(node, name)
+    return MISSING if isinstance(value, Node) else value
+
+
 def with_value(settings: Settings, path: str, value: object) -> Settings:
     """The same tree with one value changed; the very same object if it had that value already."""
     changed: Settings = _with_value(settings, path.split("."), value)
@@ -75,14 +85,14 @@ def _with_value(branch: Any, steps: list[str], value: object) -> Any:
     step, rest = steps[0], steps[1:]
     old = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
     new = _with_value(old, rest, value) if rest else value
-    if new is old or (not rest and _same(old, new)):
+    if new is old or (not rest and is_same(old, new)):
         return branch
     if isinstance(branch, tuple):
         return (*branch[: int(step)], new, *branch[int(step) + 1 :])
     return replace(branch, **{step: new})
 
 
-def _same(old: object, new: object) -> bool:
+def is_same(old: object, new: object) -> bool:
     return old is new or (type(old) is type(new) and old == new)
 
 
@@ -95,22 +105,22 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
 def difference(
     old: Node | None, new: Node | None, path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """(path, old value, new value) of every leaf that differs, `GONE` where there is none."""
+    """(path, old value, new value) of every leaf that differs, `MISSING` where there is none."""
     one = new if old is None else old
     if one is None:
         return
     kind = type(one)
-    befores = repeat(GONE) if old is None else astuple(old)
-    afters = repeat(GONE) if new is None else astuple(new)
+    befores = repeat(MISSING) if old is None else astuple(old)
+    afters = repeat(MISSING) if new is None else astuple(new)
     for name in compress(kind.__struct_fields__, map(is_not, befores, afters)):
-        before = GONE if old is None else getattr(old, name)
-        after = GONE if new is None else getattr(new, name)
+        before = MISSING if old is None else getattr(old, name)
+        after = MISSING if new is None else getattr(new, name)
         field_path = f"{path}.{name}" if path else name
         if (kind, name) in _BRANCH_LISTS:
             yield from _list_difference(before, after, field_path)
         elif isinstance(before, Node) or isinstance(after, Node):
             yield from difference(_node(before), _node(after), field_path)
-        elif not _same(before, after):
+        elif not is_same(before, after):
             yield field_path, before, after
 
 
@@ -122,7 +132,7 @@ def _list_difference(before: Any, after: Any, path: str) -> Iterator[tuple[str, 
 
 
 def _node(value: Any) -> Node | None:
-    return None if value is GONE else value
+    return None if value is MISSING else value
 
 
 def secret_paths(settings: Settings) -> Iterator[str]:

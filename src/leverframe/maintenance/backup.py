@@ -12,7 +12,7 @@ from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
+from leverframe.engine.tree import MISSING, difference, is_secret, settings_from_leaves
 from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.process.build import stored_profile
@@ -80,7 +80,7 @@ async def restore(path: Path, config: Config, *, sealed: bool) -> None:
             except Refusal as refusal:
                 raise BackupRefused(refusal.detail) from None
             changes = {
-                path: DELETED if value is GONE else value
+                path: DELETED if value is MISSING else value
                 for path, _, value in difference(present, restored.settings)
             }
             kept = {"profile.hw": profile.hw, "profile.sw": profile.sw}

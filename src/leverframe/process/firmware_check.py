@@ -126,7 +126,7 @@ class FirmwareCheck:
         self._heard = heard
         kept = msgspec.json.encode(heard).decode()
         with suppress(StoreUnavailable):
-            await self._controller.store.commit(Changes(kept={KEPT: kept}))
+            await self._controller.writer.commit(Changes(kept={KEPT: kept}))
 
 
 def _remembered(controller: Controller) -> Heard | None:

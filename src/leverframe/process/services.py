@@ -76,7 +76,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         controller.engine.machine.journal.add(wall, Cause("outbox", lane), sentence)
 
     outbox = network_outbox(
-        PersistentMessageStore(controller.store),
+        PersistentMessageStore(controller.writer),
         controller.clock,
         lambda: controller.engine.settings,
         name,

@@ -124,7 +124,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         try:
             firmware = await asyncio.to_thread(self._checked, image)
             # The end of this server does not take back what is on its way to the disk.
-            await asyncio.shield(self._controller.install(firmware.sw, firmware.site, cause))
+            await self._controller.install(firmware.sw, firmware.site, cause)
         except (BadUpload, StoreUnavailable) as error:
             self._send(self._receiver.finish(str(error)), sender)
             self._start_old_version(str(error), cause)

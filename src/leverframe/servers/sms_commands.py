@@ -6,7 +6,6 @@ do anything. Everything else that arrives (wrong codes, advertising) is passed o
 answer; only that it came is logged.
 """
 
-import asyncio
 import hmac
 import logging
 
@@ -56,13 +55,11 @@ class SmsCommands:
             calls = calls_in(command, controller.profile)
             if any(call.row.secret for call in calls):
                 raise NotAllowed("Accounts and passwords cannot be set by SMS.")
-            done = controller.perform(
+            await controller.perform(
                 [(call, None) for call in calls],
                 Cause("command", f"SMS from {sender}", source=sender),
                 account=BY_CODE,
             )
-            if done is not None:
-                await asyncio.shield(done)
         except Refusal as refusal:
             return f"Refused: {refusal.as_problem()['detail']}"
         except StoreUnavailable as error:

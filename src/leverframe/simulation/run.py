@@ -137,7 +137,7 @@ class Simulation:
         path, query, body = request_parts(order)
         request = Request("POST", path, query, {}, body, BY_SCENARIO)
         try:
-            answer = self._commands.handle(request, self._commands.calls(request), UNRESTRICTED)
+            answer = self._commands.handle(request, self._commands.commands(request), UNRESTRICTED)
         except Refusal as refusal:
             raise self.scenario.mistake(order, sentence_of(refusal)) from None
         reply = answer if isinstance(answer, Reply) else await answer

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine import actions as act
+from leverframe.engine import actions
 from leverframe.engine.actuator import is_overridden
 from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
@@ -30,7 +30,8 @@ from leverframe.storage.audit import (
     entry_of,
     row_name,
 )
-from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
+from leverframe.storage.store import DELETED, Changes, StoreUnavailable
+from leverframe.storage.writer import Commit, Writer
 
 #: How long an entry may wait for others to be written with.
 GATHER_S = 1.0
@@ -39,27 +40,27 @@ LONGEST_PAUSE_S = 300.0
 
 #: What is done rather than set, by what it is called in the trail.
 _DONE = {
-    act.NextOneWireId: "next 1-Wire ID",
-    act.RaiseRestartFlag: "restart flag",
-    act.ForgetCounters: "counters and remembered states",
-    act.SendTest: "test message",
-    act.ModemCommand: "modem command",
-    act.ResumeWatchdog: "watchdog",
-    act.Restart: "restart",
-    act.StartBootloader: "bootloader",
+    actions.NextOneWireId: "next 1-Wire ID",
+    actions.RaiseRestartFlag: "restart flag",
+    actions.ForgetCounters: "counters and remembered states",
+    actions.SendTest: "test message",
+    actions.ModemCommand: "modem command",
+    actions.ResumeWatchdog: "watchdog",
+    actions.Restart: "restart",
+    actions.StartBootloader: "bootloader",
 }
 
 
 class ActionAudit:
     def __init__(
         self,
-        store: Store,
+        writer: Writer,
         trail: AuditTrail,
         kept: Mapping[str, Any],
         gather_s: float = GATHER_S,
     ) -> None:
         """Go on with what the store remembers."""
-        self._store = store
+        self._writer = writer
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
@@ -73,10 +74,10 @@ class ActionAudit:
             self._deeds.extend(action_audit)
 
     def note(
-        self, machine: Machine, actions: Iterable[act.Action], wall: float, cause: Cause
+        self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
     ) -> None:
         """Remember what these actions are about to change; no change, no entry."""
-        changes = _changes(machine, actions, wall)
+        changes = _changes(machine, done, wall)
         if not changes:
             return
         number = self._trail.next_number()
@@ -101,14 +102,15 @@ class ActionAudit:
         outlived = self._outlived(len(action_audit))
         rows: dict[str, Any] = {name: msgspec.json.encode(action_audit).decode()}
         rows |= dict.fromkeys(outlived, DELETED)
-        follow = partial(self._written, name, action_audit, outlived)
-        self._store.commit(Changes(kept=rows), follow)
+        on_committed = partial(self._on_committed, name, action_audit, outlived)
+        self._writer.commit(Changes(kept=rows), on_committed)
 
-    def _written(
+    def _on_committed(
         self,
         name: str,
         action_audit: Sequence[AuditEntry],
         outlived: Sequence[str],
+        _: Sequence[Commit],
         error: StoreUnavailable | None,
     ) -> None:
         if error is None:
@@ -156,21 +158,21 @@ def _by_number(action_audit: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:
 
 
 def _changes(
-    machine: Machine, actions: Iterable[act.Action], wall: float
+    machine: Machine, done: Iterable[actions.Action], wall: float
 ) -> tuple[AuditChange, ...]:
     found: list[AuditChange] = []
     switched: dict[str, int] = {}
-    for action in actions:
-        if type(action) is act.Switch:
+    for action in done:
+        if type(action) is actions.Switch:
             label = action.label
             old = switched.get(label)
             if old is None:
                 old = 1 if machine.values[label] else 0
-            new = int(act.after_switching(action.value, old == 1))
+            new = int(actions.after_switching(action.value, old == 1))
             if new != old:
                 switched[label] = new
                 found.append(AuditChange(label, old, new))
-        elif type(action) is act.FollowSetting:
+        elif type(action) is actions.FollowSetting:
             if is_overridden(machine, action.action):
                 found.append(AuditChange(action.action, "overridden", "as set"))
         else:
@@ -178,14 +180,14 @@ def _changes(
     return tuple(found)
 
 
-def _done(machine: Machine, action: act.Action, wall: float) -> AuditChange:
-    if isinstance(action, act.SetEnergy):
+def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
+    if isinstance(action, actions.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)
-    if isinstance(action, act.ChangeClock):
+    if isinstance(action, actions.ChangeClock):
         return AuditChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
-    if isinstance(action, act.SendTest):
-        return AuditChange(_DONE[act.SendTest], None, action.channel)
+    if isinstance(action, actions.SendTest):
+        return AuditChange(_DONE[actions.SendTest], None, action.channel)
     # A modem command may hold a PIN.
-    told = MASK if isinstance(action, act.ModemCommand) else "done"
+    told = MASK if isinstance(action, actions.ModemCommand) else "done"
     return AuditChange(_DONE[type(action)], None, told)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from leverframe.engine.journal import Cause
-from leverframe.engine.tree import GONE, is_secret, masked
+from leverframe.engine.tree import MISSING, is_secret, masked
 from leverframe.storage.store import DELETED
 
 MAX_ENTRIES = 1000
@@ -140,7 +140,7 @@ def _upload(name: str, body: bytes | None) -> AuditChange:
 
 def _shown(value: Any, secret: bool) -> Any:
     """A leaf that is not there reads null, and so does a secret that is not set."""
-    if value is GONE:
+    if value is MISSING:
         return None
     if secret:
         return masked(value)

@@ -10,21 +10,24 @@ import asyncio
 import logging
 import secrets
 from base64 import b64decode, b64encode
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from leverframe.engine.tree import is_secret
 from leverframe.storage.private_file import write_private
-from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable, Then
+from leverframe.storage.store import Rows, Store, Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
 _MARK = "sealed:1:"
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
+#: What stands in the place of a secret that is not set, or is removed.
+_NOT_SET = frozenset({'""', "null", None})
 
 
 class Cipher(Protocol):
@@ -37,7 +40,7 @@ class KeyUnusable(StoreUnavailable):
     """The key file cannot be read or made: one sentence."""
 
 
-class EncryptingStore:
+class EncryptingStore(Store):
     """A store that seals secrets on their way in and opens them on their way out."""
 
     def __init__(self, store: Store, key_path: Path) -> None:
@@ -62,24 +65,28 @@ class EncryptingStore:
     def messages(self) -> dict[int, Any]:
         return self._store.messages()
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        secret = {
-            path: self._sealed(path, value)
-            for path, value in changes.settings.items()
-            if value is not DELETED and value and _is_sealed(path)
+    async def write(self, rows: Rows) -> None:
+        secrets_in = {
+            path: text
+            for path, text in rows.settings.items()
+            if text not in _NOT_SET and _is_sealed(path)
         }
-        if secret:
-            changes = replace(changes, settings=changes.settings | secret)
-        return self._store.commit(changes, then)
+        if secrets_in:
+            # The key may have to be read first, and the library loaded.
+            sealed = await asyncio.to_thread(self._sealed, secrets_in)
+            rows = replace(rows, settings=rows.settings | sealed)
+        await self._store.write(rows)
 
     async def close(self) -> None:
         await self._store.close()
 
-    def _sealed(self, path: str, value: Any) -> str:
+    def _sealed(self, texts: Mapping[str, str | None]) -> dict[str, str | None]:
+        return {path: self._sealed_text(path, text or "") for path, text in texts.items()}
+
+    def _sealed_text(self, path: str, text: str) -> str:
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        data = msgspec.json.encode(value)
-        sealed = self._with_key().encrypt(nonce, data, path.encode())
-        return _MARK + b64encode(nonce + sealed).decode()
+        sealed = self._with_key().encrypt(nonce, text.encode(), path.encode())
+        return msgspec.json.encode(_MARK + b64encode(nonce + sealed).decode()).decode()
 
     def _opened(self, path: str, value: str) -> Any:
         from cryptography.exceptions import InvalidTag

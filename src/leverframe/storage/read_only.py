@@ -5,40 +5,28 @@ Nothing can be saved until the next start, and every attempt is told why. SQLite
 where it may not write, so what is read is a copy in a private folder that is gone afterwards.
 """
 
-import asyncio
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from leverframe.storage.batch import Waiting
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.soundness import check
 from leverframe.storage.sqlite_file import StoreDamaged, open_file, reason, sentences
-from leverframe.storage.store import (
-    Changes,
-    MemoryStore,
-    Rows,
-    StoreUnavailable,
-    Then,
-    rows_from_changes,
-)
+from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 
 
 class ReadOnlyStore(MemoryStore):
-    """What was stored; every commit fails with the same sentence."""
+    """What was stored; every write fails with the same sentence."""
 
     def __init__(self, rows: Rows, sentence: str) -> None:
         super().__init__()
         self._rows = rows
         self.sentence = sentence
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        future = asyncio.get_running_loop().create_future()
-        waiting = Waiting(rows_from_changes(changes), future, then)
-        waiting.fail(StoreUnavailable(self.sentence))
-        return waiting.future
+    async def write(self, rows: Rows) -> None:
+        raise StoreUnavailable(self.sentence)
 
     def settle(self) -> None:
         """A snapshot cannot be made of it."""

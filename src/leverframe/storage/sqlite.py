@@ -1,28 +1,22 @@
 """The durable store: one SQLite file, one thread that writes.
 
-Group commit: what is committed in rounds of the event loop that follow each other, and while the
-thread is busy with one transaction, goes into the next transaction together. The cost of reaching
-the disk is thus shared by everybody who waits, and the futures of one batch are resolved with a
-single call into the event loop. The thread is woken when a round has brought nothing more, and not
-by each commit: on one core it would take the turn from the loop for every single request, and both
-would do little else than change places.
+Reads use a connection of their own and never wait for a write (write-ahead log). Whoever touches
+the writing connection between opening and closing holds `_in_use`.
 
-Reads use a connection of their own and never wait for a write (write-ahead log). One loop uses a
-store at a time; whoever touches the writing connection between opening and closing holds `_in_use`.
-
-Before each transaction the files must be as the last one left them (`store_watch.py`).
+Before each transaction the files must be as the last one left them (`store_watch.py`). Once SQLite
+has committed, nothing that follows makes a failure of it: whoever asked hears that it is durable.
 """
 
 import asyncio
 import contextlib
+import logging
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from leverframe.storage.batch import Waiting, loop_of, merged, succeed_all
 from leverframe.storage.sqlite_file import (
     StoreDamaged,
     connect,
@@ -35,51 +29,38 @@ from leverframe.storage.sqlite_file import (
 )
 from leverframe.storage.statements import Statement, pages_of, removes, statements_of
 from leverframe.storage.store import (
-    Changes,
     Rows,
+    Store,
     Stored,
     StoreUnavailable,
-    Then,
     messages_from_texts,
-    rows_from_changes,
     values_from_texts,
 )
 from leverframe.storage.store_watch import LogLost, StoreWatch
 
-#: How soon a thread that wants to run is let in. With the interpreter's own 5 ms, a busy event
-#: loop, which lets go for an instant at every poll, can keep the writing thread out for seconds.
-_SWITCH_S = 20e-6
-
-#: So many commits are worth a transaction, whatever else may come.
-_ENOUGH = 64
+log = logging.getLogger(__name__)
 
 #: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
 #: than a commit, but writes a page that changed often only once.
 _FOLD_PAGES = 1000
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """The store in a file. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
 
     def __init__(self, path: Path) -> None:
-        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         self._path = path
         self._writing = open_file(path)
         self._reading = connect(path)
+        self._reads = threading.Lock()
         self._watch = StoreWatch(path)
         self._in_use = threading.Lock()
         #: Transactions written since opening.
         self.transactions = 0
         #: About how many pages are in the log and nowhere else.
         self._pages = 0
-        self._queue = threading.Condition()
-        #: Commits that are being gathered by the event loop, which alone touches them.
-        self._gathered: list[Waiting] = []
-        self._waiting: list[Waiting] = []
-        self._held = False
-        self._closing = False
-        self._thread = threading.Thread(target=self._write_batches, name="store", daemon=True)
-        self._thread.start()
+        self._is_closed = False
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
 
     def load(self) -> Stored:
         with self._noticing_damage():
@@ -113,91 +94,89 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _noticing_damage(self) -> Iterator[None]:
-        """What cannot be read is a reason not to write any more."""
+        """Give up writing where something cannot be read."""
         try:
-            with sentences(self._path):
+            with self._reads, sentences(self._path):
                 yield
         except StoreDamaged as damage:
             self._watch.give_up(damage)
             raise
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        rows = rows_from_changes(changes)
+    async def write(self, rows: Rows) -> None:
+        if self._is_closed:
+            raise StoreUnavailable("The store is closed: the program stops.")
         loop = asyncio.get_running_loop()
-        waiting = Waiting(rows, loop.create_future(), then)
-        if self._closing:
-            waiting.fail(StoreUnavailable("The store is closed: the program stops."))
-            return waiting.future
-        # A loop that ended before it could hand over never does.
-        if not self._gathered or self._gathered[-1].future.get_loop() is not loop:
-            loop.call_soon(self._gather, loop, 0)
-        self._gathered.append(waiting)
-        return waiting.future
-
-    def _gather(self, loop: asyncio.AbstractEventLoop, before: int) -> None:
-        """At the end of a round: wait for another one if this one has brought something."""
-        if before < len(self._gathered) < _ENOUGH:
-            loop.call_soon(self._gather, loop, len(self._gathered))
-        else:
-            self._hand_over()
-
-    def _hand_over(self) -> None:
-        """What was gathered goes to the thread."""
-        with self._queue:
-            self._waiting += self._gathered
-            self._gathered = []
-            self._queue.notify()
+        try:
+            await loop.run_in_executor(self._thread, self._write, rows)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            raise StoreUnavailable(
+                f"The change could not be saved: {reason(error)}. "
+                f"Nothing was changed; try again when this is put right."
+            ) from error
 
     async def close(self) -> None:
-        self._closing = True
-        self._hand_over()
-        await asyncio.to_thread(self._finish)
+        if not self._is_closed:
+            self._is_closed = True
+            await asyncio.to_thread(self._finish)
 
     def _finish(self) -> None:
-        self._thread.join()
+        self._thread.shutdown()
         self._reading.close()
         self._writing.close()
 
-    def _write_batches(self) -> None:
-        """The thread: batch after batch until closed."""
-        while batch := self._next_batch():
-            try:
-                with self._in_use:
-                    self._write(merged(batch))
-            except Exception as error:
-                # Whatever went wrong, nobody may wait for ever for a thread that is gone.
-                self._report_failure(batch, error)
-            else:
-                self._report_success(batch)
-
-    def _next_batch(self) -> list[Waiting]:
-        """Everything that waits, as soon as something does; nothing when it is time to end."""
-        with self._queue:
-            while self._held or not (self._waiting or self._closing):
-                self._queue.wait()
-            batch, self._waiting = self._waiting, []
-            return batch
-
     def _write(self, rows: Rows) -> None:
+        """In the store's thread: one transaction."""
         statements = statements_of(rows)
         if not statements:
             return
-        self._look()
+        erases = removes(rows)
+        with self._in_use:
+            self._look()
+            try:
+                self._transact(statements, erases)
+            except BaseException as error:
+                self._watch.note_log()
+                if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
+                    damage = StoreDamaged(damage_sentence(self._path, str(error)))
+                    raise self._watch.give_up(damage) from error
+                raise
+            try:
+                self._tidy_up(statements, erases)
+            except BaseException:
+                log.exception("the store could not be tidied up after a transaction")
+                # What the files are like now is our own doing.
+                self._watch = StoreWatch(self._path)
+
+    def _transact(self, statements: Sequence[Statement], erases: bool) -> None:
         try:
-            if removes(rows):
-                self._write_and_erase(statements)
-            else:
-                self._write_statements(statements)
-        except sqlite3.DatabaseError as error:
-            if is_damage(error):
-                damage = StoreDamaged(damage_sentence(self._path, str(error)))
-                raise self._watch.give_up(damage) from error
+            if erases:
+                # What is replaced or removed is overwritten, which costs a third of the speed.
+                self._pragma("secure_delete = ON")
+            self._writing.execute("BEGIN IMMEDIATE")
+            for statement in statements:
+                self._writing.execute(*statement)
+            self._writing.execute("COMMIT")
+        except BaseException:
+            roll_back(self._writing)
             raise
-        finally:
-            self._watch.note_log()
+
+    def _tidy_up(self, statements: Sequence[Statement], erases: bool) -> None:
+        """After a transaction: note what the files are like, fold the log when it is long.
+
+        What was removed is still in the log as it was written, so that is emptied. If it cannot be,
+        because a foreign program reads it or the disk has trouble, the old values go with a later
+        round of the log.
+        """
+        self._watch.note_log()
         self.transactions += 1
         self._pages += pages_of(statements)
-        if self._pages >= _FOLD_PAGES:
+        if erases:
+            self._pragma("secure_delete = FAST")
+            self._checkpoint("TRUNCATE")
+            self._watch.note_log(emptied=True)
+        elif self._pages >= _FOLD_PAGES:
             self._checkpoint("PASSIVE")
 
     def _look(self) -> None:
@@ -218,80 +197,16 @@ class SqliteStore:
             self._look()
             self._checkpoint("PASSIVE")
 
-    def _write_and_erase(self, statements: Sequence[Statement]) -> None:
-        """What is replaced or removed is overwritten, which costs a third of the speed.
-
-        Afterwards the log still holds the removed values as they were written, so it is emptied.
-        The removal itself is durable by then. If the log cannot be emptied, because a foreign
-        program reads it or the disk has trouble, the old values go with a later round of the log.
-        """
-        self._writing.execute("PRAGMA secure_delete = ON").fetchall()
-        try:
-            self._write_statements(statements)
-        finally:
-            self._writing.execute("PRAGMA secure_delete = FAST").fetchall()
-        self._checkpoint("TRUNCATE")
-        self._watch.note_log(emptied=True)
-
-    def _write_statements(self, statements: Sequence[Statement]) -> None:
-        if len(statements) == 1:
-            # A statement on its own is a transaction, without two more fights for the lock.
-            self._writing.execute(*statements[0])
-        else:
-            self._write_together(statements)
-
-    def _write_together(self, statements: Sequence[Statement]) -> None:
-        try:
-            self._writing.execute("BEGIN IMMEDIATE")
-            for statement in statements:
-                self._writing.execute(*statement)
-            self._writing.execute("COMMIT")
-        except BaseException:
-            roll_back(self._writing)
-            raise
-
     def _checkpoint(self, how: str) -> None:
         """Write into the main file what is only in the log, unless somebody else has been there."""
         if not self._watch.is_untouched():
             return
         with contextlib.suppress(sqlite3.Error):
-            self._writing.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+            self._pragma(f"wal_checkpoint({how})")
             self._pages = 0
         self._watch.note_store()
 
-    def _report_success(self, batch: list[Waiting]) -> None:
-        # A closed loop has nobody left who waits.
-        with contextlib.suppress(RuntimeError):
-            loop_of(batch).call_soon_threadsafe(succeed_all, batch)
-
-    def _report_failure(self, batch: list[Waiting], error: Exception) -> None:
-        """Stop writing until the loop has heard of it.
-
-        Only the loop can tell which commits were made without knowing of this failure: all that
-        are queued when it fails the futures.
-        """
-        self._held = True
-        try:
-            loop_of(batch).call_soon_threadsafe(self._fail, batch, error)
-        except RuntimeError:
-            # The loop is closed, and what is queued by now comes from another one.
-            self._held = False
-
-    def _fail(self, batch: list[Waiting], error: Exception) -> None:
-        with self._queue:
-            behind, self._waiting, self._gathered = self._waiting + self._gathered, [], []
-            self._held = False
-            self._queue.notify()
-        for waiting in batch + behind:
-            refusal = StoreUnavailable(_sentence(error))
-            refusal.__cause__ = error
-            waiting.fail(refusal)
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, StoreUnavailable):
-        return str(error)
-    return (
-        f"The change could not be saved: {reason(error)}. "
-        f"Nothing was changed; try again when this is put right."
-    )
+    def _pragma(self, pragma: str) -> None:
+        # A cursor that is not at its end holds a lock for as long as anybody knows it.
+        with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
+            cursor.fetchall()

@@ -4,16 +4,11 @@ A store keeps settings by leaf path (`outputs.3.name`), remembered machine state
 (`energy.0`), uploaded files, and the messages of the outbox by number. `Changes` describes one step
 from what is kept to what shall be kept; it is applied whole or not at all.
 
-The order of `commit` calls is the order of the changes. When one fails, everything that was
-committed before its future failed fails with it, because it was computed on top of the change that
-is now missing. What is committed after that is tried afresh.
-
-`load` and `blob` answer with what is durable; they do not see changes that still wait.
+`load`, `blob` and `messages` answer with what is durable. What a running controller changes goes
+through one `Writer` (`writer.py`), which keeps the order and shares transactions.
 """
 
-import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, Protocol
 
@@ -30,22 +25,20 @@ class _Mark(Enum):
 DELETED: Final = _Mark.DELETED
 
 
-@dataclass(slots=True)
-class Changes:
-    """One all-or-nothing step. Values are whatever JSON can say; a mapping goes in as a copy."""
+class Changes(msgspec.Struct):
+    """One all-or-nothing step. Values are whatever JSON can say."""
 
-    settings: dict[str, Any] = field(default_factory=dict)
-    kept: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
     #: None removes the upload.
-    blobs: dict[str, bytes | None] = field(default_factory=dict)
+    blobs: dict[str, bytes | None] = {}
     #: All settings are removed before `settings` is written (factory reset, restore).
     replace_settings: bool = False
     #: Messages of the outbox by number.
-    messages: dict[int, Any] = field(default_factory=dict)
+    messages: dict[int, Any] = {}
 
 
-@dataclass(slots=True)
-class Stored:
+class Stored(msgspec.Struct):
     """Everything a controller needs to go on where it stopped."""
 
     settings: dict[str, Any]
@@ -56,44 +49,15 @@ class StoreUnavailable(ErrorForPeople):
     """Nothing can be written now. Carries a sentence for people."""
 
 
-#: Called on the loop with None, or with what went wrong.
-Then = Callable[[StoreUnavailable | None], None]
-
-
-class Store(Protocol):
-    """Where a controller's settings survive."""
-
-    def load(self) -> Stored:
-        """All settings and remembered state."""
-
-    def blob(self, name: str) -> bytes | None:
-        """One upload, or None when there is none of that name."""
-
-    def messages(self) -> dict[int, Any]:
-        """The messages of the outbox by number."""
-
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        """Queue changes; the future is done when they are durable, or holds StoreUnavailable.
-
-        `then` is called first, in the order of the commits and without anything in between, so
-        that whoever builds one change on the other is never ahead of a failure. Where it is clear
-        at once that nothing can be written, StoreUnavailable is raised and nothing is queued.
-        """
-
-    async def close(self) -> None:
-        """Write what is queued, then let go of everything."""
-
-
-@dataclass(slots=True)
-class Rows:
+class Rows(msgspec.Struct):
     """Changes as they are written: values as JSON text, None where a row is removed."""
 
-    settings: dict[str, str | None] = field(default_factory=dict)
-    kept: dict[str, str | None] = field(default_factory=dict)
-    blobs: dict[str, bytes | None] = field(default_factory=dict)
+    settings: dict[str, str | None] = {}
+    kept: dict[str, str | None] = {}
+    blobs: dict[str, bytes | None] = {}
     replace_settings: bool = False
     #: Numbers as text, since they travel as keys of one JSON object.
-    messages: dict[str, str | None] = field(default_factory=dict)
+    messages: dict[str, str | None] = {}
 
     def add(self, later: "Rows") -> None:
         """Become what results from writing these rows and then the later ones."""
@@ -104,6 +68,29 @@ class Rows:
         self.kept.update(later.kept)
         self.blobs.update(later.blobs)
         self.messages.update(later.messages)
+
+
+class Store(Protocol):
+    """Where a controller's settings survive."""
+
+    def load(self) -> Stored:
+        """Read all settings and remembered state."""
+
+    def blob(self, name: str) -> bytes | None:
+        """Read one upload; None when there is none of that name."""
+
+    def messages(self) -> dict[int, Any]:
+        """Read the messages of the outbox by number."""
+
+    async def write(self, rows: Rows) -> None:
+        """Make the rows durable, all or none; raise StoreUnavailable where that cannot be done."""
+
+    async def close(self) -> None:
+        """Let go of everything."""
+
+    async def commit(self, changes: Changes) -> None:
+        """Make changes durable, all or none, where nobody else writes at the same time."""
+        await self.write(rows_from_changes(changes))
 
 
 def rows_from_changes(changes: Changes) -> Rows:
@@ -144,12 +131,11 @@ def _checked(name: str) -> str:
     return name
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """A store that lasts as long as the process: for tests, demos and throw-away twins."""
 
     def __init__(self) -> None:
         self._rows = Rows()
-        self._closed_loop: asyncio.AbstractEventLoop | None = None
 
     def load(self) -> Stored:
         return Stored(values_from_texts(self._rows.settings), values_from_texts(self._rows.kept))
@@ -160,23 +146,8 @@ class MemoryStore:
     def messages(self) -> dict[int, Any]:
         return messages_from_texts(self._rows.messages)
 
-    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
-        self._rows.add(rows_from_changes(changes))
-        if then is not None:
-            then(None)
-        done = self._loop().create_future()
-        done.set_result(None)
-        return done
+    async def write(self, rows: Rows) -> None:
+        self._rows.add(rows)
 
     async def close(self) -> None:
         """Nothing to let go of."""
-
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        """The running loop; without one a closed loop, enough for a future that is done."""
-        try:
-            return asyncio.get_running_loop()
-        except RuntimeError:
-            if self._closed_loop is None:
-                self._closed_loop = asyncio.new_event_loop()
-                self._closed_loop.close()
-            return self._closed_loop

@@ -203,7 +203,7 @@ async def test_a_way_in_without_an_account_has_the_rights_of_a_control_user() ->
     assert all(isinstance(call, Call) for call in calls.values())
     commands = [(call, None) for call in calls.values() if isinstance(call, Call)]
     with pytest.raises(NotAllowed):
-        twin.controller.perform(commands, Cause("message"))
+        await twin.controller.perform(commands, Cause("message"))
     assert await twin.outputs() == "000000"
-    twin.controller.perform(commands[:2], Cause("message"))
+    await twin.controller.perform(commands[:2], Cause("message"))
     assert await twin.outputs() == "110000"

@@ -121,7 +121,7 @@ def all_passwords_change(twin: Walked) -> None:
     assert isinstance(auth, Call)
     assert isinstance(users, Call)
     panel = {"A": 0, "B": CONTROL_USER[0], "C": "c", "D": True}
-    twin.controller.perform(
+    twin.controller.submit(
         [(auth, None), (users, [panel])],
         Cause("command"),
         {letter: f"$argon2id${letter}" for letter in "abc"},

@@ -16,8 +16,9 @@ from leverframe.engine.labels import READINGS
 from leverframe.profile import Profile
 from leverframe.servers.modbus import tcp as modbus_tcp
 from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
-from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then
+from leverframe.storage.store import MemoryStore
 from leverframe.wire.modbus_map import SCALES, WHOLES_AT
+from tests.full_disk import Disk
 from tests.servers.modbus.fuzzed_frames import fuzz
 from tests.twin import Twin
 
@@ -217,25 +218,12 @@ async def test_event_variables_cannot_be_written_where_no_command_does() -> None
 
 
 async def test_a_write_that_cannot_be_stored_fails() -> None:
-    class FullStore(MemoryStore):
-        full = False
-
-        def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
-            if not self.full:
-                return super().commit(changes, then)
-            error = StoreUnavailable("The disk is full.")
-            if then is not None:
-                then(error)
-            refused = asyncio.get_running_loop().create_future()
-            refused.set_exception(error)
-            return refused
-
-    store = FullStore()
+    store = Disk()
     async with served(store=store) as it:
-        store.full = True
+        store.is_full = True
         assert await it.ask("06 0000 0001") == "8604"
         assert await it.ask("03 0000 0001") == "03020032"
-        store.full = False
+        store.is_full = False
 
 
 async def test_a_controller_in_its_bootloader_is_busy() -> None:

@@ -33,9 +33,7 @@ SETTINGS = "snmp=1*watch*zmiana-%C5%82%C4%85ka&snmpv3=keeper*auth-key-123*priv-k
 async def tell(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, Cause("command", "test"), account=UNRESTRICTED)
-    if done is not None:
-        await done
+    await controller.perform(calls, Cause("command", "test"), account=UNRESTRICTED)
 
 
 @asynccontextmanager

@@ -6,11 +6,12 @@ has been accepted; a refusal throws the stage away.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from leverframe.commands.table.refusals import Locked
 from leverframe.engine.actions import Action, Switch
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import with_value
+from leverframe.engine.settings import Node, Settings
+from leverframe.engine.tree import MISSING, difference, is_same, leaf_at, with_value
 from leverframe.profile import Profile
 
 NO_HASHES: Mapping[str, str] = {}
@@ -18,6 +19,9 @@ NO_HASHES: Mapping[str, str] = {}
 
 class Stage:
     __slots__ = (
+        "_before",
+        "_noted",
+        "_noted_up_to",
         "actions",
         "blobs",
         "hashes",
@@ -37,6 +41,11 @@ class Stage:
     ) -> None:
         self.profile = profile
         self.settings = settings
+        self._before = settings
+        #: Old and new value of every leaf that was set, while nothing else was; and the settings up
+        #: to which that is true. Comparing the trees instead takes 6 us longer.
+        self._noted: dict[str, tuple[Any, Any]] = {}
+        self._noted_up_to: Settings | None = settings
         #: The sensor that answers on the I2C bus at this moment.
         self.i2c_found = i2c_found
         self.actions: list[Action] = []
@@ -50,7 +59,27 @@ class Stage:
         self.unhashed: set[str] = set()
 
     def set(self, path: str, value: object) -> None:
-        self.settings = with_value(self.settings, path, value)
+        before = self.settings
+        self.settings = after = with_value(before, path, value)
+        if after is not before and self._noted_up_to is before:
+            self._note(before, path, value)
+
+    def _note(self, before: Settings, path: str, value: object) -> None:
+        old = leaf_at(before, path)
+        if old is MISSING or isinstance(value, Node):
+            self._noted_up_to = None
+            return
+        first = self._noted.get(path)
+        self._noted[path] = (old if first is None else first[0], value)
+        self._noted_up_to = self.settings
+
+    def leaves(self) -> list[tuple[str, Any, Any]]:
+        """List (path, old value, new value) of every leaf that differs, as `difference` does."""
+        if self._noted_up_to is not self.settings:
+            return list(difference(self._before, self.settings))
+        return [
+            (path, old, new) for path, (old, new) in self._noted.items() if not is_same(old, new)
+        ]
 
     def set_password(self, path: str, password: str) -> None:
         """Store the hash of a password, never the password."""

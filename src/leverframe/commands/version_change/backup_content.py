@@ -15,7 +15,13 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.version_change.restored import NotCarriedOver
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import GONE, UnfitSettings, difference, is_secret, settings_from_leaves
+from leverframe.engine.tree import (
+    MISSING,
+    UnfitSettings,
+    difference,
+    is_secret,
+    settings_from_leaves,
+)
 from leverframe.profile import Profile
 
 #: Checked entry by entry, or as a whole.
@@ -79,7 +85,7 @@ def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, A
     """(path, value, default) of every leaf that stands for itself and is not as delivered."""
     for path, default, value in difference(defaults(profile), tree):
         if not path.startswith((*ENTRIES, _PROFILE)):
-            yield path, value, None if default is GONE else default
+            yield path, value, None if default is MISSING else default
 
 
 def _check_entries(tree: Settings, profile: Profile) -> None:

@@ -80,7 +80,7 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         try:
             commands = [(call, None) for call in found if isinstance(call, Call)]
             cause = Cause("command", f"UDP {peer}", source=peer)
-            self._controller.perform(commands, cause, account=UNRESTRICTED)
+            self._controller.submit(commands, cause, account=UNRESTRICTED)
         except Refusal as refusal:
             log.warning("the bootloader is not started: %s", refusal.detail)
 

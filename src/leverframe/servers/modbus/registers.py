@@ -5,13 +5,13 @@ HTTP, all or nothing, refused while the outputs are locked; and it must come fro
 may write.
 """
 
-import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Coroutine
+from typing import Any
 
 from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import NotOffered, Refusal
-from leverframe.controller import Command, Controller
+from leverframe.controller import Command, Controller, Outstanding
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -67,8 +67,10 @@ class ModbusRegisters:
             for value in (0, 1)
         }
 
-    def answer(self, pdu: bytes, peer: str, *, may_write: bool) -> bytes | Awaitable[bytes]:
-        """The answer to a request; an awaitable where something goes to the disk first."""
+    def answer(
+        self, pdu: bytes, peer: str, *, may_write: bool
+    ) -> bytes | Coroutine[Any, Any, bytes]:
+        """Answer a request; a coroutine where something goes to the disk first."""
         function = pdu[0]
         try:
             if self._controller.bootloader_until is not None:
@@ -118,12 +120,12 @@ class ModbusRegisters:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def _write(self, request: Write, cause: Cause) -> bytes | Awaitable[bytes]:
+    def _write(self, request: Write, cause: Cause) -> bytes | Coroutine[Any, Any, bytes]:
         commands = self._commands(request)
-        done = self._controller.perform(commands, cause)
-        if done is None:
+        outstanding = self._controller.submit(commands, cause)
+        if outstanding is None:
             return request.confirmation()
-        return self._confirm_when(done, request)
+        return self._confirm_after(outstanding, request)
 
     def _commands(self, request: Write) -> list[Command]:
         """The commands that do what is asked; every value is checked before any is carried out."""
@@ -155,10 +157,9 @@ class ModbusRegisters:
         (call,) = find("GET", path, [text], self._controller.profile)
         return call
 
-    async def _confirm_when(self, done: asyncio.Future[None], request: Write) -> bytes:
+    async def _confirm_after(self, outstanding: Outstanding, request: Write) -> bytes:
         try:
-            # The change goes on even if the client leaves.
-            await asyncio.shield(done)
+            await outstanding.finish()
         except StoreUnavailable as error:
             log.warning("a write by Modbus TCP was not carried out: %s", error)
             return exception_answer(request.function, DEVICE_FAILURE)

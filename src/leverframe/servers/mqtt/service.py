@@ -20,7 +20,7 @@ import msgspec
 from leverframe import __version__
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import Refusal
-from leverframe.controller import Controller, NeedsHashing
+from leverframe.controller import Controller, NeedsHashing, Outstanding
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
@@ -134,42 +134,40 @@ class MqttService:
     # --- commands ---------------------------------------------------------------------------------
 
     def _heard(self, topic: str, payload: bytes) -> None:
-        done: asyncio.Future[None] | None = None
+        outstanding: Outstanding | None = None
         try:
-            done = self._perform(payload)
+            outstanding = self._submit(payload)
             answer = DONE
         except Refusal as refusal:
             answer = str(refusal.as_problem()["detail"])
         except NeedsHashing:
             answer = "Passwords cannot be set by MQTT."
-        except StoreUnavailable as error:
-            answer = str(error)
         except UnicodeDecodeError:
             answer = "The command is no UTF-8 text."
         except Exception:
             # The library that calls this would keep it to itself.
             log.exception("%s: a command ended unexpectedly", NAME)
             answer = FAULT
-        answering = self._answer(done, answer, self._answering)
+        answering = self._answer(outstanding, answer, self._answering)
         self._answering = asyncio.get_running_loop().create_task(answering)
 
-    def _perform(self, payload: bytes) -> "asyncio.Future[None] | None":
+    def _submit(self, payload: bytes) -> Outstanding | None:
         if len(payload) > MAX_BYTES:
             raise Refusal(f"The command is longer than {MAX_BYTES} bytes.")
         if self._controller.bootloader_until is not None:
             raise Refusal("The controller is in its bootloader.")
         calls = calls_in(payload.decode(), self._controller.profile)
-        return self._controller.perform([(call, None) for call in calls], _BY_MQTT)
+        return self._controller.submit([(call, None) for call in calls], _BY_MQTT)
 
     async def _answer(
         self,
-        done: "asyncio.Future[None] | None",
+        outstanding: Outstanding | None,
         answer: str,
         before: "asyncio.Task[None] | None",
     ) -> None:
-        if done is not None:
+        if outstanding is not None:
             try:
-                await asyncio.shield(done)
+                await outstanding.finish()
             except StoreUnavailable as error:
                 answer = str(error)
             except Exception:

@@ -62,9 +62,7 @@ class BackupEndpoint:
             cause = Cause(
                 "command", f"{account.name} {request.peer}".strip(), account.name, request.peer
             )
-            done = self._controller.perform([(call, restored)], cause, account=account)
-            if done is not None:
-                await asyncio.shield(done)
+            await self._controller.perform([(call, restored)], cause, account=account)
         except BackupRefused as refused:
             refusal = Malformed(str(refused), allowed="a settings backup")
             return reply_to_refusal(refusal.of(call.row.line))

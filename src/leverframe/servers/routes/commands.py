@@ -1,23 +1,23 @@
 """The command endpoints: a raw query becomes calls, the controller performs them, all or nothing.
 
 The query is split at `&` before anything is decoded. Commands run in order on one stage; the answer
-is the status reply, sent when every change is on disk. Calls of the switching commands are kept by
-their text, because clients repeat the same few requests for ever.
+is the status reply, sent when every change is on disk. Switching commands are kept by their text,
+because clients repeat the same few requests for ever.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from functools import partial
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
 from leverframe.commands.table.rights import Account
-from leverframe.commands.table.row import CONTROL
+from leverframe.commands.table.row import ACCOUNT, ANYBODY, CONTROL
 from leverframe.commands.table.stage import NO_HASHES
-from leverframe.controller import Command, Controller, NeedsHashing
-from leverframe.engine.actions import Action
+from leverframe.controller import Command, Controller, NeedsHashing, Outstanding
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
@@ -32,7 +32,32 @@ from leverframe.status_files import bootloader_reply, command_reply
 from leverframe.storage.store import StoreUnavailable
 
 MAX_COMMANDS = 100
-MAX_KEPT_CALLS = 1024
+MAX_KEPT_REQUESTS = 1024
+MAX_KEPT_LETTERS = 100
+
+
+class Commands(msgspec.Struct, frozen=True):
+    """The commands of a request, and what is asked of them for every request."""
+
+    calls: tuple[Call, ...]
+    without_bodies: tuple[Command, ...]
+    takes_body: bool
+    takes_file: bool
+    #: Signing in or out, or one's own password.
+    is_about_account: bool
+
+    @classmethod
+    def of(cls, calls: tuple[Call, ...]) -> "Commands":
+        return cls(
+            calls,
+            tuple((call, None) for call in calls),
+            any(call.row.body is not None for call in calls),
+            any(isinstance(call.row.body, Upload) for call in calls),
+            bool(calls) and calls[0].row.role in (ANYBODY, ACCOUNT),
+        )
+
+
+NO_COMMANDS = Commands.of(())
 
 
 class CommandEndpoint:
@@ -42,26 +67,27 @@ class CommandEndpoint:
         self._controller = controller
         self._passwords = passwords
         self._lenient = lenient
-        self._kept_calls: dict[tuple[str, str], tuple[Call, ...]] = {}
-        #: What requests that switch and nothing else do, on the settings they were staged on.
-        self._switchings: dict[tuple[str, str], tuple[Action, ...]] = {}
-        self._staged_on = controller.pending
-        self._replies: dict[bytes, Reply] = {}
+        #: By path and query: parsing and checking them takes 10 us.
+        self._kept: dict[tuple[str, str], Commands] = {}
         #: The last status reply, and the state it tells of.
-        self._told: Reply | None = None
-        self._told_engine: Engine | None = None
-        self._told_version = 0
-        self._causes: dict[str, Cause] = {}
-        controller.profile_watchers += [self._kept_calls.clear, self._switchings.clear]
+        self._reply = Reply(200, "text/xml", b"")
+        self._reply_of: tuple[Engine, int] | None = None
+        controller.profile_watchers.append(self._kept.clear)
 
-    def calls(self, request: Request) -> tuple[Call, ...]:
-        """The commands of a request; raises the first refusal unless lenient."""
+    def commands(self, request: Request) -> Commands:
+        """Read the commands of a request; raises the first refusal unless lenient."""
         if not request.query:
-            return ()
-        kept = self._kept_calls.get((request.path, request.query))
-        if kept is not None:
-            return kept
-        items = self._items(request)
+            return NO_COMMANDS
+        kept = self._kept.get((request.path, request.query))
+        return self._read(request, request.query) if kept is None else kept
+
+    def _read(self, request: Request, query: str) -> Commands:
+        items = items_of(query)
+        if len(items) > MAX_COMMANDS:
+            raise TooManyCommands(
+                f"The request has {len(items)} commands.",
+                allowed=f"up to {MAX_COMMANDS} commands in one request",
+            )
         found: list[Call] = []
         skipped = False
         for call in find(request.method, request.path, items, self._controller.profile):
@@ -72,11 +98,13 @@ class CommandEndpoint:
                 self._skip(call, Cause("command", request.peer))
             else:
                 raise call
-        calls = tuple(found)
-        switching = not skipped and all(call.row.role == CONTROL for call in calls)
-        if switching and len(request.query) < 100:
-            self._keep(request.path, request.query, calls)
-        return calls
+        commands = Commands.of(tuple(found))
+        switching = not skipped and all(call.row.role == CONTROL for call in found)
+        if switching and len(query) < MAX_KEPT_LETTERS:
+            if len(self._kept) >= MAX_KEPT_REQUESTS:
+                self._kept.clear()
+            self._kept[(request.path, query)] = commands
+        return commands
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
         """A lenient controller tells in its log what it answers 200 to without doing it."""
@@ -87,74 +115,28 @@ class CommandEndpoint:
         text = f"skipped {command}: {refusal.as_problem()['detail']}"
         self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, text)
 
-    def _items(self, request: Request) -> list[str]:
-        items = items_of(request.query or "")
-        if len(items) > MAX_COMMANDS:
-            raise TooManyCommands(
-                f"The request has {len(items)} commands.",
-                allowed=f"up to {MAX_COMMANDS} commands in one request",
-            )
-        return items
-
-    def _keep(self, path: str, query: str, calls: tuple[Call, ...]) -> None:
-        if len(self._kept_calls) >= MAX_KEPT_CALLS:
-            self._kept_calls.clear()
-            self._switchings.clear()
-        self._kept_calls[(path, query)] = calls
-
-    def switch(self, request: Request) -> Reply | Awaitable[Reply] | None:
-        """The short way for everybody's administrator: a request to switch that came before."""
-        if request.method != "GET" or not request.query or request.body or self._lenient:
-            return None
-        actions = self._actions(request.path, request.query)
-        if actions is None:
-            return None
-        cause = self._causes.get(request.peer) or self._cause_of(request.peer)
-        done = self._controller.act(actions, cause)
-        return self.status_reply() if done is None else self._reply_when_done(done)
-
-    def _actions(self, path: str, query: str) -> tuple[Action, ...] | None:
-        """What a request does that came before; None if it is another one. Raises its refusal."""
-        if self._staged_on is not self._controller.pending:
-            self._switchings.clear()
-            self._staged_on = self._controller.pending
-        actions = self._switchings.get((path, query))
-        if actions is None and (calls := self._kept_calls.get((path, query))) is not None:
-            actions = self._controller.actions_of(calls)
-            if actions is not None:
-                self._switchings[(path, query)] = actions
-        return actions
-
-    def _cause_of(self, peer: str) -> Cause:
-        if len(self._causes) >= MAX_KEPT_CALLS:
-            self._causes.clear()
-        cause = self._causes[peer] = Cause("command", peer, "", peer)
-        return cause
-
     def handle(
-        self, request: Request, calls: tuple[Call, ...], account: Account
-    ) -> Reply | Awaitable[Reply]:
-        """Perform the commands; an awaitable where something goes to the disk."""
+        self, request: Request, commands: Commands, account: Account
+    ) -> Reply | Coroutine[Any, Any, Reply]:
+        """Perform the commands; a coroutine where something is waited for."""
         if request.method not in ("GET", "POST"):
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
-        if any(isinstance(call.row.body, Upload) for call in calls):
-            return self._take_file(request, calls, account)
+        if commands.takes_file:
+            return self._take_file(request, commands, account)
         try:
-            commands = self._with_bodies(request, calls)
+            with_bodies = self._with_bodies(request, commands)
         except Refusal as refusal:
             return self._bad_body(refusal, request)
-        return self._carry_out(commands, request, account)
+        return self._carry_out(with_bodies, request, account)
 
-    async def _take_file(
-        self, request: Request, calls: tuple[Call, ...], account: Account
-    ) -> Reply:
-        """Looking through a file takes a while, so that is done beside the event loop."""
+    async def _take_file(self, request: Request, commands: Commands, account: Account) -> Reply:
+        """Look through a file beside the event loop: that takes a while."""
         try:
-            commands = await asyncio.to_thread(self._with_bodies, request, calls)
+            with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
             return self._bad_body(refusal, request)
         try:
-            reply = self._carry_out(commands, request, account)
+            reply = self._carry_out(with_bodies, request, account)
             return reply if isinstance(reply, Reply) else await reply
         except Refusal as refusal:
             return reply_to_refusal(refusal)
@@ -167,28 +149,26 @@ class CommandEndpoint:
 
     def _carry_out(
         self, commands: Sequence[Command], request: Request, account: Account
-    ) -> Reply | Awaitable[Reply]:
+    ) -> Reply | Coroutine[Any, Any, Reply]:
         peer, name = request.peer, account.name
         cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
         try:
-            done = self._perform(commands, cause, account, NO_HASHES)
+            outstanding = self._submit(commands, cause, account, NO_HASHES)
         except NeedsHashing as needed:
             return self._hash_and_perform(commands, cause, account, needed.passwords)
-        if done is None:
-            return self.status_reply()
-        return self._reply_when_done(done)
+        return self.status_reply() if outstanding is None else self._reply_after(outstanding)
 
-    def _with_bodies(self, request: Request, calls: Sequence[Call]) -> list[Command]:
-        with_body = [call for call in calls if call.row.body is not None]
-        if len(with_body) > 1 or (with_body and len(calls) > 1):
-            raise Malformed("A command with a body comes alone.", allowed="one command")
-        if not with_body:
+    def _with_bodies(self, request: Request, commands: Commands) -> Sequence[Command]:
+        calls = commands.calls
+        if not commands.takes_body:
             if calls and request.body:
                 raise Malformed(
                     "The command takes no body.", command=calls[0].text, allowed="an empty body"
                 )
-            return [(call, None) for call in calls]
-        call = with_body[0]
+            return commands.without_bodies
+        if len(calls) > 1:
+            raise Malformed("A command with a body comes alone.", allowed="one command")
+        (call,) = calls
         assert call.row.body is not None
         content_type = request.headers.get("content-type", "")
         try:
@@ -199,23 +179,20 @@ class CommandEndpoint:
             raise refusal.of(call.row.line) from None
         return [(call, body)]
 
-    def _perform(
+    def _submit(
         self,
         commands: Sequence[Command],
         cause: Cause,
         account: Account,
         hashes: Mapping[str, str],
-    ) -> asyncio.Future[None] | None:
-        controller = self._controller
-        try:
-            if not self._lenient:
-                return controller.perform(commands, cause, hashes, account=account)
-            done, skipped = controller.perform_leniently(commands, cause, hashes, account=account)
-        except StoreUnavailable as error:
-            raise StoreFailed(str(error)) from error
-        for refusal in skipped:
+    ) -> Outstanding | None:
+        skipped: list[Refusal] | None = [] if self._lenient else None
+        outstanding = self._controller.submit(
+            commands, cause, hashes, account=account, skipped=skipped
+        )
+        for refusal in skipped or ():
             self._skip(refusal, cause)
-        return done
+        return outstanding
 
     async def _hash_and_perform(
         self,
@@ -226,47 +203,29 @@ class CommandEndpoint:
     ) -> Reply:
         hashes = {password: await self._passwords.hash(password) for password in passwords}
         try:
-            done = self._perform(commands, cause, account, hashes)
+            outstanding = self._submit(commands, cause, account, hashes)
         except Refusal as refusal:
             return reply_to_refusal(refusal)
-        return self.status_reply() if done is None else await self._reply_when_done(done)
+        return self.status_reply() if outstanding is None else await self._reply_after(outstanding)
 
-    def _reply_when_done(self, done: asyncio.Future[None]) -> asyncio.Future[Reply]:
-        """A future of its own and no task: the change goes on even if nobody waits any more."""
-        reply: asyncio.Future[Reply] = done.get_loop().create_future()
-        done.add_done_callback(partial(self._reply, reply))
-        return reply
-
-    def _reply(self, reply: asyncio.Future[Reply], done: asyncio.Future[None]) -> None:
-        error = done.exception()
-        if reply.done():
-            return
-        if error is None:
-            reply.set_result(self.status_reply())
-        elif isinstance(error, StoreUnavailable):
-            reply.set_result(reply_to_refusal(StoreFailed(str(error))))
-        else:
-            reply.set_exception(error)
+    async def _reply_after(self, outstanding: Outstanding) -> Reply:
+        try:
+            await outstanding.finish()
+        except StoreUnavailable as error:
+            return reply_to_refusal(StoreFailed(str(error)))
+        return self.status_reply()
 
     def form(self, request: Request) -> dict[str, Any]:
-        """The fields of a command whose body is a form."""
-        ((_, fields),) = self._with_bodies(request, self.calls(request))
+        """Read the fields of a command whose body is a form."""
+        ((_, fields),) = self._with_bodies(request, self.commands(request))
         return dict(fields)
 
     def status_reply(self) -> Reply:
+        """Tell the states; one reply for all who ask while they are the same."""
         engine = self._controller.engine
         if self._controller.bootloader_until is not None:
-            return self._reply_with(bootloader_reply(engine))
-        version = engine.machine.version
-        if self._told is None or version != self._told_version or engine is not self._told_engine:
-            self._told = self._reply_with(command_reply(engine))
-            self._told_engine, self._told_version = engine, version
-        return self._told
-
-    def _reply_with(self, body: bytes) -> Reply:
-        reply = self._replies.get(body)
-        if reply is None:
-            if len(self._replies) >= MAX_KEPT_CALLS:
-                self._replies.clear()
-            reply = self._replies[body] = Reply(200, "text/xml", body)
-        return reply
+            return Reply(200, "text/xml", bootloader_reply(engine))
+        state = (engine, engine.machine.version)
+        if state != self._reply_of:
+            self._reply, self._reply_of = Reply(200, "text/xml", command_reply(engine)), state
+        return self._reply

@@ -19,7 +19,7 @@ from leverframe.commands.describe.endpoints import METRICS as METRICS_TYPE
 from leverframe.commands.table.matching import COMMAND_PATHS
 from leverframe.commands.table.refusals import Refusal, SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account, check_calls, require
-from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
 from leverframe.commands.table.system import RESTORE_ROW
 from leverframe.controller import Controller
 from leverframe.engine.engine import Engine
@@ -303,17 +303,16 @@ class Web:
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
-        if account is UNRESTRICTED and (switched := self._commands.switch(request)) is not None:
-            return switched
-        calls = self._commands.calls(request)
+        commands = self._commands.commands(request)
+        calls = commands.calls
         check_calls(account, calls, self._controller.pending)
         if not calls:
             require(account, CONTROL)
-        elif calls[0].row.role in (ANYBODY, ACCOUNT):
-            return self._signing_in.handle(request, calls, account)
+        elif commands.is_about_account:
+            return self._signing_in.handle(request, commands, account)
         elif calls[0].row is RESTORE_ROW and len(calls) == 1:
             return self._backups.restore(request, calls[0], account)
-        return self._commands.handle(request, calls, account)
+        return self._commands.handle(request, commands, account)
 
     async def _on_bench(self, bench: Bench, request: Request) -> Reply:
         try:

@@ -5,7 +5,6 @@ sign-in page is led on to the front page.
 """
 
 from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN
-from leverframe.commands.table.matching import Call
 from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
@@ -17,7 +16,7 @@ from leverframe.servers.accounts.access import Access, account_at
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
-from leverframe.servers.routes.commands import CommandEndpoint
+from leverframe.servers.routes.commands import CommandEndpoint, Commands
 from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
@@ -98,13 +97,13 @@ class SignInEndpoint:
         token = self._open(account_at("access.admin.password", admin.name))
         return redirect("/", self._cookie(token))
 
-    async def handle(self, request: Request, calls: tuple[Call, ...], account: Account) -> Reply:
-        row = calls[0].row
+    async def handle(self, request: Request, commands: Commands, account: Account) -> Reply:
+        row = commands.calls[0].row
         try:
             if row is SIGN_IN:
                 reply, cookie = await self._sign_in(request)
             elif row is CHANGE_PASSWORD:
-                reply, cookie = await self._change_password(request, calls, account), ""
+                reply, cookie = await self._change_password(request, commands, account), ""
             else:
                 reply, cookie = Reply(204, "", b""), ""
                 self._sign_out(request)
@@ -146,14 +145,14 @@ class SignInEndpoint:
         return self._commands.status_reply(), self._open(account)
 
     async def _change_password(
-        self, request: Request, calls: tuple[Call, ...], account: Account
+        self, request: Request, commands: Commands, account: Account
     ) -> Reply:
         fields = self._commands.form(request)
         name = fields["username"]
         if account.role != ADMIN and name != account.name:
             raise NotAllowed("Only the administrator may change the password of somebody else.")
         await self._access.check(name, fields["password"], request.peer, self._controller.pending)
-        answer = self._commands.handle(request, calls, account)
+        answer = self._commands.handle(request, commands, account)
         return answer if isinstance(answer, Reply) else await answer
 
     def _open(self, account: Account) -> str:

@@ -199,7 +199,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             raise error.ResourceUnavailableError(idx=0)
         peer = str(_asker(around)["transportAddress"][0])
         cause = Cause("command", f"SNMP from {peer}", source=peer)
-        self._controller.perform(commands, cause)
+        self._controller.submit(commands, cause)
 
 
 def _asker(around: Any) -> Any:

@@ -1,39 +1,43 @@
-"""Remembered machine state on its way to the disk: counters, states of outputs.
+"""Machine state that outlives a restart, on its way to the disk: counters, states of outputs.
 
 The engine says once what is to be remembered. Where the disk does not take it, it goes with the
 next change that is written, is tried again after growing pauses, and once more at the stop.
 """
 
 import asyncio
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from leverframe.controller.on_disk import log_failure
-from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable, Then
+from leverframe.storage.store import DELETED, Changes, StoreUnavailable
+from leverframe.storage.writer import Commit, Writer
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 
 
-class Remembered:
-    def __init__(self, store: Store, values: dict[str, Any], told: Then) -> None:
-        self._store = store
+class PersistentState:
+    def __init__(
+        self,
+        writer: Writer,
+        values: dict[str, Any],
+        tell: Callable[[StoreUnavailable | None], None],
+    ) -> None:
+        self._writer = writer
         #: By name; None is nothing any more.
         self.values = values
-        self._told = told
+        self._tell = tell
         #: Names whose newest value did not reach the disk.
         self._missing: set[str] = set()
         self._pause_s = FIRST_PAUSE_S
         self._again: asyncio.TimerHandle | None = None
         self._has_ended = False
 
-    def keep(self, values: dict[str, Any]) -> asyncio.Future[None]:
-        """Remember these; what is returned is done when they are on disk."""
+    def persist(self, values: dict[str, Any]) -> asyncio.Future[None]:
+        """Remember these; the future is done when they are on disk."""
         self.values.update(values)
         return self._write(self._missing.union(values))
 
     def missing(self) -> dict[str, Any]:
-        """The rows that a change should take along."""
+        """Give the rows that a change should take along."""
         return self._rows(self._missing) if self._missing else {}
 
     def are_on_disk(self, names: Iterable[str]) -> None:
@@ -48,22 +52,20 @@ class Remembered:
             self._write(self._missing)
 
     def end(self) -> None:
-        """The last try: nobody is there later for another one."""
+        """Try for the last time: nobody is there later for another one."""
         self._has_ended = True
         self.write_missing()
 
     def _write(self, names: set[str]) -> asyncio.Future[None]:
-        rows = self._rows(names)
-        future = self._store.commit(Changes(kept=rows), partial(self._hear, tuple(rows)))
-        future.add_done_callback(log_failure)
-        return future
+        return self._writer.commit(Changes(kept=self._rows(names)), self._on_committed)
 
     def _rows(self, names: Iterable[str]) -> dict[str, Any]:
         values = {name: self.values[name] for name in names}
         return {name: DELETED if value is None else value for name, value in values.items()}
 
-    def _hear(self, names: Iterable[str], error: StoreUnavailable | None) -> None:
-        self._told(error)
+    def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
+        self._tell(error)
+        names = {name for commit in commits for name in commit.rows.kept}
         if error is None:
             self.are_on_disk(names)
             self._pause_s = FIRST_PAUSE_S
