@@ -1,0 +1,176 @@
+"""Every call on the way of a change to the disk fails once, with something that nobody expects.
+
+The calls are found by following one request. Whatever fails: what was answered with 200 is on disk;
+what was not is not, unless it had been committed already, or only whoever waited for it failed; and
+store, engine and what the next request builds on agree.
+"""
+
+import asyncio
+import gc
+import inspect
+import logging
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import leverframe
+from leverframe.engine.tree import settings_from_leaves, value_at
+from leverframe.storage import writer
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.sqlite import SqliteStore
+from tests.hardware.waiting import until
+from tests.twin import NEWEST, Twin
+
+SOURCE = str(Path(leverframe.__file__).parent)
+
+#: Where a call is made, and what is called.
+Site = tuple[str, str, int, str]
+
+
+class Tracer:
+    """Notes every call that our code makes in a request, or lets one of them fail."""
+
+    def __init__(self, store: SqliteStore, fault: BaseException, at: Site | None) -> None:
+        self.sites: dict[Site, None] = {}
+        #: Whether the call was made after a transaction.
+        self.was_committed = False
+        self._store = store
+        self._transactions = store.transactions
+        self._fault = fault
+        self._at = at
+        self._begun: set[FrameType] = set()
+
+    def __call__(self, frame: FrameType, event: str, callee: Any) -> None:
+        if event == "call":
+            # A coroutine that goes on is not called again.
+            if frame in self._begun or frame.f_back is None:
+                return
+            if frame.f_code.co_flags & inspect.CO_COROUTINE:
+                self._begun.add(frame)
+            self._called(frame.f_back, frame.f_code.co_qualname)
+        elif event == "c_call":
+            self._called(frame, getattr(callee, "__qualname__", repr(callee)))
+
+    def _called(self, caller: FrameType, callee: str) -> None:
+        file = caller.f_code.co_filename
+        if not file.startswith(SOURCE) or callee.startswith(CANNOT_FAIL):
+            return
+        if caller.f_code is writer._resolve.__code__:
+            # Nobody would be left to tell those who wait.
+            return
+        site = (file[len(SOURCE) :], caller.f_code.co_qualname, caller.f_lineno, callee)
+        self.sites.setdefault(site)
+        if site == self._at:
+            self._at = None
+            self.was_committed = self._store.transactions > self._transactions
+            raise self._fault
+
+
+#: Who only waits for a change that has been accepted: leaving does not take it back.
+WAITING = ("CommandEndpoint._carry_out", "CommandEndpoint._reply_after", "Outstanding.finish")
+
+#: What tells who waits, lets the next one in, or only happens to come up in between.
+CANNOT_FAIL = ("Future.", "Task.", "lock.", "WeakSet.")
+
+
+class Bench:
+    """One controller on a real store, asked again and again for another value of a setting."""
+
+    def __init__(self, twin: Twin, store: SqliteStore, path: Path, request: str, leaf: str) -> None:
+        self._twin = twin
+        self._store = store
+        self._path = path
+        self._request = request
+        self._leaf = leaf
+        self.value = 0
+
+    def new_target(self) -> str:
+        self.value += 1
+        return self._request.format(value=self.value)
+
+    async def ask(self, target: str, tracer: Callable[..., None] | None = None) -> int:
+        """Send a request as the server does, to which every fault is a 500."""
+        self._profile(tracer)
+        try:
+            async with asyncio.timeout(20):
+                return (await self._twin.ask(target)).status
+        except (RuntimeError, asyncio.CancelledError):
+            return 500
+        finally:
+            self._profile(None)
+            await until(lambda: self._twin.controller.writer.is_idle)
+
+    def _profile(self, tracer: Callable[..., None] | None) -> None:
+        self._store._thread.submit(sys.setprofile, tracer).result()
+        sys.setprofile(tracer)
+
+    def on_disk(self) -> int:
+        with closing(sqlite3.connect(self._path)) as reader:
+            found = reader.execute("SELECT value FROM setting WHERE path = ?", (self._leaf,))
+            (text,) = found.fetchone()
+        return int(text.strip('"'))
+
+    def pending(self) -> int:
+        return int(value_at(self._twin.controller.pending, self._leaf))
+
+    def check_agreement(self) -> None:
+        controller = self._twin.controller
+        stored, _ = settings_from_leaves(NEWEST, controller.store.load().settings)
+        assert controller.pending == stored
+        assert controller.engine.settings == stored
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, asyncio.CancelledError])
+@pytest.mark.parametrize(
+    ("target", "leaf"),
+    [
+        ("/stm.cgi?oname=0{value}&em4=secret{value}", "outputs.0.name"),
+        ("/outs.cgi?roafs=01&ortime=1{value}&out=out0", "outputs.1.return_time"),
+    ],
+    ids=["a secret", "switching too"],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
+    tmp_path: Path,
+    kind: type[BaseException],
+    target: str,
+    leaf: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # Traces in the log would hold on to what did not come to its end.
+    caplog.set_level(logging.CRITICAL + 1)
+    path = tmp_path / "store.db"
+    store = SqliteStore(path)
+    twin = await Twin.start(store=EncryptingStore(store, tmp_path / "key"))
+    bench = Bench(twin, store, path, target, leaf)
+    assert await bench.ask(bench.new_target()) == 200
+    following = Tracer(store, kind(), None)
+    assert await bench.ask(bench.new_target(), following) == 200
+    assert len(following.sites) > 100
+    for site in following.sites:
+        before, request = bench.on_disk(), bench.new_target()
+        tracer = Tracer(store, kind("injected"), site)
+        status = await bench.ask(request, tracer)
+        on_disk = bench.on_disk()
+        assert bench.pending() == on_disk, site
+        if status == 200:
+            assert on_disk == bench.value, site
+        elif not tracer.was_committed:
+            bench.check_agreement()
+            if site[1] not in WAITING:
+                assert on_disk == before, site
+        assert await bench.ask(request) == 200, site
+        assert bench.on_disk() == bench.value, site
+        bench.check_agreement()
+    await twin.controller.stop()
+    again = await Twin.start(store=EncryptingStore(SqliteStore(path), tmp_path / "key"))
+    assert again.controller.pending == twin.controller.pending
+    await again.controller.stop()
+    del tracer
+    gc.collect()
