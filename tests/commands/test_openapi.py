@@ -20,7 +20,7 @@ from leverframe.commands.describe.endpoints import (
     TRY_PATH,
     Endpoint,
 )
-from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.examples import fill
 from leverframe.commands.describe.listing import openapi
 from leverframe.commands.describe.query_schema import text_pattern, value_schema
 from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
@@ -111,7 +111,7 @@ def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
 
 
 def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
-    base = fill(row.params, CHOSEN.get(row.line, {}), profile)
+    base = fill(row.params, row.example, profile)
     sent = []
     for letter in item.value.holes if item.value else ():
         if letter not in base.texts:

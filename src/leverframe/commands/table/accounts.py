@@ -29,6 +29,8 @@ NEW_PASSWORD = Text(
     fitting=("a longer secret", "Ogród *&=+%\"'"),
     unfitting=("too short", " " * LEAST_PASSWORD_LETTERS),
 )
+#: What is stored instead of a password; empty where there is none.
+HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
     "B": Text(MAX_LETTERS, 1),
@@ -109,6 +111,7 @@ SIGN_IN = row(
     body=FormBody({"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}),
     role=ANYBODY,
     secret=True,
+    example={"username": "keeper", "password": "secret"},
     doc="Check a user name and password, and open a session: the answer sets a cookie.",
 )
 SIGN_OUT = row(
@@ -129,6 +132,7 @@ CHANGE_PASSWORD = row(
     run=change_password,
     role=ACCOUNT,
     secret=True,
+    example={"username": "admin", "password": "secret", "new": "a+longer+secret"},
     doc="Change the password of an account; its present password comes along. All its sessions "
     "end.",
 )
@@ -142,6 +146,15 @@ ROWS = (
         E=ACCOUNT_NAME,
         F=PASSWORD,
         run=set_accounts,
+        limits={
+            "access.required": Flag(),
+            "access.updates_allowed": Flag(),
+            "access.admin.name": ACCOUNT_NAME,
+            "access.admin.password": HASH,
+            "access.user.name": ACCOUNT_NAME,
+            "access.user.password": HASH,
+        },
+        example={"D": "c2VjcmV0", "E": "dXNlcg==", "F": "c2VjcmV0"},
         secret=True,
         doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
         "password, user's name and password, each in Base64; an empty password stays as it is.",
@@ -150,6 +163,12 @@ ROWS = (
         "POST /post.cgi?users_save",
         body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
         run=save_users,
+        limits={
+            "access.users.*.name": USER_FIELDS["B"],
+            "access.users.*.password": HASH,
+            "access.users.*.active": USER_FIELDS["D"],
+        },
+        example={"B": "keeper", "C": "secret"},
         secret=True,
         doc="Replace the control users: name, password, active; an empty password stays as it is.",
     ),

@@ -6,8 +6,9 @@ both ways. A code that some version does not have carries its spans.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -24,8 +25,7 @@ from leverframe.engine.labels import (
 from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans, VersionSpan, offered
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     number: int
     word: str
     when: Spans = ALWAYS

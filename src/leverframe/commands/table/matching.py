@@ -6,8 +6,9 @@ takes it. If none accepts, the refusal of the first one that it could have been 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table import (
     accounts,
@@ -94,8 +95,7 @@ def _index() -> dict[tuple[str, str], tuple[Row, ...]]:
 _ROWS_BY_NAME = _index()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A row with the values of its fields, ready to be performed."""
 
     row: Row

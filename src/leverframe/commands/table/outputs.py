@@ -105,6 +105,7 @@ ROWS = (
         A=Int(0, 11),
         B=SECONDS,
         run=set_periodic_time,
+        limits={"outputs.*.on_time": SECONDS, "outputs.*.off_time": SECONDS},
         doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
         "that is on and outputs are locked.",
     ),

@@ -12,7 +12,8 @@ not is a malformed command, not an unknown one.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.commands.table.refusals import Malformed
 
@@ -31,8 +32,7 @@ def name_key(name: str) -> str:
     return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Literal text with holes: `literals[0] <holes[0]> literals[1] <holes[1]> ...`"""
 
     literals: tuple[str, ...]

@@ -4,15 +4,19 @@ A value that no version allows refuses the whole file, before anything is carrie
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.describe.availability import all_profiles
-from leverframe.commands.entry_limits import missing_of_rule, missing_of_schedule
-from leverframe.commands.setting_limits import is_allowed
+from msgspec import Struct
+
 from leverframe.commands.table.accounts import check_names
 from leverframe.commands.table.refusals import BadValue
-from leverframe.commands.version_change.restored import NotCarriedOver
+from leverframe.commands.table.restored import NotCarriedOver
+from leverframe.commands.table.versions import all_profiles
+from leverframe.commands.version_change.limits import (
+    is_allowed,
+    missing_of_rule,
+    missing_of_schedule,
+)
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, UnfitSettings, difference, is_secret, settings_from_leaves
@@ -23,8 +27,7 @@ ENTRIES = ("rules.", "schedule.")
 _PROFILE = "profile."
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """What a backup holds."""
 
     profile: Profile

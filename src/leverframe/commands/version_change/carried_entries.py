@@ -11,13 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.entry_limits import (
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.version_change.carried_readings import off_where_misled
+from leverframe.commands.version_change.limits import (
     missing_of_action,
     missing_of_rule,
     missing_of_schedule,
 )
-from leverframe.commands.version_change.carried_readings import off_where_misled
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
 from leverframe.engine.live_rule import SWITCHED
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import Rule, ScheduleEntry

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
 from leverframe.engine.energy import factors
 from leverframe.engine.labels import (
     ANALOG_INPUTS,

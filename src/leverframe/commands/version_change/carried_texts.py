@@ -8,8 +8,8 @@ codes are sent as they stand, and so they come over.
 from collections.abc import Iterator
 from typing import Any
 
-from leverframe.commands.setting_limits import is_allowed
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import (
     codes_in,

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from leverframe.commands.setting_limits import is_allowed
 from leverframe.commands.table import user_interface as pages
 from leverframe.commands.table.codes import HOMEPAGES
 from leverframe.commands.table.params import Int
 from leverframe.commands.table.pwm import FREQUENCY
+from leverframe.commands.table.restored import NotCarriedOver, Restored, left_behind
 from leverframe.commands.version_change.backup_content import (
     ENTRIES,
     Content,
@@ -36,7 +36,7 @@ from leverframe.commands.version_change.carried_readings import (
     with_readable_modules,
 )
 from leverframe.commands.version_change.carried_texts import carried_texts
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored, left_behind
+from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings, Ui

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carried_readings import (
     off_where_misled,
@@ -19,7 +20,6 @@ from leverframe.commands.version_change.carried_readings import (
     regulator_off,
 )
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ModbusMapping, ModbusReading, Pid, Settings
