@@ -9,9 +9,10 @@ numbers first, then by letter, and no letter comes before `a`.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from leverframe.errors import ErrorForPeople
 
@@ -47,8 +48,7 @@ def version(text: str) -> Version:
     return Version(int(found[1]), int(found[2]), found[3])
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     hw: str = "3.9"
     sw: str = "1.75"
 
@@ -67,8 +67,7 @@ class Profile:
         return self.hw in hw and version(self.sw) >= version(sw)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionSpan:
+class VersionSpan(Struct, frozen=True):
     """Hardware revisions and a stretch of software versions: `since` is in it, `until` is not."""
 
     hw: tuple[str, ...] = HARDWARE

@@ -5,8 +5,9 @@ remembers.
 """
 
 import secrets
-from dataclasses import dataclass
 from datetime import tzinfo
+
+from msgspec import Struct
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.controller import Controller
@@ -36,8 +37,7 @@ SIMULATED = Wiring()
 NORMALLY = Sending()
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltController:
+class BuiltController(Struct, frozen=True):
     """A controller that has been started, its request function, and what runs beside it."""
 
     controller: Controller
