@@ -11,8 +11,6 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
-from leverframe.hardware.oled_panel import PanelService
-from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, SerialSession
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
@@ -38,8 +36,9 @@ class Service(Protocol):
     async def close(self) -> None: ...
 
 
-def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
-    """The real display; it is dark while the bootloader waits."""
+def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
+    """Connect the real display; it is dark while the bootloader waits."""
+    from leverframe.hardware.oled_panel import PanelService
 
     def lines() -> tuple[str, ...] | None:
         waits = controller.bootloader_until is not None
@@ -113,6 +112,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.modem_report = modem.status.shown_in_full
     if port is None:
         return []
+    from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()

@@ -1,9 +1,9 @@
 """The page and its parts: static files of the package, read once, with what browsers must obey."""
 
 from functools import lru_cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
+import leverframe
 from leverframe.servers.routes.packed import Packed
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
@@ -21,13 +21,13 @@ PREFIX = "/web/"
 @lru_cache(maxsize=1)
 def pages() -> dict[str, Packed]:
     """Path -> reply, of every file of the page."""
-    root = resources.files("leverframe.web")
+    root = Path(leverframe.__file__).parent / "web"
     found = dict(_files(root, PREFIX))
     found["/"] = found.pop(f"{PREFIX}index.html")
     return found
 
 
-def _files(folder: Traversable, path: str) -> list[tuple[str, Packed]]:
+def _files(folder: Path, path: str) -> list[tuple[str, Packed]]:
     found = []
     for item in folder.iterdir():
         kind = _KINDS.get(item.name[item.name.rfind(".") :])

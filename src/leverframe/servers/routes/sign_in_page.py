@@ -3,7 +3,6 @@
 It works without a script and knows nothing of the controller: whoever opens it is not signed in.
 """
 
-from html import escape
 from typing import NamedTuple
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from leverframe.commands.table.accounts import LEAST_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.status_files.writing import escaped
 
 
 class Words(NamedTuple):
@@ -190,7 +190,7 @@ def _account_forms(words: Words, told: SignInMessage) -> str:
 def _reason(told: SignInMessage, form: str) -> str:
     if told.form != form:
         return ""
-    return f'<p class="refusal" role="alert">{escape(told.sentence)}</p>\n'
+    return f'<p class="refusal" role="alert">{escaped(told.sentence)}</p>\n'
 
 
 def _field(
@@ -204,7 +204,7 @@ def _field(
     more: str = "",
 ) -> str:
     kind = ' type="password"' if secret else ""
-    filled = f' value="{escape(value)}"' if value else ""
+    filled = f' value="{escaped(value)}"' if value else ""
     return (
         f'<div class="field"><label for="{prefix}{name}">{label}</label>'
         f'<input id="{prefix}{name}" name="{name}"{kind} autocomplete="{autocomplete}"'
