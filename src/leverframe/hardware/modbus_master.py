@@ -10,7 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
@@ -40,6 +42,16 @@ class Bus(Protocol):
         """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
 
     async def close(self) -> None: ...
+
+
+class SlotReport(Struct, frozen=True):
+    """The module in one slot, for people."""
+
+    module: str
+    slave_id: int
+    #: Seconds since 1970; None while it answers.
+    silent_since: float | None
+    readings: dict[str, float | None]
 
 
 class ModbusMaster:
@@ -77,18 +89,18 @@ class ModbusMaster:
             for number in MODBUS_SLOTS:
                 self._tell(number)
 
-    def report(self) -> dict[str, Any]:
-        """What is in the slots, for people."""
+    def report(self) -> dict[str, SlotReport]:
+        """Describe the modules by the number of their slot."""
         return {
-            str(slot.number): {
-                "module": slot.label,
-                "slave_id": slot.slave,
-                "silent_since": slot.silent_since,
-                "readings": {
+            str(slot.number): SlotReport(
+                slot.label,
+                slot.slave,
+                slot.silent_since,
+                {
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
-            }
+            )
             for slot in self._slots.values()
         }
 

@@ -1,4 +1,4 @@
-"""The sign-in page: plain forms in the language of the browser, with what went wrong above them.
+"""The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 
 It works without a script and knows nothing of the controller: whoever opens it is not signed in.
 """
@@ -87,7 +87,7 @@ SIGN_IN, CHANGE = "signin", "passwd"
 
 
 class SignInMessage(NamedTuple):
-    """What is said about a form that was sent, and the name that was typed there."""
+    """The reason why a form was refused, and the name that was typed there."""
 
     form: str
     sentence: str
@@ -100,7 +100,7 @@ STYLE_PATH = "/web/style.css"
 
 
 def language_of(accepted: str) -> str:
-    """The first of our languages in an Accept-Language header; browsers send the best one first."""
+    """Find the first of our languages in an Accept-Language header: it has the best one first."""
     for part in accepted.split(","):
         tag = part.strip()[:2].lower()
         if tag in WORDS:
@@ -109,13 +109,13 @@ def language_of(accepted: str) -> str:
 
 
 def sign_in_page(accepted: str, *, signed_in: bool) -> Reply:
-    """The page; who is signed in can sign out there, and change a password."""
+    """Show the page; who is signed in can sign out there, and change a password."""
     language = language_of(accepted)
     return Reply(200, "text/html", _page(language, signed_in=signed_in).encode(), PAGE_HEADERS)
 
 
 def refused_page(accepted: str, problem: Reply, form: str, username: str) -> Reply:
-    """The page with the reason above the form that was sent, and with the name that was typed."""
+    """Show the page again with the reason above the form, and with the name that was typed."""
     language = language_of(accepted)
     told = SignInMessage(form, _sentence(WORDS[language], problem), username)
     page = _page(language, signed_in=form == CHANGE, told=told)

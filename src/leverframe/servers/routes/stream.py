@@ -1,6 +1,6 @@
 """`/api/stream`: the live state as server-sent events, a full state first, then what changed.
 
-A message without content, `settings`, tells that the settings are no longer what they were.
+A message without content, `settings`, tells that the settings have changed.
 
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
 quick succession are sent together. A comment now and then shows both ends that the other is there.
@@ -16,8 +16,11 @@ from typing import Any
 import msgspec
 
 from leverframe.controller import Controller
-from leverframe.servers.routes.api import state
+from leverframe.servers.http.messages import NOT_KEPT, StreamReply
+from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.state import state_of
 
+EVENT_STREAM = "text/event-stream"
 #: Real seconds between two messages of one stream at least, and at most.
 GATHER_S = 0.1
 STILL_HERE_S = 15.0
@@ -28,13 +31,19 @@ ALWAYS_MOVING = ("time", "uptime")
 TOLD_APART = ("settings_revision",)
 
 
+def stream(context: Context) -> StreamReply:
+    is_still_admitted = context.handlers.admission.watch(context.request)
+    chunks = state_stream(context.controller, is_still_admitted)
+    return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
+
+
 async def state_stream(
     controller: Controller, is_still_admitted: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
-        last, settings = state(controller), controller.engine.settings
+        last, settings = state_of(controller), controller.engine.settings
         by_itself = TOLD_APART if last["virtual_time"] else TOLD_APART + ALWAYS_MOVING
         yield _message("state", last)
         while True:
@@ -47,7 +56,7 @@ async def state_stream(
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
-            new = state(controller) if is_admitted else last
+            new = state_of(controller) if is_admitted else last
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
             if any(name not in by_itself for name in difference):
