@@ -1,6 +1,7 @@
 """The OpenAPI document: valid, and in agreement with what the servers do."""
 
 import json
+from functools import lru_cache
 from typing import Any, get_type_hints
 from urllib.parse import unquote
 
@@ -21,8 +22,7 @@ from leverframe.commands.table.shape import Item
 from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import AnyReply, Reply, StreamReply
-from leverframe.servers.routes.endpoint import Endpoint
-from leverframe.servers.routes.endpoints import ENDPOINTS, VALUES
+from leverframe.servers.routes.endpoints import ENDPOINTS, VALUES, Endpoint
 from leverframe.servers.routes.history import CSV
 from leverframe.servers.routes.sim import SENSED
 from tests.twin import Twin
@@ -31,6 +31,7 @@ NEWEST = Profile()
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
 
 
+@lru_cache
 def document(profile: Profile = NEWEST) -> dict[str, Any]:
     return openapi(profile, "Leverframe", "0.1.0", ENDPOINTS)
 

@@ -12,12 +12,10 @@ from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from typing import Protocol
 
-from msgspec import Struct
-
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
-from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot
+from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
@@ -42,16 +40,6 @@ class Bus(Protocol):
         """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
 
     async def close(self) -> None: ...
-
-
-class SlotReport(Struct, frozen=True):
-    """The module in one slot, for people."""
-
-    module: str
-    slave_id: int
-    #: Seconds since 1970; None while it answers.
-    silent_since: float | None
-    readings: dict[str, float | None]
 
 
 class ModbusMaster:

@@ -4,13 +4,14 @@ The router, the refusal of other methods, the check of the role, the OpenAPI doc
 and the tests that walk all paths are made from it.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from msgspec import Meta
 
 from leverframe import __version__, status_files
 from leverframe.commands.describe.listing import CommandDescription
-from leverframe.commands.describe.openapi import BINARY, XML, openapi
+from leverframe.commands.describe.openapi import BINARY, XML, EndpointDescription, openapi
 from leverframe.commands.describe.reply_schemas import StatusReply
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.rights import ANONYMOUS, require
@@ -25,7 +26,6 @@ from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes import api, sim
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.endpoint import Endpoint
 from leverframe.servers.routes.history import (
     CSV,
     History,
@@ -51,6 +51,15 @@ SAFE = "safe"
 TRY_PATH = "/api/rules/try"
 STREAM_PATH = "/api/stream"
 SIM_PATH = "/sim.cgi"
+
+
+class Endpoint(EndpointDescription, frozen=True, kw_only=True):
+    #: Gives a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
+    function: Callable[[Context], Any]
+    #: The value is the same as long as the controller is the same version.
+    fixed: bool = False
+    #: Answers while the bootloader waits, too.
+    in_bootloader: bool = False
 
 
 def openapi_document(context: Context) -> dict[str, Any]:

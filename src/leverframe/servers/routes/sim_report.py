@@ -62,7 +62,7 @@ class SimulatedReading(Struct, frozen=True):
     unit: str
 
 
-class I2cBus(Struct, frozen=True):
+class SimulatedI2c(Struct, frozen=True):
     found: str | None
     sensors: tuple[str, ...]
 
@@ -119,7 +119,7 @@ class SimReport(Struct, frozen=True):
         dict[str, float | None],
         Meta(description="The sensors on the 1-Wire bus and what they measure."),
     ]
-    i2c: I2cBus
+    i2c: SimulatedI2c
     barcode: BarcodeReader
     plants: PlantReport
     hosts: Annotated[dict[str, float], Meta(description="Milliseconds until they answer.")]
@@ -144,7 +144,7 @@ def sim_report(context: Context) -> SimReport:
         pins=_pins(board),
         levels={label: readings.get(label) for label in DIGITAL_INPUTS},
         onewire={sensor_id: readings.get(sensor_id) for sensor_id in board.onewire_ids},
-        i2c=I2cBus(readings.get("i2c"), I2C_SENSORS[1:]),
+        i2c=SimulatedI2c(readings.get("i2c"), I2C_SENSORS[1:]),
         barcode=BarcodeReader(readings.get("barcode"), BARCODE_LETTERS),
         plants=PlantReport(board.wirings, _kinds()),
         hosts=board.hosts.answering,

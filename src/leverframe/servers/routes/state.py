@@ -12,8 +12,8 @@ from leverframe.engine.pwm import DUTIES
 from leverframe.engine.rule_explanation import RuleExplanation
 from leverframe.engine.schedule import ScheduleExplanation
 from leverframe.engine.watchdog import WatchdogExplanation
-from leverframe.hardware.modbus_master import SlotReport
 from leverframe.hardware.modem_status import ModemState
+from leverframe.hardware.module_slot import SlotReport
 from leverframe.servers.routes.context import Context
 
 WallTime = Annotated[float, Meta(description="Seconds since 1970.")]
