@@ -129,7 +129,7 @@ def _operation(name: str, summary: str, ok: Json, refusals: Iterable[int] = REFU
 
 
 def _parameters(rows: list[Row], profile: Profile) -> list[Json]:
-    """One parameter for each name, in the order of the table."""
+    """Make one parameter for each name, in the order of the table."""
     named = [
         (name, row, item)
         for row in rows
@@ -168,7 +168,7 @@ def _parameter(name: str, forms: list[tuple[Row, Item]], profile: Profile) -> Js
 
 
 def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
-    """The schema of one form's value with what else is known about the form."""
+    """Join the schema of one form's value with what else is known about the form."""
     schema = value_schema(item, row.params, profile)
     known: Json = {"x-form": row.line, "x-role": row.role}
     if len(row.form.items) > 1:
@@ -179,7 +179,7 @@ def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
 
 
 def _alternatives(forms: list[tuple[Row, Item]], schemas: list[Json]) -> Json:
-    """The server takes the first form that fits, so more than one may."""
+    """Join forms by `anyOf`: the server takes the first one that fits, so more than one may."""
     docs = [{"description": row.doc} for row, _ in forms]
     return {"anyOf": [schema | doc for doc, schema in zip(docs, schemas, strict=True)]}
 
@@ -190,7 +190,7 @@ def _example_value(row: Row, item: Item, schema: Json, profile: Profile) -> str 
 
 
 def _body_content(rows: list[Row], profile: Profile) -> Json:
-    """The bodies of all commands by their content type."""
+    """Group the bodies of all commands by their content type."""
     kinds: dict[str, list[Json]] = {}
     for row in rows:
         known: Json = {"description": row.doc, "x-form": row.line, "x-role": row.role}

@@ -30,7 +30,7 @@ JsonStatus = dict[str, str | list[Any]]
 
 
 class NameAndUnit(Struct, frozen=True):
-    """What people call a value, and its unit; both may be empty."""
+    """The name that people gave to a value, and its unit; both may be empty."""
 
     name: str
     unit: str
@@ -80,7 +80,7 @@ class NotRestored(Struct, frozen=True):
 
 
 class FirmwareReport(Struct, frozen=True):
-    """What the check for firmware heard."""
+    """The installed version and the answer of the check for firmware."""
 
     on: bool
     installed: str

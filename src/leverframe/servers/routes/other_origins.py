@@ -21,7 +21,7 @@ def opened_to(origins: frozenset[str], handler: Handler) -> Handler:
 
 
 class OtherOrigins:
-    """Wraps what answers requests; what is not from such a page goes through as it is."""
+    """Add headers to the replies to pages of these origins; pass all other requests through."""
 
     def __init__(self, handler: Handler, origins: frozenset[str]) -> None:
         self._handler = handler

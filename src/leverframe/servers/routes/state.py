@@ -56,7 +56,7 @@ class StateBesideValues(TypedDict):
 
 
 class ReportsOfParts(TypedDict):
-    """What parts around the controller add by `controller.reports`."""
+    """The members that parts around the controller add by `controller.reports`."""
 
     modem: ModemState
     #: Where Modbus modules are connected, by slot.

@@ -27,8 +27,8 @@ STILL_HERE_S = 15.0
 #: Values that are different whenever one looks, unless time is virtual; they come along with real
 #: changes.
 ALWAYS_MOVING = ("time", "uptime")
-#: What a message of its own tells.
-TOLD_APART = ("settings_revision",)
+#: Values that a message of its own is sent for.
+SENT_SEPARATELY = ("settings_revision",)
 
 
 def stream(context: Context) -> StreamReply:
@@ -44,7 +44,7 @@ async def state_stream(
     controller.watchers.add(changed.set)
     try:
         last, settings = state_of(controller), controller.engine.settings
-        by_itself = TOLD_APART if last["virtual_time"] else TOLD_APART + ALWAYS_MOVING
+        ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
         yield _message("state", last)
         while True:
             has_changed = await _within(changed, STILL_HERE_S)
@@ -59,7 +59,7 @@ async def state_stream(
             new = state_of(controller) if is_admitted else last
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
-            if any(name not in by_itself for name in difference):
+            if any(name not in ignored for name in difference):
                 yield _message("change", difference)
             if controller.engine.settings is not settings:
                 settings = controller.engine.settings
