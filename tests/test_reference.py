@@ -192,7 +192,7 @@ def test_every_key_of_every_file_is_in_the_reference() -> None:
 def test_every_option_of_the_command_line_is_in_the_reference() -> None:
     page = PAGES["reference/command-line.md"]
     for documented in all_documented_tasks():
-        _, _, rest = page.partition(f"# `leverframe {documented.words}`\n")
+        _, _, rest = page.rpartition(f"# `leverframe {documented.words}`\n")
         section = rest.partition("\n#")[0]
         assert [x.usage for x in documented.options if f"| {code(x.usage)} |" not in section] == []
 
