@@ -265,3 +265,13 @@ def test_what_the_layers_allow_is_not_complained_about(file: str, source: str) -
 @pytest.mark.parametrize("file", ["engine/utils.py", "helpers/time.py", "wire/_base.py"])
 def test_an_empty_module_name_is_found(file: str) -> None:
     assert len(empty_names(file)) == 1
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for file in source_files(PACKAGE):
+        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
