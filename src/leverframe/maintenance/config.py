@@ -2,9 +2,9 @@
 
 import sys
 
+from leverframe.config.effective import effective_table
 from leverframe.config.example import example
 from leverframe.config.fields import BadConfiguration
-from leverframe.config.effective import effective_table
 from leverframe.config.reading import checked
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE, NO

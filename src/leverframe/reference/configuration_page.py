@@ -21,7 +21,7 @@ empty variable counts as not set; one that begins with `LEVERFRAME_` and stands 
 mistake.
 
 `leverframe config example` prints a complete file, `leverframe config check --config FILE` says
-what is in force and who says so. Mistakes are told all at once, one line each, with the file and
+the effective settings and where each comes from. Mistakes are told all at once, one line each, with the file and
 line, the variable or the option that is wrong. Paths are relative to the folder in which the
 program starts.
 
