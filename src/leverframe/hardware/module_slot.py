@@ -12,6 +12,16 @@ NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
 
+class SlotReport(Struct, frozen=True):
+    """The module in one slot, for people."""
+
+    module: str
+    slave_id: int
+    #: Seconds since 1970; None while it answers.
+    silent_since: float | None
+    readings: dict[str, float | None]
+
+
 class ModuleSlot(Struct):
     """A module on the bus and what it said."""
 
