@@ -85,7 +85,7 @@ def try_address(host: str, port: int) -> None:
 async def listen(
     server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
 ) -> None:
-    _allow_sockets(server.limits.connections + OTHER_FILES)
+    _allow_sockets(server.state.limits.connections + OTHER_FILES)
     if certificate is None:
         await server.start(config.host, config.port)
     else:

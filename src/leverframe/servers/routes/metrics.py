@@ -150,12 +150,12 @@ def history_families(figures: Figures) -> Iterable[Family]:
 
 
 def server_families(server: HttpServer) -> Iterable[Family]:
-    tally = server.tally
+    state = server.state
     yield Family(
         "leverframe_http_requests_total",
         COUNTER,
         "Requests that were answered, by status.",
-        [({"status": str(status)}, count) for status, count in sorted(tally.answers.items())],
+        [({"status": str(status)}, count) for status, count in sorted(state.answers.items())],
     )
     yield Family(
         "leverframe_http_connections",
@@ -167,13 +167,13 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         "leverframe_loop_lag_seconds",
         GAUGE,
         "How late the event loop was at the last look, once a second while somebody is connected.",
-        [(NO_LABELS, tally.lag_s)],
+        [(NO_LABELS, state.lag_s)],
     )
     yield Family(
         "leverframe_loop_longest_lag_seconds",
         GAUGE,
         "How late the event loop has been at most.",
-        [(NO_LABELS, tally.longest_lag_s)],
+        [(NO_LABELS, state.longest_lag_s)],
     )
 
 

@@ -1,16 +1,20 @@
-"""A port that speaks TLS, and tells clients that come without it where to go.
+"""A listening port: accepts connections, and tells TLS from what comes without it.
 
-The first byte of a connection tells which it is, and is looked at without taking it. Until then,
-and until the TLS handshake is done, a connection costs one socket; their number and their time are
-limited as those of the connections that follow.
+It accepts by itself instead of by an `asyncio.Server`, which fails half-way if it is closed while a
+connection is being made: this one waits for those when it closes.
+
+With TLS, the first byte of a connection tells whether it speaks it, and is looked at without taking
+it. Until then, and until the handshake is done, a connection costs one socket; their number and
+their time are limited as those of the connections that follow.
 """
 
 import asyncio
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 from leverframe.servers.http.limits import HttpLimits
 
@@ -23,37 +27,45 @@ PAUSE_S = 1.0
 Factory = Callable[[], asyncio.Protocol]
 
 
-class TlsListener:
-    """Listening sockets that sort what arrives; looks like an `asyncio.Server` where it must."""
+class Listener:
+    """Listening sockets; `protocol` gets who is accepted, with TLS where there is a `context`.
+
+    Who comes to a TLS port without TLS goes to `plain`.
+    """
 
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        context: ssl.SSLContext,
-        secure: Factory,
-        plain: Factory,
+        protocol: Factory,
         limits: HttpLimits,
+        context: ssl.SSLContext | None = None,
+        plain: Factory | None = None,
     ) -> None:
         self.sockets = tuple(sockets)
-        self._context = context
-        self._secure = secure
-        self._plain = plain
+        self._protocol = protocol
         self._limits = limits
+        self._context = context
+        self._plain = plain or protocol
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}
+        #: Connections that have not said anything yet, and their time.
+        self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
         self._per_address: Counter[str] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._handshakes: set[asyncio.Task[None]] = set()
         for listening in self.sockets:
             self._loop.add_reader(listening, self._accept, listening)
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Accept no more; return when what was being accepted is a connection, or is gone."""
         for listening in self.sockets:
             self._loop.remove_reader(listening)
             listening.close()
-        for client in tuple(self._waiting):
+        for client in tuple(self._silent):
             self._drop(client)
-        for task in self._tasks:
-            task.cancel()
+        for handshake in self._handshakes:
+            handshake.cancel()
+        if running := self._accepting | self._handshakes:
+            await asyncio.wait(running)
 
     def _accept(self, listening: socket.socket) -> None:
         try:
@@ -65,22 +77,42 @@ class TlsListener:
             self._loop.call_later(PAUSE_S, self._listen_again, listening)
             return
         client.setblocking(False)
-        peer = address[0]
+        if self._context is None:
+            self._run(self._connect(client, self._plain), self._accepting)
+        else:
+            self._await_first_byte(client, address[0])
+
+    def _listen_again(self, listening: socket.socket) -> None:
+        if listening.fileno() >= 0:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _run(
+        self, work: Coroutine[Any, Any, None], running: set[asyncio.Task[None]]
+    ) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        running.add(task)
+        task.add_done_callback(running.discard)
+        return task
+
+    async def _connect(self, client: socket.socket, protocol: Factory) -> None:
+        with suppress(OSError):  # it has left already
+            await self._loop.connect_accepted_socket(protocol, client)
+
+    # TLS
+
+    def _await_first_byte(self, client: socket.socket, peer: str) -> None:
+        waiting = len(self._silent) + len(self._handshakes)
         if (
-            len(self._waiting) + len(self._tasks) >= self._limits.connections
+            waiting >= self._limits.connections
             or self._per_address[peer] >= self._limits.connections_per_address
         ):
             client.close()
             return
         self._per_address[peer] += 1
-        self._waiting[client] = self._loop.call_later(
+        self._silent[client] = self._loop.call_later(
             self._limits.header_timeout_s, self._drop, client, peer
         )
         self._loop.add_reader(client, self._sort, client, peer)
-
-    def _listen_again(self, listening: socket.socket) -> None:
-        if listening.fileno() >= 0:
-            self._loop.add_reader(listening, self._accept, listening)
 
     def _drop(self, client: socket.socket, peer: str = "") -> None:
         self._stop_waiting(client)
@@ -88,7 +120,7 @@ class TlsListener:
         client.close()
 
     def _stop_waiting(self, client: socket.socket) -> None:
-        self._waiting.pop(client).cancel()
+        self._silent.pop(client).cancel()
         self._loop.remove_reader(client)
 
     def _left(self, peer: str) -> None:
@@ -108,27 +140,25 @@ class TlsListener:
             self._drop(client, peer)
             return
         self._stop_waiting(client)
-        task = self._loop.create_task(self._hand_over(client, first == HANDSHAKE))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if first == HANDSHAKE:
+            task = self._run(self._shake_hands(client), self._handshakes)
+        else:
+            task = self._run(self._connect(client, self._plain), self._accepting)
         task.add_done_callback(lambda _: self._left(peer))
 
-    async def _hand_over(self, client: socket.socket, secure: bool) -> None:
-        # What fails here is a client without a certificate it trusts, or one that has left.
+    async def _shake_hands(self, client: socket.socket) -> None:
+        # What fails here is a client that does not trust the certificate, or one that has left.
         with suppress(OSError, ssl.SSLError):
-            if secure:
-                await self._loop.connect_accepted_socket(
-                    self._secure,
-                    client,
-                    ssl=self._context,
-                    ssl_handshake_timeout=self._limits.header_timeout_s,
-                )
-            else:
-                await self._loop.connect_accepted_socket(self._plain, client)
+            await self._loop.connect_accepted_socket(
+                self._protocol,
+                client,
+                ssl=self._context,
+                ssl_handshake_timeout=self._limits.header_timeout_s,
+            )
 
 
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for every address of the host."""
+    """Open a listening socket for every address of the host."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
