@@ -90,7 +90,7 @@ async def listen(
         await server.start(config.host, config.port)
     else:
         to_https = partial(redirect_to_https, reach.names)
-        await server.start_with_tls(config.host, config.port, certificate.context, to_https)
+        await server.start(config.host, config.port, certificate.context, to_https)
 
 
 def _allow_sockets(wanted: int) -> None:

@@ -130,10 +130,7 @@ async def serving(
     handler: Handler, limits: HttpLimits | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Serving]:
     server = HttpServer(handler, limits or HttpLimits())
-    if tls:
-        await server.start_with_tls("127.0.0.1", 0, tls, handler)
-    else:
-        await server.start("127.0.0.1", 0)
+    await server.start("127.0.0.1", 0, tls)
     running = Serving(server)
     try:
         yield running

@@ -11,7 +11,6 @@ Nothing is timed here: the server asks once a second which connections are overd
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from enum import IntEnum, auto
 from math import inf
@@ -103,11 +102,6 @@ _NOTHING = memoryview(b"")
 class Connection(asyncio.Protocol):
     """One client."""
 
-    __slots__ = (
-        *("state", "peer", "input_paused", "output_paused"),
-        *("_server", "_limits", "_transport", "_parser", "_since", "_drain_by", "_pending"),
-        *("_unread", "_held", "_stream", "_drained"),
-    )
     _transport: asyncio.Transport
     _parser: RequestParser
 
@@ -123,7 +117,7 @@ class Connection(asyncio.Protocol):
         self._since = server.now  # when the state began
         self._drain_by = inf  # when what was sent has to be with the client
         #: Complete requests that are not being answered yet; a bad one is the last.
-        self._pending: deque[Request | BadRequest] = deque()
+        self._pending: list[Request | BadRequest] = []
         self._unread = _NOTHING  # received and not parsed
         self._held: list[bytes] = []  # replies that leave at the end of this round
         self._stream: asyncio.Task[None] | None = None
@@ -154,7 +148,6 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._change(LOST)
         self._let_go()
-        self._held.clear()
         self._server.forget(self)
 
     def eof_received(self) -> bool:
@@ -168,25 +161,22 @@ class Connection(asyncio.Protocol):
 
     def stop(self) -> None:
         """Complete the answer that is being made, then close."""
-        if self.state in (ANSWERING, STREAMING):
-            self._change(STOP)
-            self._let_go()
-        else:
-            self._close(STOP)
+        self._close(STOP)
 
     def abort(self) -> None:
         self._change(CLOSE)
         self._let_go()
-        self._held.clear()
         self._transport.abort()
 
     def _close(self, event: Event) -> None:
-        """Close when all that was sent has arrived."""
+        """Take no more; close, where the event leads there, when all that was sent has arrived."""
+        is_closing = self.state is CLOSING
+        self.flush()
         self._change(event)
         self._let_go()
-        self.flush()
-        self._drain_by = self._time_to_drain()
-        self._transport.close()
+        if self.state is CLOSING and not is_closing:  # asyncio's TLS breaks if it is closed twice
+            self._drain_by = self._time_to_drain()
+            self._transport.close()
 
     def _let_go(self) -> None:
         """Read no more, forget what waits for an answer, and end a stream."""
@@ -195,10 +185,12 @@ class Connection(asyncio.Protocol):
             if isinstance(request, Request):
                 self._server.bodies.give_back(len(request.body))
         self._pending.clear()
+        self._held.clear()
         self._unread = _NOTHING
-        if self._stream:
+        if stream := self._stream:
+            self._stream = None
             # Not before it has begun: what never began could not close its chunks either.
-            asyncio.get_running_loop().call_soon(self._stream.cancel)
+            asyncio.get_running_loop().call_soon(stream.cancel)
 
     def is_overdue(self, now: float) -> bool:
         if self.output_paused or self.state is CLOSING:
@@ -261,7 +253,7 @@ class Connection(asyncio.Protocol):
                 if len(pending) >= self._limits.waiting_requests:
                     self._pause_input()
                 return False
-            request = pending.popleft()
+            request = pending.pop(0)
             if isinstance(request, Request):
                 self._answer(request)
             else:
@@ -311,15 +303,25 @@ class Connection(asyncio.Protocol):
             self._server.bodies.give_back(len(request.body))
         if self.state is not ANSWERING:
             return  # the client has left
-        if isinstance(reply, StreamReply):
+        if isinstance(reply, Reply):
+            self._send(request, reply)
+        elif isinstance(reply, StreamReply):
             self._change(STREAM)
             self._stream = self._server.run(self._run_stream(request, reply))
-            return
-        is_last = self._parser.is_done and not self._pending
+        else:
+            logger.error("The handler returned %r, which is no reply.", type(reply))
+            self._send(request, self._server.fault())
+
+    def _is_last(self) -> bool:
+        """Say whether the answer in work is the last: no request waits, and none will come."""
+        return self._parser.is_done and not self._pending
+
+    def _send(self, request: Request, reply: Reply) -> None:
+        is_last = self._is_last()
         try:
             data = reply.encode(close=is_last, head_only=request.method == "HEAD")
-        except (ValueError, AttributeError):
-            logger.exception("The handler returned %s that cannot be sent.", type(reply).__name__)
+        except ValueError:
+            logger.exception("A reply has a head that cannot be sent.")
             reply, is_last = self._server.fault(), True
             data = reply.encode(close=True)
         self._server.answers[reply.status] += 1
@@ -378,11 +380,10 @@ class Connection(asyncio.Protocol):
 
     async def _run_stream(self, request: Request, reply: StreamReply) -> None:
         chunked = not request.is_http10
-        is_last = self._parser.is_done and not self._pending
         head_only = request.method == "HEAD"
         self._server.answers[reply.status] += 1
         try:
-            self._write(reply.encode_head(chunked=chunked, close=is_last))
+            self._write(reply.encode_head(chunked=chunked, close=self._is_last()))
             await self._pump(reply.chunks, chunked, head_only)
             is_whole = True
         except asyncio.CancelledError:
@@ -398,7 +399,7 @@ class Connection(asyncio.Protocol):
             return
         if chunked and not head_only:
             self._write(b"0\r\n\r\n")
-        if self._parser.is_done and not self._pending:
+        if self._is_last():
             self._close(LAST_ANSWERED)
         else:
             self._change(ANSWERED)

@@ -9,6 +9,7 @@ their time are limited as those of the connections that follow.
 """
 
 import asyncio
+import logging
 import socket
 import ssl
 from collections import Counter
@@ -18,9 +19,13 @@ from typing import Any
 
 from leverframe.servers.http.limits import HttpLimits
 
+logger = logging.getLogger(__name__)
+
 #: The first byte of every TLS connection.
 HANDSHAKE = b"\x16"
 BACKLOG = 256
+#: One at a time costs 70 us more for each of 64 clients that come at once.
+MAX_ACCEPTED_AT_ONCE = 64
 #: How long to leave new connections waiting when the process can have no more sockets.
 PAUSE_S = 1.0
 
@@ -36,19 +41,19 @@ class Listener:
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        protocol: Factory,
         limits: HttpLimits,
-        context: ssl.SSLContext | None = None,
-        plain: Factory | None = None,
+        protocol: Factory,
+        context: ssl.SSLContext | None,
+        plain: Factory,
     ) -> None:
         self.sockets = tuple(sockets)
-        self._protocol = protocol
         self._limits = limits
+        self._protocol = protocol
         self._context = context
-        self._plain = plain or protocol
+        self._plain = plain
         self._loop = asyncio.get_running_loop()
-        #: Connections that have not said anything yet, and their time.
-        self._silent: dict[socket.socket, asyncio.TimerHandle] = {}
+        #: Connections that have not said anything yet, whose they are, and their time.
+        self._silent: dict[socket.socket, tuple[str, asyncio.TimerHandle]] = {}
         self._per_address: Counter[str] = Counter()
         self._accepting: set[asyncio.Task[None]] = set()
         self._handshakes: set[asyncio.Task[None]] = set()
@@ -68,19 +73,23 @@ class Listener:
             await asyncio.wait(running)
 
     def _accept(self, listening: socket.socket) -> None:
-        try:
-            client, address = listening.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return
-        except OSError:
-            self._loop.remove_reader(listening)
-            self._loop.call_later(PAUSE_S, self._listen_again, listening)
-            return
-        client.setblocking(False)
-        if self._context is None:
-            self._run(self._connect(client, self._plain), self._accepting)
-        else:
-            self._await_first_byte(client, address[0])
+        for _ in range(MAX_ACCEPTED_AT_ONCE):
+            try:
+                client, address = listening.accept()
+            except ConnectionAbortedError:
+                continue
+            except BlockingIOError:
+                return
+            except OSError as error:
+                logger.error("No connection can be accepted for %d s: %s.", PAUSE_S, error.strerror)
+                self._loop.remove_reader(listening)
+                self._loop.call_later(PAUSE_S, self._listen_again, listening)
+                return
+            client.setblocking(False)
+            if self._context is None:
+                self._run(self._connect(client, self._protocol), self._accepting)
+            else:
+                self._await_first_byte(client, address[0])
 
     def _listen_again(self, listening: socket.socket) -> None:
         if listening.fileno() >= 0:
@@ -94,9 +103,15 @@ class Listener:
         task.add_done_callback(running.discard)
         return task
 
-    async def _connect(self, client: socket.socket, protocol: Factory) -> None:
-        with suppress(OSError):  # it has left already
-            await self._loop.connect_accepted_socket(protocol, client)
+    async def _connect(
+        self, client: socket.socket, protocol: Factory, context: ssl.SSLContext | None = None
+    ) -> None:
+        timeout = self._limits.header_timeout_s if context else None
+        # What fails here is a client that does not trust the certificate, or one that has left.
+        with suppress(OSError):
+            await self._loop.connect_accepted_socket(
+                protocol, client, ssl=context, ssl_handshake_timeout=timeout
+            )
 
     # TLS
 
@@ -109,26 +124,26 @@ class Listener:
             client.close()
             return
         self._per_address[peer] += 1
-        self._silent[client] = self._loop.call_later(
-            self._limits.header_timeout_s, self._drop, client, peer
-        )
-        self._loop.add_reader(client, self._sort, client, peer)
+        timer = self._loop.call_later(self._limits.header_timeout_s, self._drop, client)
+        self._silent[client] = peer, timer
+        self._loop.add_reader(client, self._sort, client)
 
-    def _drop(self, client: socket.socket, peer: str = "") -> None:
-        self._stop_waiting(client)
-        self._left(peer)
+    def _drop(self, client: socket.socket) -> None:
+        self._left(self._stop_waiting(client))
         client.close()
 
-    def _stop_waiting(self, client: socket.socket) -> None:
-        self._silent.pop(client).cancel()
+    def _stop_waiting(self, client: socket.socket) -> str:
+        peer, timer = self._silent.pop(client)
+        timer.cancel()
         self._loop.remove_reader(client)
+        return peer
 
     def _left(self, peer: str) -> None:
         self._per_address[peer] -= 1
-        if self._per_address[peer] <= 0:
+        if not self._per_address[peer]:
             del self._per_address[peer]
 
-    def _sort(self, client: socket.socket, peer: str) -> None:
+    def _sort(self, client: socket.socket) -> None:
         """The first byte is there, or the client has left."""
         try:
             first = client.recv(1, socket.MSG_PEEK)
@@ -137,24 +152,15 @@ class Listener:
         except OSError:
             first = b""
         if not first:
-            self._drop(client, peer)
+            self._drop(client)
             return
-        self._stop_waiting(client)
+        peer = self._stop_waiting(client)
         if first == HANDSHAKE:
-            task = self._run(self._shake_hands(client), self._handshakes)
+            handshake = self._connect(client, self._protocol, self._context)
+            task = self._run(handshake, self._handshakes)
         else:
             task = self._run(self._connect(client, self._plain), self._accepting)
         task.add_done_callback(lambda _: self._left(peer))
-
-    async def _shake_hands(self, client: socket.socket) -> None:
-        # What fails here is a client that does not trust the certificate, or one that has left.
-        with suppress(OSError, ssl.SSLError):
-            await self._loop.connect_accepted_socket(
-                self._protocol,
-                client,
-                ssl=self._context,
-                ssl_handshake_timeout=self._limits.header_timeout_s,
-            )
 
 
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:

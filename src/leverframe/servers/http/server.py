@@ -13,6 +13,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.listener import Listener, listening_sockets
@@ -99,9 +101,7 @@ class ServerState:
 
     def refusal(self, bad: BadRequest) -> Reply:
         problem = self.problem(bad.status, bad.detail)
-        return Reply(
-            problem.status, problem.content_type, problem.body, problem.headers + bad.headers
-        )
+        return msgspec.structs.replace(problem, headers=problem.headers + bad.headers)
 
     def fault(self) -> Reply:
         return self.problem(
@@ -135,17 +135,14 @@ class ServerState:
                     await asyncio.wait(self._tasks)
                 await self._empty.wait()
         except TimeoutError:
-            self._drop_everything()
+            for task in self._tasks:
+                if not task.cancelling():
+                    task.cancel()
+            for connection in tuple(self.connections):
+                connection.abort()
             await self._empty.wait()
             if self._tasks:
                 await asyncio.wait(self._tasks)
-
-    def _drop_everything(self) -> None:
-        for task in self._tasks:
-            if not task.cancelling():
-                task.cancel()
-        for connection in tuple(self.connections):
-            connection.abort()
 
 
 class HttpServer:
@@ -159,27 +156,23 @@ class HttpServer:
     ) -> None:
         self.state = ServerState(handler, limits, problem)
         #: Those who came to a TLS port without TLS.
-        self._plain: ServerState | None = None
+        self._plain = self.state
         self._listener: Listener | None = None
 
-    async def start(self, host: str, port: int) -> None:
-        self.state.is_stopping = False
-        sockets = await listening_sockets(host, port)
-        self._listener = Listener(sockets, partial(Connection, self.state), self.state.limits)
-
-    async def start_with_tls(
-        self, host: str, port: int, context: ssl.SSLContext, plain: Handler
+    async def start(
+        self,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        plain: Handler | None = None,
     ) -> None:
-        """Listen with TLS; `plain` answers on the same port whoever comes without it."""
+        """Listen; with a `context` by TLS, where `plain` answers whoever comes without it."""
+        limits = self.state.limits
         self.state.is_stopping = False
-        self._plain = ServerState(plain, self.state.limits)
-        self._listener = Listener(
-            await listening_sockets(host, port),
-            partial(Connection, self.state),
-            self.state.limits,
-            context,
-            partial(Connection, self._plain),
-        )
+        self._plain = ServerState(plain or self.state.handler, limits)
+        sockets = await listening_sockets(host, port)
+        secure, others = partial(Connection, self.state), partial(Connection, self._plain)
+        self._listener = Listener(sockets, limits, secure, context, others)
 
     @property
     def port(self) -> int:
@@ -200,7 +193,6 @@ class HttpServer:
         if self._listener is None:
             return
         await self._listener.close()
-        if self._plain:
-            await self._plain.stop(grace_s=0)
+        await self._plain.stop(grace_s=0)
         await self.state.stop(grace_s)
         self._listener = None
