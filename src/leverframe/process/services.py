@@ -26,8 +26,7 @@ from leverframe.process.release_check import ask_for_release
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands
-from leverframe.storage.history.recorder import HistoryRecorder
-from leverframe.storage.history.worker import HistoryWorker
+from leverframe.storage.history.worker import HistoryRecorder, HistoryWorker
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.wiring import OledWiring
 

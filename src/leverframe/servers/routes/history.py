@@ -18,9 +18,14 @@ from leverframe.controller import Controller
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.reading import RECORDED, TimeSpan, answer, recorded_labels
-from leverframe.storage.history.recorder import HistoryRecorder
+from leverframe.storage.history.reading import (
+    RECORDED,
+    TimeSpan,
+    answer,
+    csv_pieces,
+    recorded_labels,
+)
+from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
 JSON_PATH, CSV_PATH = "/api/history", "/api/history.csv"
