@@ -14,7 +14,7 @@ CAPTURED = "captured"
 class Message(Struct):
     #: Counts up; the order within a channel.
     number: int
-    #: The name of its lane: `http1`, `email`.
+    #: The name of its channel: `http1`, `email`.
     channel: str
     slot: int
     active: bool

@@ -70,9 +70,9 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
     """What the controller asks for goes to the outbox, and people see what becomes of it."""
 
-    def tell(lane: str, sentence: str) -> None:
+    def tell(channel: str, sentence: str) -> None:
         wall = controller.clock.read().wall
-        controller.engine.machine.journal.add(wall, Cause("outbox", lane), sentence)
+        controller.engine.machine.journal.add(wall, Cause("outbox", channel), sentence)
 
     outbox = network_outbox(
         PersistentMessageStore(controller.store),
