@@ -17,9 +17,9 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
 from leverframe.notify.mqtt_link import MqttLink
-from leverframe.notify.sending import Sending
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
+from leverframe.process.services import Sending
 from leverframe.servers.mqtt.service import FAULT, NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Store

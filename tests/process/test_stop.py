@@ -16,7 +16,7 @@ from leverframe.profile import Profile
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
-from leverframe.storage.snapshot_keeper import TROUBLE
+from leverframe.storage.snapshot_service import TROUBLE
 from leverframe.storage.store import MemoryStore
 from tests.process.controller_process import PATIENCE_S, ControllerProcess, controller_process
 from tests.twin import Twin

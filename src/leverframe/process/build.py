@@ -14,8 +14,8 @@ from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.notify.sending import Sending
 from leverframe.process.services import (
+    Sending,
     Service,
     connect_firmware_check,
     connect_history,
