@@ -31,13 +31,13 @@ REST_S = 1.0
 
 
 class Bus(Protocol):
-    """Where slaves are asked, one at a time."""
+    """A bus on which slaves are asked, one at a time."""
 
     #: The device file, for people.
     path: str
 
     async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
-        """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
+        """Ask a slave; None if it is silent. Raises OSError if the bus cannot be used."""
 
     async def close(self) -> None: ...
 
@@ -68,7 +68,7 @@ class ModbusMaster:
         await self._bus.close()
 
     def adopt(self, old: Settings, new: Settings) -> None:
-        """Settings changed."""
+        """Follow changed settings."""
         self._settings = new
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
@@ -78,7 +78,7 @@ class ModbusMaster:
                 self._tell(number)
 
     def report(self) -> dict[str, Any]:
-        """What is in the slots, for people."""
+        """Report what is in the slots, for people."""
         return {
             str(slot.number): {
                 "module": slot.label,
@@ -196,7 +196,7 @@ class ModbusMaster:
             self._tell(slot.number)
 
     async def _answer_of(self, slot: ModuleSlot, read: Read) -> tuple[Answer | None, str]:
-        """The answer, and what to say if there is none."""
+        """Return the answer, and what to say if there is none."""
         try:
             answer = await self._bus.ask(slot.module.line, slot.slave, read)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What is known about the GSM modem: SIM card, signal, network, and the last typed command.
+"""The status of the GSM modem: SIM card, signal, network, and the last typed command.
 
 Answers that are not what they should be leave a value unknown; nothing here fails.
 """
@@ -31,7 +31,7 @@ _SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
 
 
 def shown_command(command: str) -> str:
-    """A typed command as it may be shown: without a PIN or password."""
+    """Show a typed command without a PIN or password."""
     return _SECRET.sub(r"\1***", command)
 
 
@@ -60,7 +60,7 @@ class ModemStatus:
         return self.registration in _REGISTERED
 
     def lost(self, state: str) -> None:
-        """Nothing is known any more."""
+        """Forget everything: nothing is known any more."""
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
@@ -68,7 +68,7 @@ class ModemStatus:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
     def took_signal(self, answer: AtAnswer) -> None:
-        """0 to 31 are -113 dBm to -51 dBm in steps of two."""
+        """Take a signal: 0 to 31 are -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MOST_SIGNAL:
             self.signal_dbm = None
@@ -93,7 +93,7 @@ class ModemStatus:
         self._unasked.append(line)
 
     def shown(self) -> dict[str, Any]:
-        """For everybody who may read the state."""
+        """Show what everybody may read."""
         return {
             "state": self.state,
             "sim": self.sim,
@@ -104,7 +104,7 @@ class ModemStatus:
         }
 
     def shown_in_full(self) -> dict[str, Any]:
-        """For the administrator: also what was typed, and what the modem said unasked."""
+        """Show the administrator also what was typed, and what the modem said unasked."""
         return {
             **self.shown(),
             "command": self._command,

@@ -35,7 +35,7 @@ class SerialLine(asyncio.Protocol):
         self._answer: asyncio.Future[Answer] | None = None
 
     async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
-        """The slave's answer; None if it is silent. OSError: the port cannot be used."""
+        """Ask a slave; None if it is silent. Raises OSError if the port cannot be used."""
         await self._speak_as(line)
         await self._quiet(line)
         byte_s = _BITS_PER_BYTE / line.bitrate

@@ -48,7 +48,7 @@ class QueuedMessage:
 
 
 class Listener(Protocol):
-    """Who a queue reports to."""
+    """The receiver of a queue's reports."""
 
     def ended(self, message: Message) -> None:
         """Take note that a message was sent or has failed for good."""

@@ -35,8 +35,7 @@ class Message(Struct):
 
 
 def shown(message: Message) -> dict[str, Any]:
-    """The message for `/api/outbox`: what it says in full only where it is captured, because an
-    address may hold a key."""
+    """Show a message in `/api/outbox`; in full only if captured: an address may hold a key."""
     fields = {
         name: getattr(message, name) for name in message.__struct_fields__ if name != "content"
     }

@@ -72,7 +72,7 @@ class MqttLink:
 
     @property
     def settings(self) -> Mqtt:
-        """What the present connection, or the next attempt, lives by."""
+        """Return the settings of the present connection, or of the next attempt."""
         return self._settings
 
     def subscribe(self, topic: str) -> None:
@@ -82,7 +82,7 @@ class MqttLink:
     def publish(
         self, topic: str, payload: str | bytes, *, retain: bool = False
     ) -> "asyncio.Future[bool]":
-        """Only while the link is up. True when the broker has it, False when it was lost."""
+        """Publish while the link is up; the result is True when the broker has it, else False."""
         assert self._connection is not None
         return self._connection.publish(topic, payload, retain)
 

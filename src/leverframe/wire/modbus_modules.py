@@ -1,4 +1,4 @@
-"""Which readings the Modbus modules have: register maps as data, and devices of the user's own.
+"""The readings of Modbus modules: register maps as data, and devices of the user's own.
 
 A reading's number (0-29) is its place in its module's list; the mapping of m1-m30 and the status
 files go by it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
@@ -19,7 +19,7 @@ STALE_S = 15.0
 
 
 class ReadingLine(NamedTuple):
-    """How a device speaks on the serial line; always eight data bits."""
+    """The parameters of a serial line; always eight data bits."""
 
     bitrate: int = 9600
     parity: str = "none"
@@ -41,7 +41,7 @@ class ModuleReading(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How many registers, or one bit, it takes up."""
+        """Return how many registers, or one bit, it takes up."""
         return 1 if self.function in BIT_READS else register_count(self.type)
 
 
@@ -72,7 +72,7 @@ def _module(
     is_sdm: bool = False,
     endian: str = "none",
 ) -> Module:
-    """The endian form is that of numbers which take two registers."""
+    """Describe a module; the endian form is that of numbers which take two registers."""
     readings = tuple(
         ModuleReading(
             number,
@@ -90,12 +90,12 @@ def _module(
 
 
 def _floats(names: Iterable[str], unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """Floats one after the other."""
+    """Describe floats that follow each other."""
     return (_Row(name, unit, first + 2 * at, "float", divisor) for at, name in enumerate(names))
 
 
 def _phases(name: str, unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """The same quantity of three phases."""
+    """Describe the same quantity of three phases."""
     return _floats((f"{name} L{phase}" for phase in (1, 2, 3)), unit, first, divisor)
 
 
@@ -286,7 +286,7 @@ _CUSTOM = {f"custom{number + 1}": number for number in range(5)}
 
 
 def label_in_slot(settings: Settings, slot: int) -> str:
-    """The module chosen for a slot (1-3).
+    """Return the module chosen for a slot (1-3).
 
     Versions without slots choose a meter as the module of the serial port; that is slot 1.
     """
@@ -295,7 +295,7 @@ def label_in_slot(settings: Settings, slot: int) -> str:
 
 
 def module_in_slot(settings: Settings, slot: int) -> Module | None:
-    """What is connected in a slot (1-3); None for nothing."""
+    """Return what is connected in a slot (1-3); None for nothing."""
     label = label_in_slot(settings, slot)
     if label in _CUSTOM:
         if _CUSTOM[label] >= len(settings.modbus_devices):
@@ -309,7 +309,7 @@ def module_in_slot(settings: Settings, slot: int) -> Module | None:
 
 
 def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
-    """The reading that one of m1-m30 stands for; None for one that no module in a slot has."""
+    """Return the reading that one of m1-m30 stands for; None if no module in a slot has it."""
     if not 0 < mapping.slot <= len(settings.modbus_slots):
         return None
     module = module_in_slot(settings, mapping.slot)
@@ -318,7 +318,7 @@ def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading 
 
 
 def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
-    """A reading is in use once it has a name or is mapped to one of m1-m30."""
+    """Describe a device of the user's own; a reading with a name or one of m1-m30 is in use."""
     readings = tuple(
         ModuleReading(
             number,

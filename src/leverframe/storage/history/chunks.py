@@ -53,7 +53,10 @@ _OVERLAPPING = "tier = ? AND label = ? AND start <= ? AND end >= ?"
 
 
 class ChunkStore:
-    """Raises StoreDamaged, StoreTooNew or StoreUnavailable when opened; no path: in memory."""
+    """The chunks in a file, or in memory without a path.
+
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable when opened.
+    """
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         place = path or Path(":memory:")

@@ -51,7 +51,7 @@ INSTANT_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long and how much is kept."""
+    """The limits of what is kept, in days and bytes."""
 
     raw_days: float = 7.0
     minute_days: float = 90.0
