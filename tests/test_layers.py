@@ -20,7 +20,7 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
-SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown"}
+SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown", "exit_codes"}
 #: What the commands of the program are made of; these do not know each other.
 WORK = {"simulation", "maintenance", "reference"}
 
@@ -46,8 +46,11 @@ MAY_IMPORT = {
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
-    "command_line": SERVED | {"process"} | WORK,
-    "__main__": {"command_line"},
+    "reference": SERVED | {"process", "command_line"},
+    "exit_codes": set[str](),
+    # It names the functions that do the work, and imports the one that was asked for.
+    "command_line": CORE | {"engine", "config", "durations", "exit_codes"},
+    "__main__": {"command_line", "exit_codes"},
 }
 
 #: The same within the servers: part of them -> the others it may import.
@@ -64,7 +67,7 @@ SERVERS_MAY_IMPORT = {
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
-    *("status_files", "wiring"),
+    *("status_files", "wiring", "exit_codes"),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
@@ -262,3 +265,13 @@ def test_what_the_layers_allow_is_not_complained_about(file: str, source: str) -
 @pytest.mark.parametrize("file", ["engine/utils.py", "helpers/time.py", "wire/_base.py"])
 def test_an_empty_module_name_is_found(file: str) -> None:
     assert len(empty_names(file)) == 1
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for file in source_files(PACKAGE):
+        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

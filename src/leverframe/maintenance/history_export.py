@@ -32,7 +32,7 @@ class BadExport(ErrorForPeople):
 
 
 def export_history(
-    path: Path,
+    data_folder: Path,
     labels: str | None,
     first: str | None,
     last: str | None,
@@ -40,9 +40,9 @@ def export_history(
 ) -> None:
     asked = _labels(labels)
     begin, end = _second(first, -inf), _second(last, inf)
-    with DataFolder(path) as folder:
+    with DataFolder(data_folder) as folder:
         if not folder.history_path.exists():
-            raise NoHistory(f"There is no history in {path}; name the folder with --data.")
+            raise NoHistory(f"There is no history in {data_folder}; name the folder with --data.")
         with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
             _write(_pieces(Compactor(chunk_store, Bounds()), asked, begin, end), output)
 

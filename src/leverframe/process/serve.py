@@ -4,12 +4,14 @@ import asyncio
 import errno
 import gc
 import logging
+import platform
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from leverframe import __version__
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
@@ -94,16 +96,19 @@ async def serve(config: Config) -> None:
             async for service in _services(built, config, server.port):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
+            log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)
+            log.info("stopping")
             supervisor.stopping()
         finally:
             services = (service.close for service in reversed(beside))
             await close_all([*services, server.stop, built.stop])
+        log.info("leverframe %s stopped", __version__)
 
 
 async def _built(
@@ -165,6 +170,15 @@ def _say_where(
     )
     if certificate:
         print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+
+
+def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:
+    """Describe the controller for the log, so that an old log says what it is of."""
+    return (
+        f"{built.name} ({built.controller.profile}, {built.controller.board.kind} board),"
+        f" data in {folder.path}, Python {platform.python_version()},"
+        f" {'virtual' if config.virtual_time else 'real'} time"
+    )
 
 
 def _address(host: str, port: int) -> str:

@@ -19,6 +19,11 @@ from leverframe.profile import Profile
 Description = dict[str, Any]
 
 
+def list_commands(word: str | None, hw: str, sw: str) -> None:
+    """Print the commands of a version, or those that contain a word."""
+    print_commands(Profile(hw, sw), word, Console())
+
+
 def print_commands(profile: Profile, word: str | None, console: Console) -> None:
     found = [row for row in command_table(profile) if _is_about(row, word or "")]
     if not found:

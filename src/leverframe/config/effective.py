@@ -1,4 +1,4 @@
-"""What a configuration comes to: every value that is in force, and who says so."""
+"""The effective configuration: every value, and where it comes from."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from leverframe.config.fields import Config
 from leverframe.config.sources import Sources
 
 
-def in_force_table(sources: Sources, config: Config) -> str:
+def effective_table(sources: Sources, config: Config) -> str:
     """In columns, a line each."""
     rows = list(_rows(sources, config))
     names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
