@@ -49,8 +49,8 @@ def on_the_loop() -> Figure:
     machine = Machine(Profile(), defaults(Profile()), UTC, {})
     machine.at = Moment(0.0, START)
     costs = []
-    trail: list[Traced] = []
-    for machine.trail in (None, trail):
+    recorded: list[Traced] = []
+    for machine.samples in (None, recorded):
         began = time.process_time()
         for number in range(200_000):
             machine.put("DS1", number)

@@ -21,7 +21,7 @@ from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_blocks import blocks_of
-from leverframe.wire.modbus_modules import ReadingLine, label_in_slot, module_in_slot
+from leverframe.wire.modbus_modules import SerialParameters, label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Answer
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Bus(Protocol):
     #: The device file, for people.
     path: str
 
-    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
         """Ask a slave; None if it is silent. Raises OSError if the bus cannot be used."""
 
     async def close(self) -> None: ...
@@ -217,6 +217,6 @@ def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
 
 
-def _in_words(line: ReadingLine) -> str:
+def _in_words(line: SerialParameters) -> str:
     bits = "stop bit" if line.stop_bits == 1 else "stop bits"
     return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"
