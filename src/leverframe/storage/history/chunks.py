@@ -7,6 +7,7 @@ overlap in time where the clock was set back. One thread at a time uses a store.
 """
 
 import os
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -64,6 +65,9 @@ class ChunkStore:
             if path is not None:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = connect(place)
+            if path is None:
+                # What is in memory ends with its controller, which nobody needs to close.
+                weakref.finalize(self, self._connection.close)
             try:
                 self._prepare(place, max_bytes)
                 self._count_tiers()

@@ -98,8 +98,7 @@ class MemoryHistory:
         return work(self._compactor)
 
     async def close(self, at: float) -> None:
-        if self._opened is not None:
-            self._opened.chunk_store.close()
+        """Do nothing: what is in memory ends with its controller."""
 
     @property
     def _compactor(self) -> Compactor:
