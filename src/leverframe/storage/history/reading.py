@@ -139,16 +139,13 @@ def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
 def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
     for label in span.labels:
         most = compactor.chunk_store.count(RAW, label, span.first, span.known)
-        if most <= span.points:
-            continue
-        if most > span.points + _GENEROUS or _count(compactor, span, label) > span.points:
+        if most > span.points + _GENEROUS:
             return False
+        if most > span.points:
+            times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
+            if bisect_right(times, span.known) - bisect_left(times, span.first) > span.points:
+                return False
     return True
-
-
-def _count(compactor: Compactor, span: TimeSpan, label: str) -> int:
-    times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
-    return bisect_right(times, span.known) - bisect_left(times, span.first)
 
 
 def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], list[float]]:
