@@ -30,7 +30,7 @@ class Writer(Protocol):
 
 
 class SerialSession(Protocol):
-    """What talks to the module on the other end."""
+    """A conversation with the module on the other end."""
 
     @property
     def bitrate(self) -> int: ...
@@ -39,7 +39,7 @@ class SerialSession(Protocol):
         """Talk until the port ends (return) or fails (OSError)."""
 
     def leave(self) -> None:
-        """Another module was chosen: what this one measured is no longer known."""
+        """Forget what was measured: another module was chosen."""
 
 
 class Pauses(Struct, frozen=True):
