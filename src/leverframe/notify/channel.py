@@ -6,16 +6,16 @@ order, repetition and storage is the outbox's business.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A message that the outbox is to store and send."""
 
     #: Where it goes, for people to read; never a secret.
@@ -24,8 +24,7 @@ class Draft:
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelLimits:
+class ChannelLimits(Struct, frozen=True):
     #: After that long nobody wants the message any more.
     expires_s: float = 86_400.0
     #: When more wait, the oldest are dropped.

@@ -13,9 +13,10 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from random import Random
 from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
@@ -28,8 +29,7 @@ from leverframe.shutdown import is_being_cancelled
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueContext:
+class QueueContext(Struct, frozen=True):
     """The clock, settings and pauses that all queues of an outbox share."""
 
     clock: Clock
@@ -38,8 +38,7 @@ class QueueContext:
     chance: Random
 
 
-@dataclass(slots=True)
-class QueuedMessage:
+class QueuedMessage(Struct):
     message: Message
     #: Done when the message is on disk, or cannot be.
     stored: asyncio.Future[None]

@@ -8,12 +8,12 @@ import contextlib
 import logging
 import ssl
 from collections.abc import Generator
-from dataclasses import dataclass
 from importlib import import_module
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
+from msgspec import Struct
 
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.troubles import sentence
@@ -27,8 +27,7 @@ for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"
         import_module(_name)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServer:
+class RemoteServer(Struct, frozen=True):
     scheme: str
     host: str
     port: int
@@ -48,8 +47,7 @@ class RemoteServer:
         return f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingRequest:
+class OutgoingRequest(Struct, frozen=True):
     path: str
     #: Makes it a POST.
     body: str | None

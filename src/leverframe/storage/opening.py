@@ -1,8 +1,9 @@
 """The opening of a store, in whatever state its files and its disk are."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import recover
@@ -10,8 +11,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import StoreUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedStore:
+class OpenedStore(Struct, frozen=True):
     store: SqliteStore | ReadOnlyStore
     #: What people should know, by the part of the controller that it is about.
     troubles: dict[str, str] = field(default_factory=dict)

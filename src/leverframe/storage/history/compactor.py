@@ -9,9 +9,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import groupby
 from math import inf, isfinite, isnan
+
+from msgspec import Struct
 
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.machine import Traced
@@ -49,8 +50,7 @@ MAX_PER_SECOND = 3
 INSTANT_S = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """The limits of what is kept, in days and bytes."""
 
     raw_days: float = 7.0

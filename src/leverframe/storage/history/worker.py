@@ -13,9 +13,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.machine import Traced
@@ -51,8 +52,7 @@ _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable
 Tell = Callable[[str | None], None]
 
 
-@dataclass(slots=True)
-class Figures:
+class Figures(Struct):
     points: int = 0
     bytes: int = 0
     #: Values that came faster than they could be written, and that could not be written.
