@@ -21,7 +21,7 @@ UPLOAD_LIMIT = 16 << 20
 
 
 def _ascii(body: bytes) -> str:
-    """The body as raw text; letters beyond ASCII are taken as if they had been encoded."""
+    """Decode the body to raw text; letters beyond ASCII count as percent-encoded."""
     return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in body)
 
 

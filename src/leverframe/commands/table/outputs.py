@@ -25,8 +25,11 @@ def switch(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Periodic switching begins with the on time, and a return time that has passed already
-    switches off: both at once. Ending either switches nothing."""
+    """Refuse what switches at once while outputs are locked.
+
+    Periodic switching begins with the on time, and a return time that has passed already switches
+    off. Ending either switches nothing.
+    """
     if B:
         stage.check_unlocked(OUTPUTS[A])
 

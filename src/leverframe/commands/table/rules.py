@@ -72,12 +72,12 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
 
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
-    """Where the value is a field it stays; older dialects say it with the action."""
+    """Keep the value where it is a field; older dialects say it with the action."""
     return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
-    """The command that sets an entry to this rule, or None if the version cannot say it."""
+    """Write the command that sets an entry to this rule; None if the version cannot say it."""
     fields = {"A": index, **_fields(rule, profile)}
     if fields["G"] not in {code.word for code in codes.RULE_ACTIONS.of(profile)}:
         return None
@@ -100,7 +100,7 @@ def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
 
 
 def actions_of(profile: Profile) -> frozenset[str]:
-    """What a rule can do in a version, without values: `OUT0`, not `OUT0=1`."""
+    """Return the actions of rules in a version, without values: `OUT0`, not `OUT0=1`."""
     return frozenset(code.word.partition("=")[0] for code in codes.RULE_ACTIONS.of(profile))
 
 

@@ -82,7 +82,7 @@ def raise_restart_flag(stage: Stage) -> None:
 
 
 def reset_to_defaults(stage: Stage) -> None:
-    """Accounts stay: a reset must not open the door of a controller that has one."""
+    """Reset all but the accounts: a reset must not open a controller to strangers."""
     access = stage.settings.access
     stage.settings = defaults(stage.profile)
     stage.set("access", access)
@@ -92,7 +92,7 @@ def reset_to_defaults(stage: Stage) -> None:
 
 
 def _follow_settings(stage: Stage) -> None:
-    """What rules had switched live does not outlive them when all settings are replaced."""
+    """End what rules had switched live: it does not outlive them."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
 
@@ -102,7 +102,7 @@ def keep_site(stage: Stage, body: bytes) -> None:
 
 
 def restore(stage: Stage, restored: Restored) -> None:
-    """The settings of a backup that was checked and made fit for this version."""
+    """Replace the settings by those of a backup that was checked and converted."""
     stage.settings = restored.settings
     stage.replaces_all = True
     stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)

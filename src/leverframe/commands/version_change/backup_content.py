@@ -1,4 +1,4 @@
-"""What a backup holds, and whether some version could have made it.
+"""The content of a backup, and the check that some version could have made it.
 
 A value that no version allows refuses the whole file, before anything is carried over.
 """
@@ -28,7 +28,7 @@ _PROFILE = "profile."
 
 
 class Content(Struct, frozen=True):
-    """What a backup holds."""
+    """The settings that were read from a backup."""
 
     profile: Profile
     #: Values by path; of secrets only those that came along.
@@ -40,7 +40,7 @@ class Content(Struct, frozen=True):
 
 
 def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
-    """The tree as the controller had it that made the backup."""
+    """Check a backup; return the tree as its controller had it."""
     stored = {
         path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
     }
@@ -79,7 +79,7 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
 
 
 def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value, default) of every leaf that stands for itself and is not as delivered."""
+    """Yield (path, value, default) of every leaf that is not at its default."""
     for path, default, value in difference(defaults(profile), tree):
         if not path.startswith((*ENTRIES, _PROFILE)):
             yield path, value, None if default is GONE else default

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from leverframe.commands.table.accounts import LEAST_PASSWORD_LETTERS
+from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.status_files.writing import escaped
@@ -169,8 +169,8 @@ def _sign_in_form(words: Words, message: SignInMessage) -> str:
 
 def _account_forms(words: Words, message: SignInMessage) -> str:
     name = message.username if message.form == CHANGE else ""
-    label = words.new.format(least=LEAST_PASSWORD_LETTERS)
-    least = f' minlength="{LEAST_PASSWORD_LETTERS}"'
+    label = words.new.format(least=MIN_PASSWORD_LETTERS)
+    least = f' minlength="{MIN_PASSWORD_LETTERS}"'
     return f"""<form class="card" method="post" action="/post.cgi?passwd">
 <h2>{words.change}</h2>
 {_reason(message, CHANGE)}<div class="fields">

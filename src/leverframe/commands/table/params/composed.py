@@ -213,12 +213,12 @@ class Trailing(Struct, frozen=True):
 
 
 def has_field(param: Param, profile: Profile) -> bool:
-    """Trailing fields came one after the other."""
+    """Whether the version has the field; trailing ones came one after the other."""
     return not isinstance(param, Trailing) or offered(param.when, profile)
 
 
 def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -> Item:
-    """A printed form without the trailing fields that this version does not have."""
+    """Return a printed form without the trailing fields that this version does not have."""
     has = {letter: f"<{letter}>" for letter in item.holes if has_field(params[letter], profile)}
     return Item(item.write(has))
 
@@ -226,7 +226,7 @@ def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -
 def split_fields(
     item: Item, value: str, params: Mapping[str, Param], lists: frozenset[str], profile: Profile
 ) -> dict[str, str]:
-    """Raw text of each field of a value; a refusal prints the form as this version has it."""
+    """Split a value into raw fields; a refusal prints the form as this version has it."""
     try:
         return item.split_value(value, _optional(item, params), lists)
     except Malformed:
@@ -235,7 +235,7 @@ def split_fields(
 
 
 def _optional(item: Item, params: Mapping[str, Param]) -> int:
-    """How many of an item's last fields may be left out."""
+    """Count the last fields of an item that may be left out."""
     return sum(isinstance(params[letter], Trailing) for letter in item.holes)
 
 

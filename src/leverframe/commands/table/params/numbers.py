@@ -189,7 +189,7 @@ def _codes_in_words(table: CodeTable, profile: Profile) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """`0-5, 8` for 0 1 2 3 4 5 8."""
+    """Write `0-5, 8` for 0 1 2 3 4 5 8."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and parts[-1][-1] == number - 1:
