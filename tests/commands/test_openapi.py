@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import status_files
-from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.examples import fill
 from leverframe.commands.describe.openapi import JSON, openapi
 from leverframe.commands.describe.query_schema import text_pattern, value_schema
 from leverframe.commands.describe.refusal_statuses import REFUSALS
@@ -103,7 +103,7 @@ def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
 
 
 def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
-    base = fill(row.params, CHOSEN.get(row.line, {}), profile)
+    base = fill(row.params, row.example, profile)
     sent = []
     for letter in item.value.holes if item.value else ():
         if letter not in base.texts:

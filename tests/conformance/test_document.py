@@ -234,7 +234,8 @@ def test_a_form_changes_with_every_version_printed_beside_it(form: Printed, row:
 
 def test_a_deprecated_form_says_since_when() -> None:
     (row,) = [row for row in DOCUMENT_ROWS if "eclear" in row.line]
-    assert "Deprecated since SW 1.56a" in row.doc
+    assert row.replaced_when == (VersionSpan(since="1.56a"),)
+    assert row.doc.endswith("Replaced by `powset=<A><B>` in SW 1.56a+.")
 
 
 @pytest.mark.parametrize("heading", dict.fromkeys(form.section for form in FORMS))

@@ -3,12 +3,12 @@
 import json
 import time
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from leverframe.clock import VirtualClock
 from leverframe.process.build import build

@@ -11,7 +11,8 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from leverframe.engine.effects import SendModem
 from leverframe.engine.settings import Gsm, Settings
@@ -48,20 +49,17 @@ class ModemUnavailable(Exception):
     """The modem cannot do this now: one sentence why."""
 
 
-@dataclass(slots=True)
-class _Message:
+class _Message(Struct):
     parts: deque[Submit]
     sent: asyncio.Future[None]
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     text: str
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """Work that waits to be done; it outlives a lost port."""
 
     jobs: deque[_Message | _Command] = field(default_factory=deque)

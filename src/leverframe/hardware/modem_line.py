@@ -7,7 +7,8 @@ nobody: `synchronise` waits it out before the next command.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.hardware.serial_port import Reader, Writer
 from leverframe.wire.at import CANCEL, AtAnswer, AtDialogue, Prompt, Restarted, Unasked
@@ -29,8 +30,7 @@ class ModemRestarted(Exception):
     """The modem has started anew and must be set up again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPace:
+class CommandPace(Struct, frozen=True):
     """How long things with a modem may take, in seconds."""
 
     #: An ordinary answer; the network's answers take longer.

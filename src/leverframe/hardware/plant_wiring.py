@@ -7,8 +7,9 @@ the field and what is allowed.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text, text_from_seconds
 from leverframe.engine.labels import (
@@ -36,8 +37,7 @@ class BadPlant(ValueError):
         self.value = value
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     low: float
     high: float
     unit: str
@@ -57,8 +57,7 @@ class Number:
         return f"{self.low:g} to {self.high:g} {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Struct, frozen=True):
     low: float
     high: float
 
@@ -76,8 +75,7 @@ class Duration:
         return f"{text_from_seconds(self.low)} to {text_from_seconds(self.high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     labels: tuple[str, ...]
 
     def take(self, value: Any) -> str:
@@ -90,8 +88,7 @@ class OneOf:
         return ", ".join(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberOrLabel:
+class NumberOrLabel(Struct, frozen=True):
     number: Number
     label: OneOf
 
@@ -111,8 +108,7 @@ class NumberOrLabel:
 FieldType = Number | Duration | OneOf | NumberOrLabel
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     type: FieldType
     doc: str
     #: What it is if nobody says; `REQUIRED` has to be said.
@@ -122,8 +118,7 @@ class Field:
 REQUIRED = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     make: Callable[..., Plant]
     fields: Mapping[str, Field]
     doc: str

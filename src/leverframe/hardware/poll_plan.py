@@ -9,8 +9,9 @@ meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 #: A slave's requests are all made once in this time, if the bus is fast enough.
 PERIOD_S = 1.0
@@ -35,8 +36,7 @@ class Turn(NamedTuple):
     at: float
 
 
-@dataclass(slots=True)
-class _Slave:
+class _Slave(Struct):
     work: Work
     #: The request that is next.
     request: int = 0

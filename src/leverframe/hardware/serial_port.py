@@ -8,8 +8,9 @@ trouble that people can read. Choosing another module closes the port and opens 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.engine.settings import Settings
 from leverframe.hardware.troubles import Troubles, told, unexpected
@@ -41,8 +42,7 @@ class SerialSession(Protocol):
         """Forget what was measured: another module was chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pauses:
+class Pauses(Struct, frozen=True):
     """Seconds before a port that cannot be used is tried again, doubled each time."""
 
     first_s: float = 1.0

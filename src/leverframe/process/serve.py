@@ -100,6 +100,7 @@ async def serve(config: Config) -> None:
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
+            gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)

@@ -4,10 +4,11 @@ Each function joins one service to the controller: its effects out, its readings
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.config import Config
@@ -15,8 +16,6 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
-from leverframe.hardware.oled_panel import PanelService
-from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, SerialSession
 from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
@@ -50,8 +49,7 @@ class Service(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
+class Sending(Struct, frozen=True):
     """How the process sends messages."""
 
     #: Keep messages instead of sending them; None does so on virtual time, where tests run.
@@ -64,8 +62,9 @@ class Sending:
     firmware_check_url: str | None = None
 
 
-def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
+def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
     """Connect the real display; it is dark while the bootloader waits."""
+    from leverframe.hardware.oled_panel import PanelService
 
     def lines() -> tuple[str, ...] | None:
         waits = controller.bootloader_until is not None
@@ -162,6 +161,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.modem_report = modem.status.shown_in_full
     if port is None:
         return []
+    from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()

@@ -7,12 +7,12 @@ has the ones that print, record and sum up.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import count
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.refusals import Refusal
@@ -49,8 +49,7 @@ class Watcher(Protocol):
         """Take note that another step of the run is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """A moment at which the run does more than serve deadlines."""
 
     after_s: float

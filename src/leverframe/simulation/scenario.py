@@ -22,11 +22,12 @@ checked here or by `simulate.py`; a mistake is a sentence with its line and what
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.matching import COMMAND_PATHS, Call, find
@@ -52,16 +53,14 @@ class BadScenario(ErrorForPeople):
     """One sentence: which line is wrong, why, and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Something to carry out, and where in the file it stands."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
+class Happening(Struct, frozen=True):
     """The orders of one moment of the run."""
 
     #: Seconds after the start.
@@ -70,8 +69,7 @@ class Happening:
     commands: tuple[Order, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     path: Path
     profile: Profile
     timezone: ZoneInfo

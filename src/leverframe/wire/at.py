@@ -6,7 +6,8 @@ is found out because it echoes commands again after it was told not to: both are
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: Switches the echo off; until then, and after a restart, a modem repeats what it is told.
 ECHO_OFF = "ATE0"
@@ -30,8 +31,7 @@ _STARTED = "RDY"
 _STOPPED = "POWER DOWN"
 
 
-@dataclass(frozen=True, slots=True)
-class AtAnswer:
+class AtAnswer(Struct, frozen=True):
     lines: tuple[str, ...]
     result: str
 
@@ -47,18 +47,15 @@ class AtAnswer:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """The modem waits for the text of a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unasked:
+class Unasked(Struct, frozen=True):
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Struct, frozen=True):
     """The modem has forgotten what it was told; the outstanding command gets no answer."""
 
 

@@ -5,8 +5,9 @@ defines it, whole and nothing behind it; whatever else comes ends in the one exc
 protocol has for it. Which addresses exist is not known here.
 """
 
-from dataclasses import dataclass
-from struct import Struct
+import struct
+
+from msgspec import Struct
 
 READ_COILS, READ_DISCRETE_INPUTS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS = 1, 2, 3, 4
 WRITE_COIL, WRITE_REGISTER, WRITE_COILS, WRITE_REGISTERS = 5, 6, 15, 16
@@ -23,9 +24,9 @@ MAX_BITS_READ, MAX_REGISTERS_READ = 2000, 125
 MAX_BITS_WRITTEN, MAX_REGISTERS_WRITTEN = 1968, 123
 ADDRESSES = 0x10000
 
-_WORDS = Struct(">HH")
-_MANY = Struct(">HHB")
-_TCP_HEAD = Struct(">HHHB")
+_WORDS = struct.Struct(">HH")
+_MANY = struct.Struct(">HHB")
+_TCP_HEAD = struct.Struct(">HHHB")
 #: What the length field of a TCP frame counts besides the request: the unit.
 _UNIT_BYTES = 1
 _SHORTEST, _LONGEST = 2, 254
@@ -40,8 +41,7 @@ class ModbusException(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     function: int
     address: int
     count: int
@@ -55,8 +55,7 @@ class Read:
         return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """New values from an address on: bits for functions 5 and 15, else registers."""
 
     function: int
@@ -157,8 +156,7 @@ def registers_from(data: bytes) -> tuple[int, ...]:
     return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
 
 
-@dataclass(frozen=True, slots=True)
-class TcpRequest:
+class TcpRequest(Struct, frozen=True):
     transaction: int
     unit: int
     pdu: bytes

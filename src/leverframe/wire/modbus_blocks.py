@@ -4,15 +4,14 @@ Readings that lie directly behind one another are read together, never across a 
 refuse registers that they do not have.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.wire.modbus import BIT_READS, Read
 from leverframe.wire.modbus_modules import Module, ModuleReading
 from leverframe.wire.modbus_numbers import number_in
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One read and the readings that it gets."""
 
     read: Read

@@ -6,7 +6,7 @@ slave, right function, right length, right checksum, wherever it begins. Everyth
 over.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.wire.modbus import EXCEPTION_BIT, Read
 
@@ -48,15 +48,13 @@ def answer_frame_bytes(read: Read) -> int:
     return _HEAD_BYTES + read.answer_bytes + _CHECKSUM_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(Struct, frozen=True):
     """The slave's registers or bits."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ExceptionReply:
+class ExceptionReply(Struct, frozen=True):
     """The slave answered with an exception."""
 
     code: int

@@ -6,7 +6,8 @@ alphabet is in `gsm7.py`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.wire.gsm7 import packed, septets_of, text_of, unpacked
 
@@ -31,16 +32,14 @@ class BadPdu(ValueError):
     """The digits are no SMS with a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
+class Submit(Struct, frozen=True):
     """A PDU to send: its digits, and the length that `AT+CMGS` wants to know."""
 
     length: int
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     #: A number that can be answered, or a name that cannot.
     sender: str
     text: str

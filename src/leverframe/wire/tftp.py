@@ -8,7 +8,8 @@ client that was told "done" can rely on it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 #: Error codes of the protocol.
@@ -22,8 +23,7 @@ MAX_ERROR_LETTERS = 200
 Sender = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class TransferAnswer:
+class TransferAnswer(Struct, frozen=True):
     """The reply to the sender, and the file if that was the end of it."""
 
     packet: bytes | None = None
