@@ -108,6 +108,18 @@ def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines(["*needs the program no-such-program*requirements/debian.txt*"])
 
 
+@pytest.mark.parametrize(("effort", "outcome"), [("quick", "skipped"), ("thorough", "passed")])
+def test_a_thorough_test_runs_in_thorough_runs_only(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, effort: str, outcome: str
+) -> None:
+    monkeypatch.setenv("LEVERFRAME_TESTS", effort)
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    pytester.makeconftest((PROJECT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    pytester.makepyfile("import pytest\n\n@pytest.mark.thorough\ndef test_it(): pass\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result.assert_outcomes(**{outcome: 1})
+
+
 def test_missing_debian_packages_are_named_and_stop_nothing(tmp_path: Path) -> None:
     wanted = tmp_path / "debian.txt"
     wanted.write_text("# for the Modbus tests\n\nmbpoll  # a Modbus client\n", encoding="utf-8")

@@ -1,0 +1,37 @@
+"""How hard the tests try: `quick` in every run, `thorough` with LEVERFRAME_TESTS=thorough.
+
+Quick runs take a fifth of the examples of each property. Wherever a property names a number of
+examples, it names that of the thorough run: `@given(...) @examples(400)`.
+"""
+
+import os
+
+import hypothesis
+
+EFFORT = os.environ.get("LEVERFRAME_TESTS", "quick")
+THOROUGH = EFFORT == "thorough"
+THOROUGH_EXAMPLES = 100
+SHARES = {"quick": 5, "thorough": 1}
+
+
+def examples(thorough: int, **others: int) -> hypothesis.settings:
+    """Settings of a property that takes this many examples in a thorough run."""
+    return hypothesis.settings(max_examples=thorough // SHARES[EFFORT], **others)
+
+
+def load_profile() -> None:
+    """Take the same examples in every run, and set no limit on the time of one.
+
+    A failure is never a matter of luck or of a busy machine.
+    """
+    if EFFORT not in SHARES:
+        raise ValueError(f"LEVERFRAME_TESTS is {EFFORT!r}; it can be {' or '.join(SHARES)}")
+    hypothesis.settings.register_profile(
+        EFFORT,
+        derandomize=True,
+        deadline=None,
+        print_blob=True,
+        database=None,
+        max_examples=THOROUGH_EXAMPLES // SHARES[EFFORT],
+    )
+    hypothesis.settings.load_profile(EFFORT)
