@@ -1,6 +1,7 @@
 """The OpenAPI document: valid, and in agreement with what the servers do."""
 
 import json
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -40,6 +41,7 @@ READ_BY_ALL = (web.ACCOUNT_PATH, web.START_PATH, web.PANEL_PATH)
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
 
 
+@lru_cache(maxsize=4)
 def document(profile: Profile = NEWEST) -> dict[str, Any]:
     return openapi(profile, "Leverframe", "0.1.0")
 
