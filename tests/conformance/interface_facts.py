@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.profile import HW35, HW35_TO_38, HW39, Span, version
+from leverframe.profile import HW35, HW35_TO_38, HW39, VersionSpan, version
 
 PROJECT = Path(__file__).parents[2]
 DOCUMENT = PROJECT.parent / "shared" / "interface.md"
@@ -38,7 +38,7 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True):
     older_ranges: dict[str, tuple[int, int, str]] = {}
     #: Field -> most characters of a text.
     lengths: dict[str, int] = {}
-    spans: tuple[Span, ...] = ()
+    spans: tuple[VersionSpan, ...] = ()
     #: Versions at which something of the form changes.
     versions: tuple[str, ...] = ()
     deprecated: str | None = None
@@ -182,21 +182,21 @@ def _older_ranges(parameters: str) -> dict[str, tuple[int, int, str]]:
     return found
 
 
-def _spans(notes: str) -> tuple[Span, ...]:
+def _spans(notes: str) -> tuple[VersionSpan, ...]:
     """What the notes of a row say about the whole form; nothing means every version."""
     if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}; removed in HW 3\.5\+ SW {SOFTWARE}", notes):
         # The newest board kept it longer.
         longer = re.search(rf"and HW 3\.9 SW {SOFTWARE}", notes)
         assert longer
-        return Span(HW35_TO_38, found[1], found[2]), Span(HW39, found[1], longer[1])
+        return VersionSpan(HW35_TO_38, found[1], found[2]), VersionSpan(HW39, found[1], longer[1])
     if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}", notes):
-        return (Span(HW35, found[1]),)
+        return (VersionSpan(HW35, found[1]),)
     if re.search(r"HW 3\.5\+ only", notes):
-        return (Span(HW35),)
+        return (VersionSpan(HW35),)
     if found := re.search(rf"not available since SW {SOFTWARE}|\(before SW {SOFTWARE}\)", notes):
-        return (Span(until=found[1] or found[2]),)
+        return (VersionSpan(until=found[1] or found[2]),)
     if found := re.match(rf"since SW {SOFTWARE}", notes):
-        return (Span(since=found[1]),)
+        return (VersionSpan(since=found[1]),)
     return ()
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.params import Param, Position, Trailing
-from leverframe.commands.row import Row
-from leverframe.commands.table import DOCUMENT_ROWS, TABLE
-from leverframe.profile import ALWAYS, HW30, HW35, Profile, Span, offered, version, withdrawn
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import DOCUMENT_ROWS, TABLE
+from leverframe.commands.table.params import Param, Position, Trailing
+from leverframe.commands.table.row import Row
+from leverframe.profile import ALWAYS, HW30, HW35, Profile, VersionSpan, offered, version, withdrawn
 from tests.boundary_profiles import (
     ALL_HARDWARE,
     BEFORE_ALL,
@@ -92,11 +92,11 @@ def test_a_form_has_the_fields_that_are_printed(form: Form, row: Row) -> None:
 # --- availability of whole forms -----------------------------------------------------------------
 
 #: Spans of rows beside which the document prints no availability, or a shorter one.
-DECIDED_SPANS: dict[str, tuple[Span, ...]] = {
+DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
     # "Current form", undated: it came when diffzsel, whose operator it contains, went.
-    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (Span(HW35, "1.49"),),
+    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (VersionSpan(HW35, "1.49"),),
     # "Not available since SW 1.49"; the version list says that HW 3.5+ lost it.
-    "GET /inpa.cgi?diffzsel=<A><B>": (Span(HW35, until="1.49"), Span(HW30)),
+    "GET /inpa.cgi?diffzsel=<A><B>": (VersionSpan(HW35, until="1.49"), VersionSpan(HW30)),
 }
 
 

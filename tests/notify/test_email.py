@@ -225,7 +225,7 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
 
 def written(**settings: str) -> bytes:
     """A mail as it is sent: plain UTF-8 where an address needs it."""
-    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", {"text": "x"}, created=1e9)
+    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
     policy = SMTP if email.sender.isascii() else SMTPUTF8
     return compose_mail(message, email, "leverframe-1").as_bytes(policy=policy)
