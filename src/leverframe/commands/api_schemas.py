@@ -42,7 +42,7 @@ def api_schemas() -> dict[str, Json]:
         "XmlStatus": {"type": "object", "additionalProperties": {"type": "string"}},
         "AnyObject": {"type": "object"},
         "State": _state(),
-        "Account": _object(
+        "CurrentAccount": _object(
             name={"type": "string"},
             role={"type": "string", "enum": [ADMIN, CONTROL]},
             read_only={"type": "boolean"},
@@ -273,7 +273,7 @@ def _bench() -> Json:
 def _start() -> Json:
     return _object(
         board={"type": "string"},
-        account=_called("Account"),
+        account=_called("CurrentAccount"),
         status=_called("JsonStatus"),
         labels=_called("Labels"),
         state=_called("State"),

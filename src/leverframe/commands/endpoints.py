@@ -133,7 +133,7 @@ API = (
         "`control`; whether it may only look (`bit3`); and how pages are shown to it: whether "
         "names stand without labels (`bit2`), the language (`lang`), and the seconds between two "
         "readings where there is no stream (`word0`).",
-        "Account",
+        "CurrentAccount",
     ),
     Endpoint(
         "/api/start",
