@@ -138,7 +138,7 @@ export const bench = () => read("/api/sim");
 export const benchPath = "/sim.cgi";
 /** @param {BenchItem[]} items */
 export const benchTarget = (items) => `${benchPath}?${items.map(benchItem).join("&")}`;
-/** @param {BenchItem} benchItem */
+/** @param {BenchItem} item */
 const benchItem = ([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%3A", ":")}`;
 /** @returns {Promise<OpenApi>} */
 export const openApi = () => read("/api/openapi.json");

@@ -20,7 +20,7 @@ export class Overview {
     this.#context = context;
   }
 
-  /** @param {Pick<Start, "account" | "status" | "labels">} one */
+  /** @param {Pick<Start, "account" | "status" | "labels">} start */
   take({ account, status, labels }) {
     this.#account = account;
     this.#status = status;

@@ -98,6 +98,6 @@ function inPortions(path, rows) {
   return portions;
 }
 
-/** @param {JoinedRequest} joinedRequest @param {string} command */
+/** @param {JoinedRequest} request @param {string} command */
 const hasRoom = ({ target, rows }, command) =>
   rows.length < MOST_COMMANDS && target.length + command.length < MOST_LETTERS;

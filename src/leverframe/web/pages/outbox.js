@@ -114,7 +114,7 @@ export class Page {
   }
 }
 
-/** @param {ChannelReport} channelReport */
+/** @param {ChannelReport} channel */
 function condition({ problem, next_attempt_in: next, dropped }) {
   const said = [
     problem ?? "",

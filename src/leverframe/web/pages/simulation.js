@@ -99,7 +99,7 @@ export class Page {
     );
   }
 
-  /** @param {typeof CARDS[number]} one @param {string[]} labels */
+  /** @param {typeof CARDS[number]} card @param {string[]} labels */
   #card({ title, note, lead, across }, labels) {
     return html`<section class="card ${across ? "across" : ""}">
       <h2>${t(title)}</h2>

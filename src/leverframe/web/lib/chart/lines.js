@@ -46,7 +46,7 @@ export class Lines {
     this.#figure?.close();
   }
 
-  /** @param {string} kind @param {ChartTable} chartTable @param {boolean} isDense */
+  /** @param {string} kind @param {ChartTable} table @param {boolean} isDense */
   #replace(kind, { step, columns }, isDense) {
     this.#figure?.close();
     this.#kind = kind;

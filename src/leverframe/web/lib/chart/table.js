@@ -23,7 +23,7 @@ function merged(lists) {
   return [...new Set(lists.flat())].sort((one, other) => one - other);
 }
 
-/** @param {RawSeries} rawSeries @param {number[]} common */
+/** @param {RawSeries} series @param {number[]} common */
 function held({ times, values }, common) {
   const column = new Array(common.length);
   let next = 0;
@@ -55,7 +55,7 @@ export function barsOf(history, label) {
   return history.step === 0 ? rawBars(history, series) : reducedBars(history, series);
 }
 
-/** @param {HistoryReply} history @param {RawSeries} rawSeries */
+/** @param {HistoryReply} history @param {RawSeries} series */
 function rawBars({ to, now }, { times, values }) {
   const end = Math.min(to, now);
   /** @type {Bar[]} */
@@ -66,7 +66,7 @@ function rawBars({ to, now }, { times, values }) {
   return bars;
 }
 
-/** @param {HistoryReply} history @param {ReducedSeries} reducedSeries */
+/** @param {HistoryReply} history @param {ReducedSeries} series */
 function reducedBars({ times, step }, { mean }) {
   /** @type {Bar[]} */
   const bars = [];

@@ -14,7 +14,7 @@ export class Course {
   /** @type {string[]} */
   #labels = [];
 
-  /** @param {string[]} labels @param {[number, number]} one */
+  /** @param {string[]} labels @param {[number, number]} span */
   query(labels, [from, to]) {
     return { labels: labels.join(","), from, to, points: POINTS };
   }
@@ -29,7 +29,7 @@ export class Course {
   }
 
   // Takes in what the state says now; false where it must be read again.
-  /** @param {State} state @param {[number, number]} one */
+  /** @param {State} state @param {[number, number]} span */
   extend(state, [from, to]) {
     const { history } = this;
     if (history === null || state.time <= history.now) return true;
@@ -49,7 +49,7 @@ export class Course {
 }
 
 // Leaves out what ended before the beginning; the value that held then begins there.
-/** @param {RawSeries} rawSeries @param {number} from */
+/** @param {RawSeries} series @param {number} from */
 function forget({ times, values }, from) {
   let gone = 0;
   while (gone + 1 < times.length && times[gone + 1] <= from) gone++;

@@ -78,7 +78,7 @@ export class Layout {
    * @param {number} index
    * @param {number} left
    * @param {number} top
-   * @param {[number, number]} one
+   * @param {[number, number]} size
    */
   move(index, left, top, [width, height]) {
     /** @param {number} value @param {number} most */

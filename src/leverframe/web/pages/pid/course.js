@@ -69,7 +69,7 @@ function held(input, duty) {
   return moments.map((time) => [time, one(time), other(time)]);
 }
 
-/** @param {RawSeries} rawSeries */
+/** @param {RawSeries} series */
 function holder({ times, values }) {
   let next = 0;
   return (/** @type {number} */ time) => {

@@ -31,7 +31,7 @@ export function adviceList(report, settings) {
 }
 
 // A loop is told at all of its rules, the rest at the rule that it happens to.
-/** @param {Api.RuleReport} ruleReport @param {Settings} settings */
+/** @param {Api.RuleReport} report @param {Settings} settings */
 const ownAdvice = ({ number: own, advice }, settings) =>
   advice
     .filter(({ kind, rules }) => kind === "loop" || (!SHARED.includes(kind) && rules[0] === own))
@@ -49,11 +49,11 @@ function told({ kind, rules, labels, figures }, settings) {
   });
 }
 
-/** @param {Api.Advice["figures"]} advice */
+/** @param {Api.Advice["figures"]} figures */
 const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { seconds }) : "");
 
 // Several fights over one output are one line.
-/** @param {Api.RuleReport} ruleReport @param {Settings} settings */
+/** @param {Api.RuleReport} report @param {Settings} settings */
 function sharedAdvice({ number: own, advice }, settings) {
   return SHARED.flatMap((kind) => {
     const about = advice.filter((one) => one.kind === kind);
@@ -70,7 +70,7 @@ function sharedAdvice({ number: own, advice }, settings) {
 const number = (value) => (value === undefined ? "" : decimal(value, value % 1 ? 2 : 0));
 
 // Without an end where there is none.
-/** @param {Api.Advice["figures"]} advice */
+/** @param {Api.Advice["figures"]} figures */
 function span({ low, high }) {
   if (low === undefined) return "";
   if (low === high) return t("range_one", { low: number(low) });

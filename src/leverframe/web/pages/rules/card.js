@@ -80,13 +80,13 @@ export class RuleCard {
     </label>`;
   }
 
-  /** @param {Api.RuleReport} ruleReport @param {Api.RuleExplanation} explanation */
+  /** @param {Api.RuleReport} report @param {Api.RuleExplanation} explanation */
   #reason({ explanation: read }, explanation) {
     const said = reason(explanation, read.pending ?? explanation.pending ?? 0);
     return said ? html`<p class="why">${said}</p>` : nothing;
   }
 
-  /** @param {Api.RuleReport} ruleReport */
+  /** @param {Api.RuleReport} report */
   #request({ command }) {
     if (!command) return nothing;
     const { path } = this.#context.commands.get("event");

@@ -50,7 +50,7 @@ function exact(value) {
 const limit = (label, value, unit) => `${exact(value)} ${unit || shown(label, 0).unit}`.trim();
 
 // [rule that is depended on or 0, whether it must be met]
-/** @param {Pick<Rule, "depends">} one @returns {[number, boolean]} */
+/** @param {Pick<Rule, "depends">} rule @returns {[number, boolean]} */
 export function dependence({ depends }) {
   return depends > RULES ? [depends - RULES, true] : [depends, false];
 }
@@ -127,7 +127,7 @@ function dependencePart(rule, explanation, titles) {
   return html` <span class="condition">${said} ${agrees}</span>`;
 }
 
-/** @param {Api.RuleReport} ruleReport @param {Settings} settings */
+/** @param {Api.RuleReport} report @param {Settings} settings */
 function deeds({ when_met, when_ceasing }, settings) {
   const met = when_met && deedText(when_met, settings);
   const ceasing = when_ceasing && deedText(when_ceasing, settings);

@@ -55,7 +55,7 @@ export class Ask {
     </form>`;
   }
 
-  /** @param {AskField} askField */
+  /** @param {AskField} field */
   #field({ name, label, most }) {
     return html`<div class="field">
       <label for="ask-${name}">${text(label)}</label>

@@ -50,7 +50,7 @@ export class Plants {
       </button>`;
   }
 
-  /** @param {string} name @param {PlantField} plantField */
+  /** @param {string} name @param {PlantField} field */
   #field(name, { labels, least, most, required, default: usual }) {
     const title = t(`field_${name}`);
     const typed = this.#typed[name] ?? "";

@@ -51,7 +51,7 @@ export class Glance {
     return t("rule_waits_for", { name: this.#overview.name(label) || label });
   }
 
-  /** @param {Api.WatchdogExplanation} watchdogExplanation @param {number} number */
+  /** @param {Api.WatchdogExplanation} guard @param {number} number */
   #watched({ state, failures }, number) {
     if (WORRYING.has(state)) return [["fault", t("watchdog_acts", { number })]];
     return failures > 0 ? [["attention", t("watchdog_fails", { number, failures })]] : [];

@@ -55,7 +55,7 @@ export class LastHour {
   }
 
   // Each value holds until the next one.
-  /** @param {RawSeries} rawSeries */
+  /** @param {RawSeries} series */
   #fromRaw({ times, values }) {
     const line = [];
     let next = 0;
@@ -67,7 +67,7 @@ export class LastHour {
     return line;
   }
 
-  /** @param {HistoryReply} history @param {ReducedSeries} reducedSeries */
+  /** @param {HistoryReply} history @param {ReducedSeries} series */
   #fromReduced({ times }, { mean }) {
     const line = new Array(MINUTES).fill(null);
     times.forEach((time, index) => {
