@@ -15,12 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from leverframe.commands.describe import command_table, openapi
+from leverframe.commands.describe.listing import command_table, openapi
 from leverframe.engine.settings import Settings
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.routes.api import masked_settings
-from leverframe.servers.routes.commands import MOST_COMMANDS
+from leverframe.servers.routes.commands import MAX_COMMANDS
 
 PROJECT = Path(__file__).parent.parent
 TOOLS = PROJECT / "tools" / "pages"
@@ -92,7 +92,7 @@ def write_facts() -> None:
     """Write the types of the API's replies, and a command table and settings to test with."""
     newest = Profile(*VERSIONS[0])
     schemas = openapi(newest, "Leverframe", "")["components"]["schemas"]
-    limits = {"commands": MOST_COMMANDS, "query_bytes": http_limits().query_bytes}
+    limits = {"commands": MAX_COMMANDS, "query_bytes": http_limits().query_bytes}
     facts = {
         "api.d.ts": declarations(schemas),
         "commands.json": json.dumps(

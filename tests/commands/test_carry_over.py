@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.backup_content import Content
-from leverframe.commands.carry_over import carry_over
-from leverframe.commands.codes import RULE_ACTIONS, RULE_SOURCES
 from leverframe.commands.entry_limits import missing_of_rule
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.restored import Restored
 from leverframe.commands.setting_limits import is_allowed
+from leverframe.commands.table.codes import RULE_ACTIONS, RULE_SOURCES
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leverframe.commands.api_schemas import api_schemas
-from leverframe.commands.describe import command_table, describe_row
-from leverframe.commands.examples import example_texts
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.describe.api_schemas import api_schemas
+from leverframe.commands.describe.examples import example_texts
+from leverframe.commands.describe.listing import command_table, describe_row
+from leverframe.commands.table.matching import TABLE, Call, find
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
 
@@ -110,7 +110,7 @@ def test_every_kind_of_body_is_described() -> None:
     }
     assert bodies["users_save"]["item"] == "u<A>=<B>*<C>*<D>"
     assert bodies["users_save"]["fields"][0]["allowed"] == "0 to 49"
-    assert bodies["pictureupload"]["most_bytes"] == 16 << 20
+    assert bodies["pictureupload"]["max_bytes"] == 16 << 20
 
 
 def test_a_list_item_has_only_the_fields_of_its_version() -> None:

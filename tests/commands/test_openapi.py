@@ -9,8 +9,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import status_files
-from leverframe.commands.describe import openapi
-from leverframe.commands.endpoints import (
+from leverframe.commands.describe.endpoints import (
     API,
     CSV,
     JSON,
@@ -21,14 +20,15 @@ from leverframe.commands.endpoints import (
     TRY_PATH,
     Endpoint,
 )
-from leverframe.commands.examples import CHOSEN, fill
-from leverframe.commands.params import Text
-from leverframe.commands.query_schema import text_pattern, value_schema
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import CONTROL, Row
-from leverframe.commands.shape import Item
-from leverframe.commands.table import COMMAND_PATHS, TABLE
-from leverframe.hardware.simulated import FELT
+from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.listing import openapi
+from leverframe.commands.describe.query_schema import text_pattern, value_schema
+from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
+from leverframe.commands.table.params import Text
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import CONTROL, Row
+from leverframe.commands.table.shape import Item
+from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
 from leverframe.servers.routes import router as web
 from leverframe.servers.routes.history import HISTORY_PATHS
@@ -213,7 +213,7 @@ def test_status_files_have_the_content_type_that_is_told() -> None:
 
 
 def test_the_bench_takes_what_the_simulated_board_feels() -> None:
-    assert set(SENSED) == FELT
+    assert set(SENSED) == SETTABLE
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from leverframe.commands.refusals import Malformed
-from leverframe.commands.shape import Form, Item, Template, name_key
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.refusals import Malformed
+from leverframe.commands.table.shape import Form, Item, Template, name_key
 
 NO_LISTS: frozenset[str] = frozenset()
 ITEMS = sorted({item.text for row in TABLE for item in row.form.items})

@@ -7,11 +7,11 @@ from string import ascii_uppercase
 
 import pytest
 
-from leverframe.commands.accounts import CHANGE_PASSWORD, SIGN_IN, SIGN_OUT
-from leverframe.commands.params import Changed, Depends, Int, Param, Position
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
-from leverframe.commands.table import COMMAND_PATHS, TABLE, Call, find
+from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN, SIGN_OUT
+from leverframe.commands.table.matching import COMMAND_PATHS, TABLE, Call, find
+from leverframe.commands.table.params import Changed, Depends, Int, Param, Position
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from leverframe.commands.version_change import change_version
+from leverframe.commands.version_change.version_change import change_version
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.tree import is_secret, leaves, with_value

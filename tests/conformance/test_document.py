@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.params import Param, Position, Trailing
-from leverframe.commands.row import Row
-from leverframe.commands.table import DOCUMENT_ROWS, TABLE
-from leverframe.profile import HW30, HW35, Profile, Span, offered, withdrawn
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import DOCUMENT_ROWS, TABLE
+from leverframe.commands.table.params import Param, Position, Trailing
+from leverframe.commands.table.row import Row
+from leverframe.profile import HW30, HW35, Profile, VersionSpan, offered, withdrawn
 from tests.boundary_profiles import (
     ALL_HARDWARE,
     BEFORE_ALL,
@@ -141,30 +141,32 @@ def test_no_other_path_of_the_document_is_without_an_answer() -> None:
 # --- availability of whole forms -----------------------------------------------------------------
 
 #: Spans of rows beside which the document prints no availability, or a shorter one.
-DECIDED_SPANS: dict[str, tuple[Span, ...]] = {
+DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
     # "Current form", undated: it came when diffzsel, whose operator it contains, went.
-    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (Span(HW35, "1.49"),),
+    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (VersionSpan(HW35, "1.49"),),
     # "Not available since SW 1.49"; the version list says that HW 3.5+ lost it.
-    "GET /inpa.cgi?diffzsel=<A><B>": (Span(HW35, until="1.49"), Span(HW30)),
+    "GET /inpa.cgi?diffzsel=<A><B>": (VersionSpan(HW35, until="1.49"), VersionSpan(HW30)),
 }
 
 
-def printed_spans(notes: str) -> tuple[Span, ...]:
+def printed_spans(notes: str) -> tuple[VersionSpan, ...]:
     """What the notes of a row say about the whole form."""
     if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}; removed in HW 3\.5\+ SW {SOFTWARE}", notes):
         # The newest board kept it longer.
         longer = re.search(rf"and HW 3\.9 SW {SOFTWARE}", notes)
         assert longer
-        return Span(HW35[:-1], found[1], found[2]), Span(HW35[-1:], found[1], longer[1])
+        return VersionSpan(HW35[:-1], found[1], found[2]), VersionSpan(
+            HW35[-1:], found[1], longer[1]
+        )
     if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}", notes):
-        return (Span(HW35, found[1]),)
+        return (VersionSpan(HW35, found[1]),)
     if re.search(r"HW 3\.5\+ only", notes):
-        return (Span(HW35),)
+        return (VersionSpan(HW35),)
     if found := re.search(rf"not available since SW {SOFTWARE}|\(before SW {SOFTWARE}\)", notes):
-        return (Span(until=found[1] or found[2]),)
+        return (VersionSpan(until=found[1] or found[2]),)
     if found := re.match(rf"since SW {SOFTWARE}", notes):
-        return (Span(since=found[1]),)
-    return (Span(),)
+        return (VersionSpan(since=found[1]),)
+    return (VersionSpan(),)
 
 
 @pytest.mark.parametrize(("form", "row"), PAIRS)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from leverframe.commands.table import COMMAND_PATHS, TABLE
+from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import ACCOUNTS, FORM, Sample, accepted

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.row import Row
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, is_secret, value_at
 from leverframe.profile import Profile, withdrawn

@@ -11,15 +11,15 @@ from leverframe.engine.effects import SendModem
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Gsm
 from leverframe.engine.tree import with_value
-from leverframe.hardware.modem import MOST_ATTEMPTS, NAME, Modem, ModemUnavailable
-from leverframe.hardware.modem_line import Pace
+from leverframe.hardware.modem import MAX_ATTEMPTS, NAME, Modem, ModemUnavailable
+from leverframe.hardware.modem_line import CommandPace
 from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile
 from tests.hardware.scripted_modem import TEXT, ScriptedModem
 from tests.hardware.waiting import until
 
 #: Answers are waited for as long as a busy machine may need, and nothing else is.
-PATIENT = Pace(
+PATIENT = CommandPace(
     answer_s=8.0,
     network_s=8.0,
     attention_s=4.0,
@@ -38,7 +38,7 @@ LONG_TEXT = "Temperature in the greenhouse is too high. " * 8
 class Bench:
     """A scripted modem, and ours on the other end of the line."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: CommandPace) -> None:
         self.other = ScriptedModem()
         self.troubles: dict[str, str] = {}
         self.received: list[tuple[str, str]] = []
@@ -202,7 +202,7 @@ async def test_a_long_message_goes_on_with_the_part_that_was_not_confirmed(bench
 
 async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Bench) -> None:
     await bench.ready()
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         bench.other.surprise("AT+CMGS", bench.other.reset)
     with pytest.raises(ModemUnavailable, match="restarts whenever"):
         await bench.modem.send_sms(NUMBER, "x")

@@ -15,7 +15,7 @@ from leverframe.clock import VirtualClock
 from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
-from leverframe.process.firmware_news import News
+from leverframe.process.release_check import Release
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.waiting import until
@@ -217,10 +217,10 @@ async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
     twin = await Twin.start()
     days = iter([ZeroDivisionError(), None])
 
-    async def ask() -> News:
+    async def ask() -> Release:
         if (fault := next(days)) is not None:
             raise fault
-        return News("1.76")
+        return Release("1.76")
 
     check = FirmwareCheck(twin.controller, ask, chance=lambda: 0.5)
     await twin.ok(SWITCH_ON)

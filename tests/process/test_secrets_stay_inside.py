@@ -4,7 +4,7 @@ from base64 import b64encode
 from pathlib import Path
 from urllib.parse import quote
 
-from leverframe.commands.endpoints import API as ENDPOINTS
+from leverframe.commands.describe.endpoints import API as ENDPOINTS
 from leverframe.engine.settings import SECRETS
 from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 from tests.servers.accounts.test_role_walk import paths

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.commands import codes
+from leverframe.commands.table import codes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
@@ -149,7 +149,7 @@ def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None
 
 def test_an_own_device_is_asked_for_one_reading_at_a_time() -> None:
     module = Module(
-        tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), most_registers=0
+        tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), max_registers=0
     )
     assert [block.read.count for block in blocks_of(module)] == [1, 1, 1, 1]
 
@@ -168,7 +168,7 @@ def test_every_reading_is_read_once_and_never_across_a_hole(
         ModuleReading(number, "", "", register, function, type_name)
         for number, (register, function, type_name) in enumerate(rows)
     )
-    blocks = blocks_of(Module(readings, most_registers=most))
+    blocks = blocks_of(Module(readings, max_registers=most))
     numbers = [reading.number for block in blocks for reading in block.readings]
     assert sorted(numbers) == list(range(len(readings)))
     for block in blocks:

@@ -7,7 +7,7 @@ import re
 from collections import deque
 from typing import Any
 
-from leverframe.wire.at import Answer
+from leverframe.wire.at import AtAnswer
 
 _READY = "READY"
 _HINTS = {
@@ -64,10 +64,10 @@ class ModemStatus:
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
-    def took_sim(self, answer: Answer) -> None:
+    def took_sim(self, answer: AtAnswer) -> None:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
-    def took_signal(self, answer: Answer) -> None:
+    def took_signal(self, answer: AtAnswer) -> None:
         """0 to 31 are -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MOST_SIGNAL:
@@ -75,11 +75,11 @@ class ModemStatus:
         else:
             self.signal_dbm = -113 + 2 * strength
 
-    def took_registration(self, answer: Answer) -> None:
+    def took_registration(self, answer: AtAnswer) -> None:
         code = _number(answer.after("+CREG:"), 1)
         self.registration = _REGISTRATIONS.get(code, "unknown") if code is not None else "unknown"
 
-    def took_operator(self, answer: Answer) -> None:
+    def took_operator(self, answer: AtAnswer) -> None:
         found = re.search(r'"([^"]*)"', answer.after("+COPS:") or "")
         self.operator = found[1] if found else None
 

@@ -18,13 +18,13 @@ from typing import Any, Protocol
 import msgspec
 
 from leverframe.clock import Clock
-from leverframe.ending import end_each
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
-from leverframe.notify.lane import Lane, Surroundings, Waiting
+from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
 from leverframe.notify.message import CAPTURED, FAILED, SENT, WAITING, Message, shown
 from leverframe.notify.pacing import FIRST_PAUSE_S
+from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ SET_CLOCK = 1_735_689_600.0
 CHANCE = SystemRandom()
 
 
-class Shelf(Protocol):
+class MessageStore(Protocol):
     """Where messages survive."""
 
     def load(self) -> dict[int, Any]:
@@ -65,7 +65,7 @@ class LaneFigures(msgspec.Struct, frozen=True):
 class Outbox:
     def __init__(
         self,
-        shelf: Shelf,
+        store: MessageStore,
         clock: Clock,
         settings: Callable[[], Settings],
         *,
@@ -76,16 +76,16 @@ class Outbox:
         chance: Random = CHANCE,
     ) -> None:
         self.capture = capture
-        self._shelf = shelf
+        self._store = store
         self._clock = clock
         self._settings = settings
         self._tell = tell
         #: What is wrong now, by lane; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._around = Surroundings(clock, settings, first_pause_s, chance)
+        self._around = QueueContext(clock, settings, first_pause_s, chance)
         self._channels: dict[str, Channel] = {}
         #: Of the channels that have had something to send.
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, ChannelQueue] = {}
         self._ended: dict[tuple[str, str], deque[Message]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
@@ -97,7 +97,7 @@ class Outbox:
 
     def start(self) -> None:
         """Go on with what an earlier run left; called once all channels are there."""
-        for number, row in self._shelf.load().items():
+        for number, row in self._store.load().items():
             self._number = max(self._number, number)
             try:
                 message = msgspec.convert(row, Message)
@@ -120,7 +120,9 @@ class Outbox:
         age_s = max(0.0, at.wall - message.created) if known else 0.0
         stored = asyncio.get_running_loop().create_future()
         stored.set_result(None)
-        self._put(lane, Waiting(message, stored, at.now + lane.channel.limits.expires_s - age_s))
+        self._put(
+            lane, QueuedMessage(message, stored, at.now + lane.channel.limits.expires_s - age_s)
+        )
 
     def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
         """Take an effect. Never waits, never raises; what it gives is done when all of its
@@ -144,10 +146,10 @@ class Outbox:
             return stored[-1] if stored else None
         return None
 
-    def _lane(self, name: str) -> Lane:
+    def _lane(self, name: str) -> ChannelQueue:
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = Lane(name, self._channels[name], self._around, self)
+            lane = self._lanes[name] = ChannelQueue(name, self._channels[name], self._around, self)
         return lane
 
     def _message(self, channel: str, effect: Notify, draft: Draft) -> Message:
@@ -172,10 +174,10 @@ class Outbox:
         lane = self._lane(message.channel)
         expires_at = self._clock.read().now + lane.channel.limits.expires_s
         if not self._closed:
-            self._put(lane, Waiting(message, stored, expires_at))
+            self._put(lane, QueuedMessage(message, stored, expires_at))
         return stored
 
-    def _put(self, lane: Lane, waiting: Waiting) -> None:
+    def _put(self, lane: ChannelQueue, waiting: QueuedMessage) -> None:
         dropped = lane.put(waiting)
         if dropped is not None:
             self._write({dropped.number: None})
@@ -214,7 +216,7 @@ class Outbox:
         return kept.popleft() if len(kept) > KEPT[message.state] else None
 
     def _write(self, rows: Mapping[int, Message | None]) -> "asyncio.Future[None]":
-        future = self._shelf.write(rows)
+        future = self._store.write(rows)
         if future.done():
             _log_failure(future)
         else:
@@ -227,7 +229,7 @@ class Outbox:
         """By channel, for `/api/outbox` and the metrics."""
         return {name: self._figures(name, self._lanes.get(name)) for name in self._channels}
 
-    def _figures(self, name: str, lane: Lane | None) -> LaneFigures:
+    def _figures(self, name: str, lane: ChannelQueue | None) -> LaneFigures:
         count = {state: self._counts.get((name, state), 0) for state in KEPT}
         return LaneFigures(
             waiting=lane.waiting_count if lane else 0,
@@ -281,7 +283,7 @@ class Outbox:
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""
         self._closed = True
-        await end_each(lane.close for lane in self._lanes.values())
+        await close_all(lane.close for lane in self._lanes.values())
 
 
 def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

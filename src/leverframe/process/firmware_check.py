@@ -18,7 +18,7 @@ from leverframe.controller import Controller
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend
-from leverframe.process.firmware_news import News
+from leverframe.process.release_check import Release
 from leverframe.profile import version
 from leverframe.storage.store import Changes, StoreUnavailable
 
@@ -35,14 +35,14 @@ NO_ADDRESS = (
     "captured."
 )
 
-Ask = Callable[[], Awaitable[News]]
+Ask = Callable[[], Awaitable[Release]]
 
 
 class Heard(msgspec.Struct, frozen=True):
     """The last question: when it was asked, and the answer or what went wrong."""
 
     at: float
-    news: News | None = None
+    news: Release | None = None
     trouble: str | None = None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from leverframe import status_files
-from leverframe.commands.endpoints import STATUS_FILES
+from leverframe.commands.describe.endpoints import STATUS_FILES
 from leverframe.reference.markdown import code, prose, table
 
 _OPENING = """\

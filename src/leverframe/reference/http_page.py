@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from leverframe.commands.endpoints import (
+from leverframe.commands.describe.endpoints import (
     API,
     REFUSALS,
     SENSED,
@@ -13,7 +13,7 @@ from leverframe.commands.endpoints import (
     TRY_DOC,
     TRY_PATH,
 )
-from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
+from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
 from leverframe.reference.markdown import code, prose, table
 
 _READERS = {ADMIN: "administrator", CONTROL: "every account", ANYBODY: "everybody"}

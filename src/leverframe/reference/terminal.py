@@ -13,10 +13,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.commands.describe import command_table
+from leverframe.commands.describe.listing import command_table
 from leverframe.profile import Profile
 
 Description = dict[str, Any]
+
+
+def list_commands(word: str | None, hw: str, sw: str) -> None:
+    """Print the commands of a version, or those that contain a word."""
+    print_commands(Profile(hw, sw), word, Console())
 
 
 def print_commands(profile: Profile, word: str | None, console: Console) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from leverframe.commands.codes import span
+from leverframe.commands.table.codes import span
 from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
 from leverframe.status_files import entries, readings, settings, states
-from leverframe.status_files.keys import Keys, Shown, in_words, only_on
+from leverframe.status_files.keys import Keys, Shown, describe_changes, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
@@ -296,7 +296,7 @@ def describe() -> list[KeyDescription]:
     return [
         KeyDescription(
             file.path,
-            in_words(keys.names),
+            describe_changes(keys.names),
             keys.meaning,
             keys.scale,
             spans_in_words(keys.when if file.when == ALWAYS else file.when),

@@ -16,13 +16,13 @@ from leverframe.engine.journal import Cause
 from leverframe.engine.tree import GONE, is_secret, masked
 from leverframe.storage.store import DELETED
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 #: So many that are outlived go at once: each for itself would be a second place on disk to write to
 #: with every change.
 GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
-MOST_CHANGES = 200
-MOST_LETTERS = 300
+MAX_CHANGES = 200
+MAX_LETTERS = 300
 _PREFIX = "audit."
 DEED_PREFIX = "deed."
 
@@ -85,11 +85,11 @@ class AuditTrail:
     ) -> dict[str, Any]:
         """What to write together with a change."""
         number = self.next_number()
-        changes = [_change(*leaf) for leaf in leaves[:MOST_CHANGES]]
+        changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
-        entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MOST_CHANGES))
+        entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MAX_CHANGES))
         rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
-        too_many = len(self._texts) - len(self._going) + 1 - MOST_ENTRIES
+        too_many = len(self._texts) - len(self._going) + 1 - MAX_ENTRIES
         if too_many >= GO_TOGETHER:
             outlived = (name for name in self._texts if name not in self._going)
             gone = dict.fromkeys(islice(outlived, too_many), DELETED)
@@ -112,7 +112,7 @@ class AuditTrail:
 
     def entries(self) -> dict[int, msgspec.Raw]:
         """The newest entries by number, ready to be put into a JSON document."""
-        newest = islice(self._texts.items(), max(0, len(self._texts) - MOST_ENTRIES), None)
+        newest = islice(self._texts.items(), max(0, len(self._texts) - MAX_ENTRIES), None)
         return {_number(name): msgspec.Raw(text.encode()) for name, text in newest}
 
 
@@ -145,6 +145,6 @@ def _shown(value: Any, secret: bool) -> Any:
     if secret:
         return masked(value)
     text = msgspec.json.encode(value)
-    if len(text) <= MOST_LETTERS:
+    if len(text) <= MAX_LETTERS:
         return value
-    return f"{text[:MOST_LETTERS].decode(errors='replace')}..."
+    return f"{text[:MAX_LETTERS].decode(errors='replace')}..."

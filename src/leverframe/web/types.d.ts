@@ -78,7 +78,7 @@ type Bar = [number, number, number];
 type Message = Api.Outbox["sent"][number];
 type CommandRow = Omit<Api.Commands[number], "fields" | "body"> & {
   fields: CommandField[];
-  body: { kind: "form" | "list" | "upload"; fields: CommandField[]; item: string; content: string; most_bytes: number } | null;
+  body: { kind: "form" | "list" | "upload"; fields: CommandField[]; item: string; content: string; max_bytes: number } | null;
 };
 type CommandField = Omit<Api.Commands[number]["fields"][number], "schema"> & { schema: Schema };
 

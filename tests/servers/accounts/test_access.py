@@ -5,8 +5,8 @@ from base64 import b64encode
 import msgspec
 import pytest
 
-from leverframe.commands.refusals import NotAllowed
-from leverframe.commands.table import Call, find
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.refusals import NotAllowed
 from leverframe.engine.journal import Cause
 from leverframe.servers.http.messages import Reply
 from tests.twin import NEWEST, Twin

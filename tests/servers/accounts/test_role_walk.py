@@ -9,10 +9,10 @@ from functools import lru_cache
 import pytest
 
 from leverframe import status_files
-from leverframe.commands.endpoints import API as ENDPOINTS
-from leverframe.commands.rights import OPEN, Account
-from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.describe.endpoints import API as ENDPOINTS
+from leverframe.commands.table.matching import TABLE, Call, find
+from leverframe.commands.table.rights import UNRESTRICTED, Account
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import Profile
@@ -125,7 +125,7 @@ def all_passwords_change(twin: Walked) -> None:
         [(auth, None), (users, [panel])],
         Cause("command"),
         {letter: f"$argon2id${letter}" for letter in "abc"},
-        account=OPEN,
+        account=UNRESTRICTED,
     )
 
 

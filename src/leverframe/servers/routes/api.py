@@ -10,9 +10,9 @@ import msgspec
 
 from leverframe import __version__
 from leverframe.clock import VirtualClock
-from leverframe.commands.describe import command_table, openapi
-from leverframe.commands.rights import Account, is_read_only
-from leverframe.commands.row import ADMIN
+from leverframe.commands.describe.listing import command_table, openapi
+from leverframe.commands.table.rights import Account, is_read_only
+from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.settings import Settings
@@ -47,7 +47,7 @@ def state(controller: Controller) -> dict[str, Any]:
         "virtual_time": isinstance(controller.clock, VirtualClock),
         "uptime": engine.uptime(at),
         "restart": int(machine.restart_flag),
-        "settings_number": controller.settings_number,
+        "settings_revision": controller.settings_revision,
         "absent_since": dict(machine.absent_since),
         "returns_in": returns,
         "rules": engine.rules.explain(at.now),
@@ -125,7 +125,7 @@ def module_readings(_controller: Controller) -> dict[str, list[dict[str, str]]]:
 
 def audit_entries(controller: Controller) -> list[msgspec.Raw]:
     """Who changed or switched what, oldest first."""
-    entries = controller.audit.entries() | controller.deeds.entries()
+    entries = controller.audit.entries() | controller.action_audit.entries()
     return [entries[number] for number in sorted(entries)]
 
 

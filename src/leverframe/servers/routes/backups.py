@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.carry_over import carry_over
-from leverframe.commands.params import decoded
-from leverframe.commands.refusals import BadValue, Malformed, Refusal
-from leverframe.commands.rights import Account
-from leverframe.commands.system import RESTORE_REPORT
-from leverframe.commands.table import Call
+from leverframe.commands.table.matching import Call
+from leverframe.commands.table.params import decoded
+from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.servers.http.messages import Reply, Request
@@ -28,7 +28,7 @@ from leverframe.storage.store import StoreUnavailable
 log = logging.getLogger(__name__)
 
 PASSPHRASE_HEADER = "backup-passphrase"
-MOST_PASSPHRASE_LETTERS = 128
+MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
 #: Deriving a key takes 64 MiB, so one at a time.
 _AT_A_TIME = 1
@@ -98,8 +98,8 @@ def _passphrase(request: Request) -> str | None:
         text = decoded(raw, plus_is_space=False)
     except Refusal as refusal:
         raise refusal.without_value() from None
-    if len(text) > MOST_PASSPHRASE_LETTERS:
+    if len(text) > MAX_PASSPHRASE_LETTERS:
         raise BadValue(
-            "The passphrase is too long.", allowed=f"up to {MOST_PASSPHRASE_LETTERS} characters"
+            "The passphrase is too long.", allowed=f"up to {MAX_PASSPHRASE_LETTERS} characters"
         )
     return text

@@ -6,15 +6,21 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from leverframe.commands.endpoints import CSV, JSON, LATEST_SECOND, MOST_POINTS, USUAL_POINTS
-from leverframe.commands.refusals import Refusal
+from leverframe.commands.describe.endpoints import (
+    CSV,
+    JSON,
+    LATEST_SECOND,
+    MAX_POINTS,
+    USUAL_POINTS,
+)
+from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller
 from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.problems import reply_to_refusal
+from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.keeper import Keeper
-from leverframe.storage.history.reading import RECORDED, Span, answer, recorded_labels
-from leverframe.storage.history.recorder import Recorder
+from leverframe.storage.history.reading import RECORDED, TimeSpan, answer, recorded_labels
+from leverframe.storage.history.recorder import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
 JSON_PATH, CSV_PATH = "/api/history", "/api/history.csv"
@@ -37,25 +43,27 @@ def history_reply(controller: Controller, request: Request) -> Awaitable[AnyRepl
     assert controller.history is not None
     is_csv = request.path == CSV_PATH
     now = controller.clock.read().wall
-    span = span_of(request.query or "", now, MOST_POINTS if is_csv else USUAL_POINTS)
+    span = span_of(request.query or "", now, MAX_POINTS if is_csv else USUAL_POINTS)
     return (_csv if is_csv else _json)(controller.history, span)
 
 
-async def _json(history: Recorder, span: Span) -> Reply:
+async def _json(history: HistoryRecorder, span: TimeSpan) -> Reply:
     try:
-        body = await history.ask(lambda keeper: _encoded(keeper, span))
+        body = await history.ask(lambda compactor: _encoded(compactor, span))
     except StoreUnavailable as error:
         return reply_to_refusal(HistoryUnreadable(str(error)))
     return Reply(200, JSON, body, (NOT_KEPT,))
 
 
-def _encoded(keeper: Keeper, span: Span) -> bytes:
-    return msgspec.json.encode(answer(keeper, _filled(keeper, span)))
+def _encoded(compactor: Compactor, span: TimeSpan) -> bytes:
+    return msgspec.json.encode(answer(compactor, _filled(compactor, span)))
 
 
-async def _csv(history: Recorder, span: Span) -> AnyReply:
+async def _csv(history: HistoryRecorder, span: TimeSpan) -> AnyReply:
     try:
-        pieces = await history.ask(lambda keeper: csv_pieces(keeper, _filled(keeper, span)))
+        pieces = await history.ask(
+            lambda compactor: csv_pieces(compactor, _filled(compactor, span))
+        )
         first = await history.ask(lambda _: next(pieces))
     except StoreUnavailable as error:
         return reply_to_refusal(HistoryUnreadable(str(error)))
@@ -65,7 +73,7 @@ async def _csv(history: Recorder, span: Span) -> AnyReply:
 
 
 async def _streamed(
-    history: Recorder, first: bytes, pieces: Iterator[bytes]
+    history: HistoryRecorder, first: bytes, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
     piece: bytes | None = first
     while piece is not None:
@@ -74,21 +82,21 @@ async def _streamed(
         piece = await history.ask(lambda _: next(pieces, None))
 
 
-def _filled(keeper: Keeper, span: Span) -> Span:
+def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
     """Without labels all that were recorded are meant."""
-    return span if span.labels else span._replace(labels=recorded_labels(keeper))
+    return span if span.labels else span._replace(labels=recorded_labels(compactor))
 
 
 # --- the query ------------------------------------------------------------------------------------
 
 
-def span_of(query: str, now: float, usual_points: int) -> Span:
+def span_of(query: str, now: float, usual_points: int) -> TimeSpan:
     given = _fields(query)
     last = _second(given, "to", now)
     first = _second(given, "from", max(0.0, last - USUAL_SPAN_S))
     if first > last:
         raise BadHistoryQuery("`from` is later than `to`.", field="from", value=given.get("from"))
-    return Span(_labels(given), first, last, _points(given, usual_points), now)
+    return TimeSpan(_labels(given), first, last, _points(given, usual_points), now)
 
 
 def _fields(query: str) -> dict[str, str]:
@@ -140,11 +148,11 @@ def _second(given: dict[str, str], name: str, usual: float) -> float:
 
 def _points(given: dict[str, str], usual: int) -> int:
     text = given.get("points", str(usual))
-    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MOST_POINTS:
+    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_POINTS:
         return int(text)
     raise BadHistoryQuery(
         f"{text[:40]!r} is no number of points.",
         field="points",
         value=text[:40],
-        allowed=f"1 to {MOST_POINTS}",
+        allowed=f"1 to {MAX_POINTS}",
     )

@@ -13,8 +13,8 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import LaneFigures
-from leverframe.servers.http.port import HttpServer
-from leverframe.storage.history.desk import Figures
+from leverframe.servers.http.server import HttpServer
+from leverframe.storage.history.worker import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
 
 

@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from leverframe import status_files
-from leverframe.commands.endpoints import EVENT_STREAM, STREAM_PATH, TRY_PATH
-from leverframe.commands.endpoints import METRICS as METRICS_TYPE
-from leverframe.commands.refusals import Refusal, SignInRequired
-from leverframe.commands.rights import NOBODY, OPEN, Account, check_calls, require
-from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
-from leverframe.commands.system import RESTORE_ROW
-from leverframe.commands.table import COMMAND_PATHS
+from leverframe.commands.describe.endpoints import EVENT_STREAM, STREAM_PATH, TRY_PATH
+from leverframe.commands.describe.endpoints import METRICS as METRICS_TYPE
+from leverframe.commands.table.matching import COMMAND_PATHS
+from leverframe.commands.table.refusals import Refusal, SignInRequired
+from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account, check_calls, require
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.commands.table.system import RESTORE_ROW
 from leverframe.controller import Controller
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
@@ -172,7 +172,7 @@ class Web:
             self._names.check_host(request)
             settings = self._controller.pending
             if not (settings.access.required or self._must_sign_in):
-                return self._answer(request, OPEN)
+                return self._answer(request, UNRESTRICTED)
             account = self.access.recognise(request, settings)
             if account is None:
                 return self._identified(request)
@@ -191,7 +191,7 @@ class Web:
             if "authorization" in request.headers:
                 # Passwords are not checked over and over: with other accounts one asks again.
                 return settings.access is begun
-            return self.access.recognise(request, settings) is not NOBODY
+            return self.access.recognise(request, settings) is not ANONYMOUS
 
         return is_still_admitted
 
@@ -223,7 +223,7 @@ class Web:
         path = request.path
         if request.query or request.method == "POST":
             self._names.check_page(request)
-        if account is NOBODY and not _is_for_everybody(request):
+        if account is ANONYMOUS and not _is_for_everybody(request):
             # Before anything is looked at: a refusal that says more would tell the version.
             require(account, CONTROL)
         if path in COMMAND_PATHS:
@@ -293,17 +293,17 @@ class Web:
                 raise NoSuchPath("No picture has been uploaded.")
             return picture
         if path == PAGE_PATH:
-            return self._signing_in.page(request, signed_in=account is not NOBODY)
-        if request.query != SAFE and account is not NOBODY:
+            return self._signing_in.page(request, signed_in=account is not ANONYMOUS)
+        if request.query != SAFE and account is not ANONYMOUS:
             require(account, CONTROL)
             if (page := self._uploaded.page(path)) is not None:
                 return page
         if path == "/":
-            return redirect(PAGE_PATH) if account is NOBODY else pages()[path].answer(request)
+            return redirect(PAGE_PATH) if account is ANONYMOUS else pages()[path].answer(request)
         raise self._no_such(request)
 
     def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
-        if account is OPEN and (switched := self._commands.switch(request)) is not None:
+        if account is UNRESTRICTED and (switched := self._commands.switch(request)) is not None:
             return switched
         calls = self._commands.calls(request)
         check_calls(account, calls, self._controller.pending)

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from leverframe.commands.rules import actions_of, event_query, sources_of
+from leverframe.commands.table.rules import actions_of, event_query, sources_of
 from leverframe.controller import Controller
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report

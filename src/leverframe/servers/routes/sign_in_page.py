@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from leverframe.commands.accounts import LEAST_PASSWORD_LETTERS
+from leverframe.commands.table.accounts import LEAST_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
@@ -86,7 +86,7 @@ WORDS = {
 SIGN_IN, CHANGE = "signin", "passwd"
 
 
-class Told(NamedTuple):
+class SignInMessage(NamedTuple):
     """What is said about a form that was sent, and the name that was typed there."""
 
     form: str
@@ -94,7 +94,7 @@ class Told(NamedTuple):
     username: str
 
 
-NOTHING = Told("", "", "")
+NOTHING = SignInMessage("", "", "")
 #: The page looks like the others: the style sheet is the one file that strangers may have.
 STYLE_PATH = "/web/style.css"
 
@@ -117,7 +117,7 @@ def sign_in_page(accepted: str, *, signed_in: bool) -> Reply:
 def refused_page(accepted: str, problem: Reply, form: str, username: str) -> Reply:
     """The page with the reason above the form that was sent, and with the name that was typed."""
     language = language_of(accepted)
-    told = Told(form, _sentence(WORDS[language], problem), username)
+    told = SignInMessage(form, _sentence(WORDS[language], problem), username)
     page = _page(language, signed_in=form == CHANGE, told=told)
     headers = (*PAGE_HEADERS, *problem.headers, NOT_KEPT)
     return Reply(problem.status, "text/html", page.encode(), headers)
@@ -131,7 +131,7 @@ def _sentence(words: Words, problem: Reply) -> str:
     return str(msgspec.json.decode(problem.body)["detail"])
 
 
-def _page(language: str, *, signed_in: bool, told: Told = NOTHING) -> str:
+def _page(language: str, *, signed_in: bool, told: SignInMessage = NOTHING) -> str:
     words = WORDS[language]
     return f"""<!doctype html>
 <html lang="{language}">
@@ -155,7 +155,7 @@ def _page(language: str, *, signed_in: bool, told: Told = NOTHING) -> str:
 """
 
 
-def _sign_in_form(words: Words, told: Told) -> str:
+def _sign_in_form(words: Words, told: SignInMessage) -> str:
     name = told.username if told.form == SIGN_IN else ""
     return f"""<form class="card" method="post" action="/post.cgi?signin">
 {_reason(told, SIGN_IN)}<div class="fields">
@@ -167,7 +167,7 @@ def _sign_in_form(words: Words, told: Told) -> str:
 """
 
 
-def _account_forms(words: Words, told: Told) -> str:
+def _account_forms(words: Words, told: SignInMessage) -> str:
     name = told.username if told.form == CHANGE else ""
     label = words.new.format(least=LEAST_PASSWORD_LETTERS)
     least = f' minlength="{LEAST_PASSWORD_LETTERS}"'
@@ -187,7 +187,7 @@ def _account_forms(words: Words, told: Told) -> str:
 """
 
 
-def _reason(told: Told, form: str) -> str:
+def _reason(told: SignInMessage, form: str) -> str:
     if told.form != form:
         return ""
     return f'<p class="refusal" role="alert">{escape(told.sentence)}</p>\n'

@@ -4,12 +4,12 @@ Programs get the status reply, as from every command. A browser that sends the p
 sign-in page is led on to the front page.
 """
 
-from leverframe.commands.accounts import CHANGE_PASSWORD, SIGN_IN
-from leverframe.commands.refusals import NotAllowed, Refusal
-from leverframe.commands.rights import Account
-from leverframe.commands.row import ADMIN
-from leverframe.commands.table import Call
-from leverframe.commands.user_interface import AUTO_SIGN_IN
+from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN
+from leverframe.commands.table.matching import Call
+from leverframe.commands.table.refusals import NotAllowed, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
+from leverframe.commands.table.user_interface import AUTO_SIGN_IN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered

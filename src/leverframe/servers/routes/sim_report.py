@@ -3,7 +3,7 @@
 from typing import Any
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.codes import I2C_SENSORS
+from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.controller import Controller
 from leverframe.durations import text_from_seconds
 from leverframe.engine.labels import (
@@ -52,23 +52,24 @@ def bench_report(controller: Controller) -> dict[str, Any]:
     if not isinstance(board, SimulatedBoard):
         raise NoSuchPath("This board is not simulated.")
     at, deadline = clock.read(), controller.next_deadline()
-    felt = board.felt
+    readings = board.readings
     return {
         "virtual_time": isinstance(clock, VirtualClock),
         "time": at.wall,
         "due": None if deadline is None else at.wall + deadline - at.now,
         "readings": {
-            label: _reading(label, felt.get(label), controller) for label in (*LIMITS, *LIGHTING)
+            label: _reading(label, readings.get(label), controller)
+            for label in (*LIMITS, *LIGHTING)
         },
         "pins": _pins(board),
-        "levels": {label: felt.get(label) for label in DIGITAL_INPUTS},
-        "onewire": {sensor_id: felt.get(sensor_id) for sensor_id in board.onewire_ids},
-        "i2c": {"found": felt.get("i2c"), "sensors": I2C_SENSORS[1:]},
-        "barcode": {"scanned": felt.get("barcode"), "most_letters": BARCODE_LETTERS},
+        "levels": {label: readings.get(label) for label in DIGITAL_INPUTS},
+        "onewire": {sensor_id: readings.get(sensor_id) for sensor_id in board.onewire_ids},
+        "i2c": {"found": readings.get("i2c"), "sensors": I2C_SENSORS[1:]},
+        "barcode": {"scanned": readings.get("barcode"), "max_letters": BARCODE_LETTERS},
         "plants": {"wired": board.wirings, "kinds": _kinds()},
         "hosts": board.hosts.answering,
         "sms": {
-            "most_letters": SMS_LETTERS,
+            "max_letters": SMS_LETTERS,
             "received": [message._asdict() for message in board.messages],
         },
     }
@@ -84,7 +85,7 @@ def _pins(board: SimulatedBoard) -> dict[str, float]:
 
 
 def _reading(label: str, value: float | None, controller: Controller) -> dict[str, Any]:
-    # Analog inputs are felt in volts at the pin, whatever their sensor makes of it.
+    # Analog inputs are set in volts at the pin, whatever their sensor makes of it.
     volts = label in ANALOG_INPUTS
     limits = LIMITS.get(label, LIGHTING_LIMITS)
     return {

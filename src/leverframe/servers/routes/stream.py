@@ -25,7 +25,7 @@ STILL_HERE_S = 15.0
 #: changes.
 ALWAYS_MOVING = ("time", "uptime")
 #: What a message of its own tells.
-TOLD_APART = ("settings_number",)
+TOLD_APART = ("settings_revision",)
 
 
 async def state_stream(

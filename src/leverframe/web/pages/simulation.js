@@ -237,7 +237,7 @@ function asksOf(context, bench) {
     scan: new Ask(context, bench, {
       button: "scan",
       fields: [
-        { name: "code", label: "scan_code", most: () => bench.report.barcode.most_letters },
+        { name: "code", label: "scan_code", most: () => bench.report.barcode.max_letters },
       ],
       items: ({ code }) => [["barcode", code]],
       isEmptiedAfter: true,
@@ -246,7 +246,7 @@ function asksOf(context, bench) {
       button: "receive",
       fields: [
         { name: "sender", label: "sms_sender", initial: "+48601000000" },
-        { name: "message", label: "sms_text", most: () => bench.report.sms.most_letters },
+        { name: "message", label: "sms_text", most: () => bench.report.sms.max_letters },
       ],
       items: ({ sender, message }) => [["sms", `${sender.trim()}:${message}`]],
     }),

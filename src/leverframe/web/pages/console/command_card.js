@@ -107,7 +107,7 @@ export class CommandCard {
   }
 
   #upload() {
-    const { content, most_bytes: size } = this.#command.body ?? {};
+    const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
       <label for="${this.#id}-file">${t("file")} <small lang="en">${content}</small></label>
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
