@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from leverframe import status_files
-from leverframe.commands.describe.endpoints import API, REFUSALS
+from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.matching import SECTIONS, TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import SECRETS, Settings
@@ -24,7 +24,7 @@ from leverframe.reference.trials import (
     settings_changed,
     settings_of_fields,
 )
-from leverframe.servers.routes.router import OTHER_PATHS
+from leverframe.servers.routes.endpoints import ENDPOINTS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = pages()
@@ -180,8 +180,8 @@ def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
 def test_every_status_and_path_is_in_the_reference() -> None:
     page = PAGES["reference/http.md"]
     assert [status for status in REFUSALS if f"\n| {status} |" not in page] == []
-    paths = [*status_files.PATHS, *(endpoint.path for endpoint in API), *OTHER_PATHS, "/sim.cgi"]
-    assert [path for path in paths if f"`{path}`" not in page] == []
+    ways = {x.path if "GET" in x.methods else f"{x.methods[0]} {x.path}" for x in ENDPOINTS}
+    assert [way for way in ways if f"`{way}`" not in page] == []
 
 
 def test_every_key_of_every_file_is_in_the_reference() -> None:

@@ -15,12 +15,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from leverframe.commands.describe.listing import command_table, openapi
+import msgspec
+
+from leverframe.commands.describe.listing import command_table
+from leverframe.commands.describe.openapi import openapi
 from leverframe.engine.settings import Settings
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.routes.api import masked_settings
 from leverframe.servers.routes.commands import MAX_COMMANDS
+from leverframe.servers.routes.endpoints import ENDPOINTS
 
 PROJECT = Path(__file__).parent.parent
 TOOLS = PROJECT / "tools" / "pages"
@@ -91,15 +95,15 @@ def _run(name: str) -> int:
 def write_facts() -> None:
     """Write the types of the API's replies, and a command table and settings to test with."""
     newest = Profile(*VERSIONS[0])
-    schemas = openapi(newest, "Leverframe", "")["components"]["schemas"]
+    document = openapi(newest, "Leverframe", "", ENDPOINTS)
     limits = {"commands": MAX_COMMANDS, "query_bytes": http_limits().query_bytes}
     facts = {
-        "api.d.ts": declarations(schemas),
-        "commands.json": json.dumps(
+        "api.d.ts": declarations(document),
+        "commands.json": _json(
             {f"{hw} {sw}": command_table(Profile(hw, sw)) for hw, sw in VERSIONS}
         ),
-        "settings.json": json.dumps(masked_settings(Settings())),
-        "limits.json": json.dumps(limits),
+        "settings.json": _json(masked_settings(Settings())),
+        "limits.json": _json(limits),
     }
     BUILD.mkdir(parents=True, exist_ok=True)
     for name, text in facts.items():
@@ -108,10 +112,29 @@ def write_facts() -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def declarations(schemas: dict[str, Any]) -> str:
-    """Declare the schemas of the OpenAPI document as TypeScript types in the namespace Api."""
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def declarations(document: dict[str, Any]) -> str:
+    """Declare the OpenAPI document's schemas and replies as types of the namespace Api."""
+    schemas = document["components"]["schemas"]
     lines = [f"  type {name} = {_type(schema)};" for name, schema in schemas.items()]
-    return "\n".join(["declare namespace Api {", *lines, "}", ""])
+    replies = [f"    {path!r}: {_type(schema)};" for path, schema in _replies(document)]
+    return "\n".join(
+        ["declare namespace Api {", *lines, "  interface Replies {", *replies, "  }", "}", ""]
+    )
+
+
+def _replies(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Path and schema of what is read as JSON."""
+    read = {path: item["get"] for path, item in document["paths"].items() if "get" in item}
+    contents = {path: get["responses"]["200"].get("content", {}) for path, get in read.items()}
+    return [
+        (path, content["application/json"]["schema"])
+        for path, content in contents.items()
+        if "application/json" in content
+    ]
 
 
 _PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
@@ -128,6 +151,8 @@ def _type(schema: dict[str, Any]) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
         return _union(_type(schema | {"type": one}) for one in kind)
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(one) for one in schema['prefixItems'])}]"
     if kind == "array":
         return f"({_type(schema.get('items', {}))})[]"
     if kind == "object":

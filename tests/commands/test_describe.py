@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from leverframe.commands.describe.api_schemas import api_schemas
 from leverframe.commands.describe.examples import example_texts
-from leverframe.commands.describe.listing import command_table, describe_row
+from leverframe.commands.describe.listing import CommandDescription, command_table, describe_row
+from leverframe.commands.describe.reply_schemas import reply_schemas
 from leverframe.commands.table.matching import TABLE, Call, find
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
@@ -35,7 +35,8 @@ def test_a_description_is_plain_data(profile: Profile) -> None:
 
 @pytest.mark.parametrize("profile", [NEWEST, OLDEST], ids=str)
 def test_the_table_is_what_the_openapi_document_says_about_it(profile: Profile) -> None:
-    schema = api_schemas()["Commands"]
+    (found,), named = reply_schemas([list[CommandDescription]])
+    schema = {"components": {"schemas": named}, **found}
     assert list(Draft202012Validator(schema).iter_errors(command_table(profile))) == []
 
 

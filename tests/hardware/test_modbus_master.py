@@ -128,7 +128,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
         await asyncio.sleep(STALE_S - 1.0)
         assert bench.sensed["m1"] == 10.0
         assert bench.troubles == {}
-        silent_since = bench.master.report()["1"]["silent_since"]
+        silent_since = bench.master.report()["1"].silent_since
         assert 60.0 <= silent_since - WALL < 62.0
         await asyncio.sleep(3.0)
         assert bench.sensed["m1"] is None
@@ -139,7 +139,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
         await asyncio.sleep(20.0)
         assert bench.sensed["m1"] == 20.0
         assert bench.troubles == {}
-        assert bench.master.report()["1"]["silent_since"] is None
+        assert bench.master.report()["1"].silent_since is None
         await bench.master.close()
 
     run_virtually(scenario())
@@ -234,7 +234,7 @@ def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
         bench.adopt(slots(("GTIL", 7), ("SDM120", 9), settings=GTIL))
-        assert bench.master.report()["1"]["readings"]["power"] == 10.0
+        assert bench.master.report()["1"].readings["power"] == 10.0
         assert bench.sensed["m1"] == 10.0
         await bench.master.close()
 

@@ -223,7 +223,7 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
 
 
 def written(**settings: str) -> bytes:
-    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", {"text": "x"}, created=1e9)
+    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = Email(host="h", sender="a@example.org")
     return compose_mail(message, replace(email, **settings), "leverframe-1").as_bytes()
 

@@ -243,7 +243,7 @@ async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stre
         assert [one["active"] for one in said[:2]] == [True, False]
         assert said[0]["label"] == "EVENT1"
         assert said[0]["reason"] == "rule 1"
-        assert controller.outbox_report()["channels"]["mqtt"].dropped == 0
+        assert controller.outbox_report().channels["mqtt"].dropped == 0
 
 
 def numbers_of(listener: Listener, topic: str) -> list[int]:

@@ -28,15 +28,21 @@ def test_schemas_become_types() -> None:
         "Pid": {"type": "object", "properties": {"on": {"type": "boolean", "default": False}}},
         "Kinds": {"type": "array", "items": {"enum": ["ok", "degraded"]}},
         "Names": {"type": "object", "additionalProperties": {"type": "string"}},
-        "Any": {"anyOf": [{"type": "integer"}, {"type": "number"}, {}]},
+        "Pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
     }
-    assert pages.declarations(schemas).splitlines() == [
+    content = {"application/json": {"schema": {"$ref": "#/x/Names"}}}
+    get = {"responses": {"200": {"content": content}}}
+    document = {"components": {"schemas": schemas}, "paths": {"/api/names": {"get": get}}}
+    assert pages.declarations(document).splitlines() == [
         "declare namespace Api {",
         "  type State = { time: number; pid?: Pid } & Record<string, number | null | undefined>;",
         "  type Pid = { on: boolean };",
         '  type Kinds = ("ok" | "degraded")[];',
         "  type Names = Record<string, string>;",
-        "  type Any = number | unknown;",
+        "  type Pair = [number, string];",
+        "  interface Replies {",
+        "    '/api/names': Names;",
+        "  }",
         "}",
     ]
 

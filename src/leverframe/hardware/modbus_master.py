@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
-from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot
+from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
@@ -77,18 +77,18 @@ class ModbusMaster:
             for number in MODBUS_SLOTS:
                 self._tell(number)
 
-    def report(self) -> dict[str, Any]:
-        """What is in the slots, for people."""
+    def report(self) -> dict[str, SlotReport]:
+        """Describe the modules by the number of their slot."""
         return {
-            str(slot.number): {
-                "module": slot.label,
-                "slave_id": slot.slave,
-                "silent_since": slot.silent_since,
-                "readings": {
+            str(slot.number): SlotReport(
+                slot.label,
+                slot.slave,
+                slot.silent_since,
+                {
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
-            }
+            )
             for slot in self._slots.values()
         }
 

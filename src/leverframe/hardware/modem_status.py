@@ -5,7 +5,8 @@ Answers that are not what they should be leave a value unknown; nothing here fai
 
 import re
 from collections import deque
-from typing import Any
+
+from msgspec import Struct, structs
 
 from leverframe.wire.at import AtAnswer
 
@@ -33,6 +34,25 @@ _SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
 def shown_command(command: str) -> str:
     """A typed command as it may be shown: without a PIN or password."""
     return _SECRET.sub(r"\1***", command)
+
+
+class ModemState(Struct, frozen=True):
+    """What everybody may know who may read the state."""
+
+    state: str
+    sim: str | None
+    registration: str | None
+    operator: str | None
+    signal_dbm: int | None
+    apn: str | None
+
+
+class ModemReport(ModemState, frozen=True):
+    """What the administrator may know: also what was typed, and what the modem said unasked."""
+
+    command: str | None
+    answer: tuple[str, ...] | None
+    unasked: list[str]
 
 
 class ModemStatus:
@@ -92,25 +112,18 @@ class ModemStatus:
     def heard(self, line: str) -> None:
         self._unasked.append(line)
 
-    def shown(self) -> dict[str, Any]:
-        """For everybody who may read the state."""
-        return {
-            "state": self.state,
-            "sim": self.sim,
-            "registration": self.registration,
-            "operator": self.operator,
-            "signal_dbm": self.signal_dbm,
-            "apn": self.apn,
-        }
+    def shown(self) -> ModemState:
+        return ModemState(
+            self.state, self.sim, self.registration, self.operator, self.signal_dbm, self.apn
+        )
 
-    def shown_in_full(self) -> dict[str, Any]:
-        """For the administrator: also what was typed, and what the modem said unasked."""
-        return {
-            **self.shown(),
-            "command": self._command,
-            "answer": self._answer,
-            "unasked": list(self._unasked),
-        }
+    def shown_in_full(self) -> ModemReport:
+        return ModemReport(
+            **structs.asdict(self.shown()),
+            command=self._command,
+            answer=self._answer,
+            unasked=list(self._unasked),
+        )
 
 
 def _number(fields: str | None, place: int) -> int | None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME
 from leverframe.wire.modbus_blocks import Block
 from leverframe.wire.modbus_modules import STALE_S, Module
@@ -10,6 +12,16 @@ from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
+
+
+class SlotReport(Struct, frozen=True):
+    """The module in one slot, for people."""
+
+    module: str
+    slave_id: int
+    #: Seconds since 1970; None while it answers.
+    silent_since: float | None
+    readings: dict[str, float | None]
 
 
 @dataclass(slots=True)

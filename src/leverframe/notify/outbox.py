@@ -13,16 +13,25 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from random import Random, SystemRandom
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from leverframe.clock import Clock
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
 from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
-from leverframe.notify.message import CAPTURED, FAILED, SENT, WAITING, Message, shown
+from leverframe.notify.message import (
+    CAPTURED,
+    FAILED,
+    SENT,
+    WAITING,
+    Message,
+    MessageReport,
+    without_content,
+)
 from leverframe.notify.pacing import FIRST_PAUSE_S
 from leverframe.shutdown import close_all
 
@@ -58,8 +67,21 @@ class LaneFigures(msgspec.Struct, frozen=True):
     failed: int
     captured: int
     dropped: int
-    problem: str | None
-    next_attempt_in: float | None
+    problem: Annotated[
+        str | None, Meta(description="What keeps messages from being delivered now.")
+    ]
+    next_attempt_in: Annotated[float | None, Meta(description="Seconds.")]
+
+
+class OutboxReport(msgspec.Struct, frozen=True):
+    """Everything for `/api/outbox`: oldest messages first, and no secrets."""
+
+    capture: Annotated[bool, Meta(description="Are messages kept instead of sent?")]
+    channels: dict[str, LaneFigures]
+    waiting: list[MessageReport]
+    sent: list[MessageReport]
+    failed: list[MessageReport]
+    captured: list[Message]
 
 
 class Outbox:
@@ -242,24 +264,25 @@ class Outbox:
             next_attempt_in=lane.next_attempt_in() if lane else None,
         )
 
-    def report(self) -> dict[str, Any]:
-        """Everything, for `/api/outbox`: oldest messages first, and no secrets."""
+    def report(self) -> OutboxReport:
         waiting = [
-            shown(message)
+            message
             for lane in self._lanes.values()
             for message, _ in zip(lane.waiting(), range(SHOWN_WAITING), strict=False)
         ]
-        return {
-            "capture": self.capture,
-            "channels": self.figures(),
-            WAITING: _in_order(waiting),
-            **{state: self._shown(state) for state in KEPT},
-        }
+        return OutboxReport(
+            capture=self.capture,
+            channels=self.figures(),
+            waiting=[without_content(message) for message in _in_order(waiting)],
+            sent=[without_content(message) for message in self._kept(SENT)],
+            failed=[without_content(message) for message in self._kept(FAILED)],
+            captured=self._kept(CAPTURED),
+        )
 
-    def _shown(self, state: str) -> list[dict[str, Any]]:
+    def _kept(self, state: str) -> list[Message]:
         return _in_order(
             [
-                shown(message)
+                message
                 for (_, ended_as), kept in self._ended.items()
                 if ended_as == state
                 for message in kept
@@ -286,8 +309,8 @@ class Outbox:
         await close_all(lane.close for lane in self._lanes.values())
 
 
-def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(messages, key=lambda message: int(message["number"]))
+def _in_order(messages: list[Message]) -> list[Message]:
+    return sorted(messages, key=lambda message: message.number)
 
 
 def _log_failure(future: "asyncio.Future[None]") -> None:

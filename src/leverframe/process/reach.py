@@ -17,7 +17,7 @@ from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.router import Reach
-from leverframe.servers.routes.signing_in import redirect_to_https
+from leverframe.servers.routes.sign_in import redirect_to_https
 from leverframe.storage.store import Store, StoreUnavailable
 
 log = logging.getLogger(__name__)

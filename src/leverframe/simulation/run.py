@@ -25,7 +25,7 @@ from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.commands import CommandEndpoint
-from leverframe.servers.routes.sim import Bench
+from leverframe.servers.routes.sim import SimCommands
 from leverframe.simulation.scenario import (
     Happening,
     Order,
@@ -65,7 +65,7 @@ class Simulation:
         self.scenario = scenario
         self.controller: Controller = built.controller
         self.board = board
-        self._bench = Bench(built.controller, board)
+        self._bench = SimCommands(built.controller, board)
         self._commands = CommandEndpoint(built.controller, Passwords(), lenient=False)
         for happening in scenario.happenings:
             self._check_sim(happening)

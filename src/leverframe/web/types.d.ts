@@ -52,11 +52,19 @@ type Named = Key | [Key, Values];
 
 // Replies. What the schema leaves open is told here.
 
+type Labels = Api.Replies["/api/labels"];
+type LabelsByCode = Api.Replies["/api/reading-codes"];
+type Modules = Api.Replies["/api/modules"];
+type LogEntries = Api.Replies["/api/log"];
+type AuditEntries = Api.Replies["/api/audit"];
+type Outbox = Api.Replies["/api/outbox"];
+type Firmware = Api.Replies["/api/firmware"];
+type NotRestored = Api.Replies["/api/restore-report"];
+type BenchReport = Api.Replies["/api/sim"];
+type Modem = Api.Replies["/api/modem"];
 type Settings = Api.Settings;
 type Rule = Api.Rule;
-type State = Api.State & {
-  modbus?: Record<string, { readings: Record<string, number | null>; silent_since: number | null }>;
-};
+type State = Api.State;
 // `status`: the keys of /json/status.json that pages use.
 type Status = Record<"sname" | "echeck" | "posleft" | "postop" | "outnn" | "inpdnn" | "outblock", string>;
 interface Start extends Omit<Api.Start, "status" | "state"> {
@@ -64,7 +72,7 @@ interface Start extends Omit<Api.Start, "status" | "state"> {
   state: State;
 }
 // A series is raw where the step is 0, else reduced; it has the members of one of them only.
-type HistoryReply = Omit<Api.History, "series"> & { series: Record<string, RawSeries & ReducedSeries> };
+type HistoryReply = Api.History;
 type RawSeries = { times: number[]; values: (number | null)[] };
 type ReducedSeries = Record<"min" | "mean" | "max", (number | null)[]>;
 // Several series on common times: raw values have a step of 0, reduced ones three columns each.
@@ -75,12 +83,14 @@ interface ChartTable {
 }
 // When a state was on: from, to, share of the time.
 type Bar = [number, number, number];
-type Message = Api.Outbox["sent"][number];
-type CommandRow = Omit<Api.Commands[number], "fields" | "body"> & {
+type Message = Outbox["sent"][number] & { content?: Record<string, unknown> };
+type CommandRow = Omit<Api.Replies["/api/commands"][number], "fields" | "body"> & {
   fields: CommandField[];
   body: { kind: "form" | "list" | "upload"; fields: CommandField[]; item: string; content: string; max_bytes: number } | null;
 };
-type CommandField = Omit<Api.Commands[number]["fields"][number], "schema"> & { schema: Schema };
+type CommandField = Omit<Api.Replies["/api/commands"][number]["fields"][number], "schema"> & {
+  schema: Schema;
+};
 
 // What may be set: the schema of a field of a command. Which members it has depends on its type;
 // lib/schema.js asks for it first.

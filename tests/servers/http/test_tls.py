@@ -17,7 +17,7 @@ from leverframe.servers.http.certificate import Certificate, CertificateUnusable
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.server import HttpServer
-from leverframe.servers.routes.signing_in import redirect_to_https
+from leverframe.servers.routes.sign_in import redirect_to_https
 
 from . import http_peer
 from .handlers import path_as_text

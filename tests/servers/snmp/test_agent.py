@@ -212,5 +212,5 @@ async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
     async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
         await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         await tell(controller, "vout0=1")
-        await until(lambda: controller.outbox_report()["channels"]["snmp"].problem is not None)
-        assert "no-such-host.invalid" in controller.outbox_report()["channels"]["snmp"].problem
+        await until(lambda: controller.outbox_report().channels["snmp"].problem is not None)
+        assert "no-such-host.invalid" in controller.outbox_report().channels["snmp"].problem

@@ -4,12 +4,16 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import * as api from "../../../src/leverframe/web/lib/api.js";
+import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
 import { CommandCard } from "../../../src/leverframe/web/pages/console/command_card.js";
 import { facts } from "./browser.mjs";
-import { VERSIONS, commandsOf, openContext } from "./helpers.js";
+import { VERSIONS, commandsOf, markup, openContext } from "./helpers.js";
 
 let context;
-before(async () => (context = await openContext()));
+before(async () => {
+  context = await openContext();
+  await usePageWords("console");
+});
 
 test("a command is found by its name, with and without holes, or by its form", () => {
   const { commands } = context;
@@ -59,6 +63,13 @@ function expected({ method, example, example_body: body }) {
 }
 
 for (const version of VERSIONS) {
+  test(`every command of ${version} is drawn whole in the console`, () => {
+    for (const command of commandsOf(version).all) {
+      const drawn = markup(new CommandCard(context, command, "id").view());
+      assert.doesNotMatch(drawn, /undefined|NaN|\[object/, command.line);
+    }
+  });
+
   test(`every command of ${version} begins with its example in the console`, () => {
     const rows = facts("commands")[version];
     for (const [at, command] of commandsOf(version).all.entries()) {

@@ -1,7 +1,6 @@
 // The only file that knows the controller's addresses.
 
 /** @import { OpenApi } from "../pages/console.js" */
-/** @import { Modem } from "../pages/gsm/commands.js" */
 /** @import { Words } from "./words.js" */
 
 export class Refused extends Error {
@@ -63,23 +62,23 @@ export const state = (options) => read("/api/state", options);
 export const start = () => read("/api/start");
 /** @returns {Promise<CommandRow[]>} */
 export const commands = () => read("/api/commands");
-/** @returns {Promise<Api.Labels>} */
+/** @returns {Promise<Labels>} */
 export const labels = () => read("/api/labels");
 /** @returns {Promise<Start["account"]>} */
 export const account = () => read("/api/account");
 /** @returns {Promise<Status>} */
 export const names = () => read("/json/status.json");
-/** @returns {Promise<Api.Log>} */
+/** @returns {Promise<LogEntries>} */
 export const log = () => read("/api/log");
-/** @returns {Promise<Api.Audit>} */
+/** @returns {Promise<AuditEntries>} */
 export const audit = () => read("/api/audit");
-/** @returns {Promise<Api.Outbox>} */
+/** @returns {Promise<Outbox>} */
 export const outbox = () => read("/api/outbox");
-/** @returns {Promise<Api.Firmware>} */
+/** @returns {Promise<Firmware>} */
 export const firmware = () => read("/api/firmware");
-/** @returns {Promise<Api.RestoreReport>} */
+/** @returns {Promise<NotRestored>} */
 export const restoreReport = () => read("/api/restore-report");
-/** @returns {Promise<Api.Rules>} */
+/** @returns {Promise<Api.RuleReport[]>} */
 export const rules = () => read("/api/rules");
 /** @param {string} item @returns {Promise<Api.RuleTrial>} */
 export const tryRule = async (item) => (await send("/api/rules/try", item, "text/plain")).json();
@@ -94,9 +93,9 @@ export const sensors = () => read("/json/dsi2c.json");
 /** @returns {Promise<Modem>} */
 export const modem = () => read("/api/modem");
 // Name and unit of what Modbus modules measure, by module.
-/** @returns {Promise<Api.Modules>} */
+/** @returns {Promise<Modules>} */
 export const modules = () => read("/api/modules");
-/** @returns {Promise<Api.ReadingCodes>} */
+/** @returns {Promise<LabelsByCode>} */
 export const readingCodes = () => read("/api/reading-codes");
 /** @param {Params} query */
 export const historyTable = (query) => `/api/history.csv?${queryOf(query)}`;
@@ -133,7 +132,7 @@ export async function bootloaderWait() {
 export const builtInPages = "/?safe";
 export const oledPicture = "/api/oled.png";
 // What the simulated board is made to be; items are those of the test bench.
-/** @returns {Promise<Api.Bench>} */
+/** @returns {Promise<BenchReport>} */
 export const bench = () => read("/api/sim");
 export const benchPath = "/sim.cgi";
 /** @param {BenchItem[]} items */

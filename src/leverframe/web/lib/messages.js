@@ -12,7 +12,7 @@ const CHANNELS = { email: "E-mail", sms: "SMS", mqtt: "MQTT", snmp: "SNMP" };
 export const channelName = (channel) => CHANNELS[channel] ?? channel.toUpperCase();
 
 // All messages of an outbox, newest first; of one channel only where it is named.
-/** @param {Api.Outbox | null} outbox @param {string} [channel] */
+/** @param {Outbox | null} outbox @param {string} [channel] */
 export function messagesOf(outbox, channel) {
   return STATES.flatMap((state) => outbox?.[state] ?? [])
     .filter((message) => !channel || message.channel === channel)

@@ -14,7 +14,7 @@ export function moduleName(settings, module) {
 }
 
 // [{ name, unit }] of built-in modules, by module.
-/** @type {Api.Modules} */
+/** @type {Modules} */
 let listed = {};
 
 export async function readModules() {

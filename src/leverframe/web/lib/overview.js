@@ -10,7 +10,7 @@ export class Overview {
   #context;
   /** @type {Partial<Status>} */
   #status = {};
-  /** @type {Api.Labels} */
+  /** @type {Labels} */
   #labels = {};
   /** @type {Partial<Start["account"]>} */
   #account = {};

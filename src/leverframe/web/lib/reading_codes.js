@@ -25,7 +25,7 @@ export class ReadingCodes {
   #hasWidth;
   #note;
   // Label by number, as this version writes numbers.
-  /** @type {Api.ReadingCodes} */
+  /** @type {LabelsByCode} */
   #labels = {};
   #number = "";
   #decimals = 1;

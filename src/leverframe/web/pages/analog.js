@@ -18,7 +18,7 @@ export class Page {
   // Millivolts at the pins, and what the values are measured in, by label.
   /** @type {Record<string, number>} */
   #raw = {};
-  /** @type {Api.Labels} */
+  /** @type {Labels} */
   #labels = {};
 
   /** @param {AdminContext} context */

@@ -10,7 +10,7 @@ import { RestoreCard } from "./backup/restoring.js";
 export class Page {
   #context;
   #name = "";
-  /** @type {Api.RestoreReport} */
+  /** @type {NotRestored} */
   #report = [];
   #download;
   #restoring;

@@ -11,13 +11,13 @@ import { asEntries, causeName } from "./log/entries.js";
 
 /** @import { Entry } from "./log/entries.js" */
 
-/** @type {Record<"log" | "audit", () => Promise<Api.Log | Api.Audit>>} */
+/** @type {Record<"log" | "audit", () => Promise<LogEntries | AuditEntries>>} */
 const LISTS = { log: api.log, audit: api.audit };
 const STEP = 100;
 
 export class Page {
   #context;
-  /** @type {Followed<Api.Log | Api.Audit> | null} */
+  /** @type {Followed<LogEntries | AuditEntries> | null} */
   #followed = null;
   /** @type {keyof typeof LISTS} */
   #list = "log";

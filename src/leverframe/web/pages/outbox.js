@@ -8,7 +8,7 @@ import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js
 import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
 
-/** @typedef {Api.Outbox["channels"][string]} ChannelReport */
+/** @typedef {Outbox["channels"][string]} ChannelReport */
 
 const SHOWN = 100;
 
@@ -53,7 +53,7 @@ export class Page {
     </div>`;
   }
 
-  /** @param {Api.Outbox["channels"]} channels */
+  /** @param {Outbox["channels"]} channels */
   #channels(channels) {
     return html`<table>
       <thead>
@@ -75,7 +75,7 @@ export class Page {
     </table>`;
   }
 
-  /** @param {Api.Outbox} outbox */
+  /** @param {Outbox} outbox */
   #filters(outbox) {
     /** @type {[string, string][]} */
     const channels = Object.keys(outbox.channels).map((name) => [name, channelName(name)]);
@@ -102,7 +102,7 @@ export class Page {
     this.#context.redraw();
   }
 
-  /** @param {Api.Outbox} outbox */
+  /** @param {Outbox} outbox */
   #messages(outbox) {
     const messages = messagesOf(outbox, this.#channel).filter(
       ({ state }) => !this.#state || state === this.#state,

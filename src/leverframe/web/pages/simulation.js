@@ -27,7 +27,7 @@ const NARROW = CARDS.filter(({ across }) => !across);
 export class Page {
   #context;
   #bench;
-  /** @type {Api.Labels} */
+  /** @type {Labels} */
   #names = {};
   /** @type {Map<string, Knob>} */
   #knobs = new Map();

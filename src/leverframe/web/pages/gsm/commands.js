@@ -5,8 +5,6 @@ import * as api from "../../lib/api.js";
 import { problemOf } from "../../lib/schema.js";
 import { t } from "../../lib/words.js";
 
-/** @typedef {Api.Modem & { command?: string, answer?: string[], unasked?: string[] }} Modem */
-
 const READ_AGAIN_MS = 1000;
 
 export class ModemCommands {

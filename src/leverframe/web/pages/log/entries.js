@@ -4,7 +4,7 @@ import { t } from "../../lib/words.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
 
-/** @param {Api.Log | Api.Audit} entries @returns {Entry[]} */
+/** @param {LogEntries | AuditEntries} entries @returns {Entry[]} */
 export function asEntries(entries) {
   return entries
     .map((entry) => ({
@@ -16,11 +16,11 @@ export function asEntries(entries) {
     .reverse();
 }
 
-/** @param {Api.Audit[number]} audit */
+/** @param {AuditEntries[number]} audit */
 const whoOf = ({ account, source, detail }) =>
   account ? [account, source].filter(Boolean).join(" · ") : detail;
 
-/** @param {Api.Audit[number]} audit */
+/** @param {AuditEntries[number]} audit */
 function linesOf({ changes, not_listed: more }) {
   const lines = changes.map(({ path, old, new: now }) =>
     old === null

@@ -5,7 +5,7 @@ import { t } from "../../lib/words.js";
 
 export class Bench {
   // As the controller tells it; nothing is drawn of it until it was read.
-  /** @type {Api.Bench | null} */
+  /** @type {BenchReport | null} */
   #report = null;
   // What was sent last, { target }; null before.
   /** @type {CommandRequest | null} */
@@ -19,7 +19,7 @@ export class Bench {
   }
 
   get report() {
-    return /** @type {Api.Bench} */ (this.#report);
+    return /** @type {BenchReport} */ (this.#report);
   }
 
   /** @param {AdminContext} context */

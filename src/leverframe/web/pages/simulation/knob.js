@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
-/** @typedef {Api.Bench["readings"][string]} Sensed */
+/** @typedef {BenchReport["readings"][string]} Sensed */
 
 // What something measures that was just plugged in, as far as that is within its usual range.
 const TYPICAL = 20;
@@ -27,7 +27,7 @@ export class Knob {
    * @param {AdminContext} context
    * @param {Bench} bench
    * @param {string} name
-   * @param {{ read: (report: Api.Bench) => Sensed, called?: () => string }} one
+   * @param {{ read: (report: BenchReport) => Sensed, called?: () => string }} one
    */
   constructor(context, bench, name, { read, called = () => "" }) {
     this.#context = context;

@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
 /** @import { Bench } from "./bench.js" */
-/** @typedef {Api.Bench["plants"]["kinds"][string]["fields"][string]} PlantField */
+/** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} PlantField */
 
 export class Plants {
   #context;

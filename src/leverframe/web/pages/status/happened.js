@@ -10,7 +10,7 @@ const READ_AGAIN_MS = 400;
 export class Happened {
   #context;
   #overview;
-  /** @type {Api.Log} */
+  /** @type {LogEntries} */
   #entries = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -54,7 +54,7 @@ export class Happened {
     </section>`;
   }
 
-  /** @param {Api.Log[number]} log */
+  /** @param {LogEntries[number]} log */
   #entry({ time, text, cause, detail }) {
     return html`<li>
       <time>${this.#overview.moment(time)}</time>

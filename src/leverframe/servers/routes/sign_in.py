@@ -1,4 +1,4 @@
-"""Signing in and out, and changing one's own password: what a page or a program does to be known.
+"""Signing in and out, and changing one's own password.
 
 Programs get the status reply, as from every command. A browser that sends the plain form of the
 sign-in page is led on to the front page.
@@ -21,18 +21,18 @@ from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
-PAGE_PATH = "/signin"
-#: What proxies add for whom they speak.
+SIGN_IN_PATH = "/signin"
+#: Headers that proxies add.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asks on behalf of a person who will look at the answer."""
+    """Tell whether a browser asks on behalf of a person who will look at the answer."""
     return "text/html" in request.headers.get("accept", "")
 
 
 def is_browser(request: Request) -> bool:
-    """Whether a browser opens an address; programs that take pages do not ask for XHTML.
+    """Tell whether a browser opens an address; programs that take pages do not ask for XHTML.
 
     A browser is led to the sign-in page instead of being asked for HTTP Basic: it would send that
     along with whatever a foreign page makes it request, and on a plain HTTP address in the network
@@ -42,7 +42,7 @@ def is_browser(request: Request) -> bool:
 
 
 def is_script(request: Request) -> bool:
-    """Whether a page asks behind the scenes: the browser would show its dialog on top of it.
+    """Tell whether a script asks: the browser would show its dialog on top of the page.
 
     Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
     are from.
@@ -58,7 +58,7 @@ def redirect(target: str, headers: Headers = ()) -> Reply:
 
 
 def redirect_to_https(names: OwnNames, request: Request) -> Reply:
-    """What is answered to a request that came without TLS to a controller that has it."""
+    """Lead a request that came without TLS to a controller that has it on to HTTPS."""
     try:
         names.check_host(request)
     except Refusal as refusal:
@@ -75,7 +75,7 @@ def _languages(request: Request) -> str:
 
 
 def _is_at_this_machine(request: Request) -> bool:
-    """Whether the person is, not only a proxy that speaks for somebody elsewhere."""
+    """Tell whether the person is, not only a proxy that speaks for somebody elsewhere."""
     return is_loopback(request.peer) and not any(name in request.headers for name in FORWARDED)
 
 
@@ -89,7 +89,7 @@ class SignInEndpoint:
         self._secure = secure
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
-        """The sign-in page; the administrator's own machine may be let through without it."""
+        """Show the sign-in page; the administrator's own machine may be let through without it."""
         settings, profile = self._controller.pending, self._controller.profile
         auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
@@ -124,7 +124,7 @@ class SignInEndpoint:
             watcher()
 
     def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
-        """People read on the page why; programs get the problem document as it is."""
+        """Tell people on the page why; give programs the problem document as it is."""
         if not wants_page(request):
             return reply
         try:

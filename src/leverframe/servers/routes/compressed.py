@@ -1,4 +1,4 @@
-"""Replies that stay the same for long: kept packed, and not sent to a browser that has them."""
+"""Replies that stay the same for long: compressed once, and not sent to a browser that has them."""
 
 import gzip
 from hashlib import sha256
@@ -6,10 +6,10 @@ from hashlib import sha256
 from leverframe.servers.http.messages import Headers, Reply, Request
 
 
-class Packed:
-    """One reply in three forms: as it is, packed by gzip, and "unchanged"."""
+class CompressedReply:
+    """One reply in three forms: plain, compressed by gzip, and "not modified"."""
 
-    __slots__ = ("_packed", "_plain", "_tag", "_unchanged")
+    __slots__ = ("_compressed", "_not_modified", "_plain", "_tag")
 
     def __init__(self, content_type: str, body: bytes, headers: Headers = ()) -> None:
         self._tag = f'W/"{sha256(body).hexdigest()[:16]}"'
@@ -20,19 +20,22 @@ class Packed:
             ("ETag", self._tag),
             ("Vary", "Accept-Encoding"),
         )
-        packed = gzip.compress(body, mtime=0)
+        compressed = gzip.compress(body, mtime=0)
         self._plain = Reply(200, content_type, body, kept)
-        self._packed = Reply(200, content_type, packed, (*kept, ("Content-Encoding", "gzip")))
-        self._unchanged = Reply(304, "", b"", kept)
+        self._compressed = Reply(
+            200, content_type, compressed, (*kept, ("Content-Encoding", "gzip"))
+        )
+        self._not_modified = Reply(304, "", b"", kept)
 
-    def answer(self, request: Request) -> Reply:
+    def reply_to(self, request: Request) -> Reply:
+        """Choose the form that the client can read and does not have yet."""
         if self._tag in request.headers.get("if-none-match", ""):
-            return self._unchanged
-        return self._packed if _takes_gzip(request) else self._plain
+            return self._not_modified
+        return self._compressed if _accepts_gzip(request) else self._plain
 
 
-def _takes_gzip(request: Request) -> bool:
-    """Whether gzip is among what the client unpacks; `gzip;q=0` says that it is not."""
+def _accepts_gzip(request: Request) -> bool:
+    """Tell whether the client decompresses gzip; `gzip;q=0` says that it does not."""
     for item in request.headers.get("accept-encoding", "").split(","):
         coding, _, quality = item.partition(";")
         if coding.strip().lower() == "gzip":
