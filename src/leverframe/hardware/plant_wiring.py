@@ -1,4 +1,4 @@
-"""Which plants there are, what each of them is told, and plants from what somebody wrote.
+"""The kinds of plants with their fields, and plants made from text.
 
 `room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` on the wire and the keys of a
 `[[plants]]` table in a scenario mean the same; both end in `plant_from_fields`. A mistake names
@@ -26,7 +26,7 @@ MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(ValueError):
-    """What was wrong with which field, and what is allowed."""
+    """A field is wrong: which one, why, and what is allowed."""
 
     def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
         super().__init__(f"{detail} Allowed: {allowed}.")
@@ -199,7 +199,7 @@ KINDS: dict[str, Kind] = {
 
 
 def plant_from_text(text: str) -> Plant:
-    """`room*heater:PWM0*...`, decoded."""
+    """Decode `room*heater:PWM0*...`."""
     kind, *parts = text.split("*")
     fields: dict[str, str] = {}
     for part in parts:
@@ -211,7 +211,7 @@ def plant_from_text(text: str) -> Plant:
 
 
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
-    """A plant from its kind and what is said about it, or `BadPlant`."""
+    """Make a plant from its kind and its fields; raises `BadPlant`."""
     if kind not in KINDS:
         raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
     known = KINDS[kind].fields
@@ -236,7 +236,7 @@ def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any
 
 
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
-    """What one field alone does not show."""
+    """Check what one field alone does not show."""
     if kind == "room" and values["outside"] == values["reading"]:
         raise BadPlant("A room is not its own outside.", "another reading", "outside")
     if kind == "tank":

@@ -131,6 +131,6 @@ class SensorSession:
                 stale_at = loop.time() + stale_s
 
     def _forget(self) -> None:
-        """What was measured is too old, or the port is gone."""
+        """Forget what was measured: it is too old, or the port is gone."""
         if self._sensor.stale_s is not None:
             self._sense(dict.fromkeys(self._sensor.labels))

@@ -29,7 +29,7 @@ class Writer(Protocol):
 
 
 class SerialSession(Protocol):
-    """What talks to the module on the other end."""
+    """A conversation with the module on the other end."""
 
     @property
     def bitrate(self) -> int: ...
@@ -38,7 +38,7 @@ class SerialSession(Protocol):
         """Talk until the port ends (return) or fails (OSError)."""
 
     def leave(self) -> None:
-        """Another module was chosen: what this one measured is no longer known."""
+        """Forget what was measured: another module was chosen."""
 
 
 @dataclass(frozen=True, slots=True)

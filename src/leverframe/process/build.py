@@ -14,8 +14,8 @@ from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.notify.sending import Sending
 from leverframe.process.services import (
+    Sending,
     Service,
     connect_firmware_check,
     connect_history,
@@ -28,7 +28,7 @@ from leverframe.process.services import (
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.shutdown import close_all
-from leverframe.storage.history.worker import HistoryWorker, MemoryHistoryWorker
+from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store
 from leverframe.wiring import Wiring
 
@@ -69,7 +69,7 @@ async def build(
     name, mac = await _identity(store)
     board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
     controller = Controller(profile, store, board, clock, timezone)
-    services: list[Service] = [connect_history(controller, history or MemoryHistoryWorker())]
+    services: list[Service] = [connect_history(controller, history or MemoryHistory())]
     if isinstance(board, LinuxBoard):
         await board.open(controller.engine.settings, controller.troubles)
         controller.settings_watchers.append(lambda _, settings: board.adopt(settings))

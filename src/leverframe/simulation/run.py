@@ -43,10 +43,10 @@ BY_SCENARIO = "scenario"
 
 class Watcher(Protocol):
     def look(self, elapsed_s: float) -> None:
-        """Something may have happened."""
+        """Take note of what may have happened."""
 
     def step(self, elapsed_s: float) -> None:
-        """Another step of the run is over."""
+        """Take note that another step of the run is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Simulation:
 
     @classmethod
     async def start(cls, scenario: Scenario) -> "Simulation":
-        """Power on; nothing of the scenario has happened yet, but all of it has been checked."""
+        """Switch the power on; all of the scenario is checked, none of it has happened."""
         clock = VirtualClock(scenario.start)
         built = await build(
             scenario.profile,
@@ -147,7 +147,7 @@ class Simulation:
 
 
 def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
-    """All stops of a run in order; what happens at a moment comes before its step."""
+    """List all stops of a run in order; what happens at a time comes before its step."""
     happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
     steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
     for stop in merge(happenings, steps, key=lambda stop: stop.after_s):

@@ -1,4 +1,4 @@
-"""What to write when a controller becomes another version: its settings converted, and a report."""
+"""The changes that make a controller another version: settings converted, and a report."""
 
 import logging
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def changes_of_version(
     store: Store, present: Settings, old: Profile, new: Profile
 ) -> tuple[Changes, int]:
-    """The changes, and how many settings could not be carried over; the log names them."""
+    """Convert the settings; return the changes and how many were lost, which the log names."""
     if old == new:
         return Changes(), 0
     changed = _changed(present, old, new, store.blob(EARLIER))

@@ -40,7 +40,7 @@ class AtAnswer:
         return self.result in _GOOD
 
     def after(self, prefix: str) -> str | None:
-        """What stands behind a prefix such as `+CSQ:`, in the first line that has it."""
+        """Return what stands behind a prefix such as `+CSQ:`, in the first line that has it."""
         for line in self.lines:
             if line.startswith(prefix):
                 return line.removeprefix(prefix).strip()
@@ -79,11 +79,11 @@ class AtDialogue:
         return command.encode("ascii", "replace") + b"\r"
 
     def text(self, text: str) -> bytes:
-        """What goes to the modem after its prompt; the command stays outstanding."""
+        """Encode the text that follows the modem's prompt; the command stays outstanding."""
         return text.encode("ascii", "replace") + _SEND
 
     def forget(self) -> None:
-        """No longer wait for an answer; one that comes late is unasked."""
+        """Stop waiting for an answer; one that comes late is unasked."""
         self._command = None
 
     def feed(self, data: bytes) -> list[Heard]:
@@ -130,5 +130,5 @@ class AtDialogue:
 
 
 def _words(line: bytes) -> str:
-    """A modem that starts can send anything; what is not ASCII is left out."""
+    """Decode text without what is not ASCII: a modem that starts can send anything."""
     return line.decode("ascii", "ignore").strip("\0 ")

@@ -51,7 +51,7 @@ class Read:
 
     @property
     def answer_bytes(self) -> int:
-        """How many bytes of data the answer carries."""
+        """Return how many bytes of data the answer carries."""
         return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
 
 
@@ -64,7 +64,7 @@ class Write:
     values: tuple[int, ...]
 
     def confirmation(self) -> bytes:
-        """The answer: the protocol repeats what was written, or where and how much."""
+        """Encode the answer to a write, which repeats what was written, or where and how much."""
         if self.function == WRITE_COIL:
             second = 0xFF00 if self.values[0] else 0
         elif self.function == WRITE_REGISTER:
@@ -75,7 +75,7 @@ class Write:
 
 
 def request_from(pdu: bytes) -> Read | Write:
-    """What a request asks for."""
+    """Decode a request."""
     function = pdu[0]
     if function in BIT_READS:
         return _read(pdu, MAX_BITS_READ)
@@ -133,7 +133,7 @@ def _check_span(address: int, count: int) -> None:
 
 
 def data_answer(function: int, data: bytes) -> bytes:
-    """The answer to a read."""
+    """Encode the answer to a read."""
     return bytes((function, len(data))) + data
 
 
@@ -142,7 +142,7 @@ def exception_answer(function: int, code: int) -> bytes:
 
 
 def bits_from(data: bytes, count: int) -> tuple[int, ...]:
-    """The first of eight bits is the lowest of its byte."""
+    """Decode bits; the first of eight is the lowest of its byte."""
     return tuple(data[index // 8] >> index % 8 & 1 for index in range(count))
 
 
@@ -188,7 +188,7 @@ class TcpFrames:
         return bool(self._pending)
 
     def next(self) -> TcpRequest | None:
-        """The next whole request; None until more has come."""
+        """Return the next whole request; None until more has come."""
         pending = self._pending
         if len(pending) < _TCP_HEAD.size:
             return None

@@ -1,4 +1,4 @@
-"""Which reads get all readings of a module, and what each answer says about them.
+"""The reads that get all readings of a module, and the readings in each answer.
 
 Readings that lie directly behind one another are read together, never across a hole: many devices
 refuse registers that they do not have.
@@ -19,7 +19,7 @@ class Block:
     readings: tuple[ModuleReading, ...]
 
     def values(self, data: bytes) -> dict[int, float | None]:
-        """Numbers of readings and their values; `data` is an answer of the right length."""
+        """Decode the readings by number; `data` is an answer of the right length."""
         return {reading.number: self._value(reading, data) for reading in self.readings}
 
     def _value(self, reading: ModuleReading, data: bytes) -> float | None:
