@@ -17,6 +17,7 @@ from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
+from tests.effort import some_of
 from tests.random_settings import random_settings
 
 NEW = Profile("3.9", "1.75")
@@ -44,7 +45,7 @@ def with_rules(profile: Profile, *rules: Rule) -> Settings:
     return with_value(defaults(profile), "rules", rules)
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
 def test_settings_of_the_same_version_come_over_whole(profile: Profile) -> None:
     tree = random_settings(profile, Random(str(profile)))
     assert moved(tree, profile, profile) == Restored(tree)
@@ -82,7 +83,7 @@ def _is_longer(after: Any, before: Any) -> bool:
 
 @pytest.mark.parametrize("target", [OLD, ELDER, NEW], ids=str)
 def test_what_came_over_once_comes_over_again(target: Profile) -> None:
-    for seed, source in enumerate(PROFILES[::7]):
+    for seed, source in enumerate(some_of(PROFILES[::7])):
         once = moved(random_settings(source, Random(seed), 120), source, target).settings
         assert moved(once, target, target) == Restored(once)
 

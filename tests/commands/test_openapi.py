@@ -269,3 +269,10 @@ def test_every_status_that_the_program_refuses_with_is_told() -> None:
 )
 def test_pattern_of_a_schema(schema: dict[str, Any], pattern: str) -> None:
     assert text_pattern(schema) == pattern
+
+
+def test_who_asks_is_described_by_a_schema_of_its_own() -> None:
+    schemas = document()["components"]["schemas"]
+    assert "role" in schemas["AccountReport"]["properties"]
+    assert "password" not in schemas["AccountReport"]["properties"]
+    assert schemas["Start"]["properties"]["account"]["$ref"].endswith("/AccountReport")

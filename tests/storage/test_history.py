@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.history.chunks import ChunkStore
@@ -39,6 +39,7 @@ from leverframe.storage.history.reading import (
     raw,
     resolution_of,
 )
+from tests.effort import examples
 from tests.storage.history_model import START, Point, changes, fill, reduced, span
 
 BOUNDS = Bounds()
@@ -118,7 +119,7 @@ def test_raw_values_are_those_that_came(steps: Steps) -> None:
     ("tier", "step"),
     [(RAW, 5), (RAW, 60), (MINUTES, 60), (MINUTES, 300), (QUARTERS, 900), (QUARTERS, 7200)],
 )
-@settings(max_examples=40)
+@examples(40)
 @given(steps=forward, later_s=st.integers(1, 4000))
 def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later_s: int) -> None:
     points = points_of(steps)
@@ -192,7 +193,7 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
         assert (min(kept), max(kept), kept[-1]) == (min(came), max(came), came[-1])
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.lists(st.integers(1, 5000), min_size=20, max_size=400), st.integers())
 def test_bytes_are_bounded_whatever_comes(gaps: list[int], seed: int) -> None:
     random = Random(seed)

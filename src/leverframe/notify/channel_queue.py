@@ -46,7 +46,7 @@ class QueuedMessage(Struct):
     expires_at: float
 
 
-class Listener(Protocol):
+class QueueReports(Protocol):
     """The receiver of a queue's reports."""
 
     def ended(self, message: Message) -> None:
@@ -61,7 +61,7 @@ class Listener(Protocol):
 
 class ChannelQueue:
     def __init__(
-        self, name: str, channel: Channel, context: QueueContext, listener: Listener
+        self, name: str, channel: Channel, context: QueueContext, reports: QueueReports
     ) -> None:
         self.name = name
         self.channel = channel
@@ -71,7 +71,7 @@ class ChannelQueue:
         #: Why the first message could not be delivered yet.
         self.problem: str | None = None
         self._context = context
-        self._listener = listener
+        self._reports = reports
         self._messages: deque[QueuedMessage] = deque()
         self._pace = AttemptPace(channel.limits.per_s, channel.limits.burst)
         self._failures = 0
@@ -111,7 +111,7 @@ class ChannelQueue:
         del self._messages[on_its_way]
         self.dropped += 1
         if self.dropped.bit_count() == 1:
-            self._listener.told(
+            self._reports.told(
                 self.name,
                 f"{self.dropped} messages were dropped so far, the oldest first, because "
                 f"{self.channel.limits.max_waiting} are waiting. {self.problem or ''}".rstrip(),
@@ -187,7 +187,7 @@ class ChannelQueue:
 
     def _succeeded(self, message: Message) -> None:
         if self.problem is not None:
-            self._listener.told(self.name, "delivers again")
+            self._reports.told(self.name, "delivers again")
         self._failures = 0
         message.problem = None
         self._set_problem(None)
@@ -196,11 +196,11 @@ class ChannelQueue:
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
-            self._listener.told(self.name, f"gave up on a message to {message.target}: {problem}")
+            self._reports.told(self.name, f"gave up on a message to {message.target}: {problem}")
             self._end(message, FAILED)
             return None
         if problem != self.problem:
-            self._listener.told(self.name, f"cannot deliver to {message.target}: {problem}")
+            self._reports.told(self.name, f"cannot deliver to {message.target}: {problem}")
         self._set_problem(problem)
         self._failures += 1
         return problem
@@ -208,12 +208,12 @@ class ChannelQueue:
     def _set_problem(self, problem: str | None) -> None:
         if problem != self.problem:
             self.problem = problem
-            self._listener.troubled(self.name, problem)
+            self._reports.troubled(self.name, problem)
 
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
         message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
-        self._listener.told(
+        self._reports.told(
             self.name, f"gave up on a message to {message.target}: {message.problem}"
         )
         self._end(message, FAILED)
@@ -222,7 +222,7 @@ class ChannelQueue:
         self._messages.popleft()
         message.state = state
         message.ended = self._context.clock.read().wall
-        self._listener.ended(message)
+        self._reports.ended(message)
 
     async def _pause(self, first: QueuedMessage) -> None:
         context = self._context

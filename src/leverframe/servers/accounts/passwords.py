@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
+HASH_ROUNDS = 2
+HASH_MEMORY_KIB = 19 * 1024
 AT_A_TIME = 2
 REMEMBERED = 256
 
@@ -56,21 +58,21 @@ class Passwords:
 
 
 @cache
-def _hasher() -> "PasswordHasher":
+def _hasher(rounds: int, memory_kib: int) -> "PasswordHasher":
     """Load Argon2 in the worker thread that needs it first: many controllers ask for no sign-in."""
     from argon2 import PasswordHasher
 
-    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+    return PasswordHasher(time_cost=rounds, memory_cost=memory_kib, parallelism=1)
 
 
 def _hash(password: str) -> str:
-    return _hasher().hash(password)
+    return _hasher(HASH_ROUNDS, HASH_MEMORY_KIB).hash(password)
 
 
 def _verify(stored: str, password: str) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError
 
     try:
-        return _hasher().verify(stored, password)
+        return _hasher(HASH_ROUNDS, HASH_MEMORY_KIB).verify(stored, password)
     except (VerificationError, InvalidHashError):
         return False
