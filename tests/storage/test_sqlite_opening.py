@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.sqlite import SqliteStore
@@ -28,6 +28,7 @@ from leverframe.storage.sqlite_file import (
     shipped_migrations,
 )
 from leverframe.storage.store import Changes, StoreUnavailable
+from tests.effort import examples
 
 DUMPS = sorted((Path(__file__).parent.parent / "fixtures" / "databases").glob("v*.sql"))
 FIRST_FORMAT = DUMPS[0]
@@ -210,7 +211,7 @@ def sound_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data())
 def test_a_file_with_foreign_bytes_is_read_or_refused_in_plain_words(
     sound_file: Path, data: st.DataObject

@@ -73,7 +73,7 @@ def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
 async def status_of(
     client: httpx.AsyncClient, server: RemoteServer, addresses: list[str], request: OutgoingRequest
 ) -> int:
-    """The status that the server answers; what else stands in the answer is of no use."""
+    """Return the status that the server answers; the rest of the answer is of no use."""
     status, _ = await answer_of(client, server, addresses, request)
     return status
 
@@ -85,7 +85,7 @@ async def answer_of(
     request: OutgoingRequest,
     max_bytes: int = 0,
 ) -> tuple[int, bytes]:
-    """What the first address answers which takes the connection; at most so much of its body."""
+    """Return what the first address answers that takes the connection, up to a limit."""
     for number, address in enumerate(addresses, start=1):
         try:
             return await _ask(client, server, address, request, max_bytes)

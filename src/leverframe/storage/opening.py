@@ -1,4 +1,4 @@
-"""Opens the store of a controller that starts, in whatever state its files and its disk are."""
+"""The opening of a store, in whatever state its files and its disk are."""
 
 import os
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class OpenedStore:
 
 
 def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
-    """A damaged store gives way to a snapshot; one that cannot be written is read.
+    """Open a store; a damaged one gives way to a snapshot, an unwritable one is read.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
     know what was in it, but people are told.
@@ -37,7 +37,7 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Tells more than SQLite would, and comes before anybody tries to put a file right."""
+    """Say more than SQLite would, before anybody tries to put a file right."""
     if not path.exists():
         return
     try:

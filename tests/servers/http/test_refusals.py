@@ -8,11 +8,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpLimits
+from tests.effort import examples
 
 from .handlers import Gate, echo
 from .http_peer import GET, serving
@@ -285,6 +286,6 @@ garbage = st.binary(max_size=100) | st.sampled_from(
 
 
 @given(st.lists(garbage, max_size=4))
-@settings(max_examples=60)
+@examples(60)
 def test_no_bytes_whatever_break_or_hang_the_server(pieces: list[bytes]) -> None:
     assert asyncio.run(exchange(pieces)) == []

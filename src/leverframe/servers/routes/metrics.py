@@ -12,7 +12,7 @@ from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
-from leverframe.notify.outbox import LaneFigures
+from leverframe.notify.outbox import ChannelFigures
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.context import Context
@@ -123,7 +123,7 @@ def _of_rules(controller: Controller) -> Iterable[Family]:
     )
 
 
-def outbox_families(channels: Mapping[str, LaneFigures]) -> Iterable[Family]:
+def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
     for name, kind, words in (
         ("waiting", GAUGE, "Messages that wait to be sent."),
         ("attempts", COUNTER, "Attempts to send a message."),
