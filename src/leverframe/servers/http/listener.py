@@ -32,7 +32,7 @@ PAUSE_S = 1.0
 Factory = Callable[[], asyncio.Protocol]
 
 
-class Listener:
+class HttpListener:
     """Listening sockets; `protocol` gets who is accepted, with TLS where there is a `context`.
 
     Who comes to a TLS port without TLS goes to `plain`.

@@ -17,7 +17,7 @@ import msgspec
 
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.listener import Listener, listening_sockets
+from leverframe.servers.http.listener import HttpListener, listening_sockets
 from leverframe.servers.http.messages import Handler, Reply, problem_reply
 from leverframe.servers.http.parsing import BadRequest, BodyBudget
 
@@ -157,7 +157,7 @@ class HttpServer:
         self.state = ServerState(handler, limits, problem)
         #: Those who came to a TLS port without TLS.
         self._plain = self.state
-        self._listener: Listener | None = None
+        self._listener: HttpListener | None = None
 
     async def start(
         self,
@@ -172,7 +172,7 @@ class HttpServer:
         self._plain = ServerState(plain or self.state.handler, limits)
         sockets = await listening_sockets(host, port)
         secure, others = partial(Connection, self.state), partial(Connection, self._plain)
-        self._listener = Listener(sockets, limits, secure, context, others)
+        self._listener = HttpListener(sockets, limits, secure, context, others)
 
     @property
     def port(self) -> int:
