@@ -1,27 +1,37 @@
-"""What all tests share: repeatable property tests, and the mark for programs from outside.
+"""What all tests share: repeatable property tests, and the marks that skip a test and say why.
 
-`@pytest.mark.needs_program("mbpoll")` skips a test, and says why, where the program is missing.
+`@pytest.mark.thorough` skips a test outside of thorough runs; see effort.py.
+`@pytest.mark.needs_program("mbpoll")` skips a test where the program is missing.
 The Debian package that brings the program belongs in requirements/debian.txt.
 """
 
 import os
 import shutil
+from collections.abc import Iterator
 
-import hypothesis
 import pytest
+
+from leverframe.servers.accounts import passwords
+from tests import effort
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
 PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
-# The same examples in every run, and no limit on the time of one: a failure is never a matter of
-# luck or of a busy machine.
-hypothesis.settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, print_blob=True, database=None
-)
-hypothesis.settings.load_profile("repeatable")
+effort.load_profile()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cheap_password_hashes() -> Iterator[None]:
+    """Hash without the 50 ms of a real hash, whose cost is tested with the accounts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "HASH_ROUNDS", 1)
+        patch.setattr(passwords, "HASH_MEMORY_KIB", 8)
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("thorough") and not effort.THOROUGH:
+        pytest.skip("runs only with LEVERFRAME_TESTS=thorough, as make test-all does")
     for mark in item.iter_markers("needs_program"):
         (name,) = mark.args
         if shutil.which(name, path=PROGRAM_FOLDERS) is None:

@@ -17,6 +17,7 @@ LINT = {
     # What it finds with little confidence are assertions and SQL without any text from outside.
     "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
     "weakness": ["tools.audit_dependencies"],
+    "pages": ["tools.pages"],
 }
 CHECKS = {
     "check": LINT | {"layers": ["pytest", "-q", "tests/test_layers.py"]},

@@ -176,6 +176,7 @@ def prepare() -> None:
     import hypothesis
     import hypothesis.strategies
 
+    os.environ["LEVERFRAME_TESTS"] = "thorough"
     phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
     hypothesis.settings.register_profile(
         "without shrinking", phases=phases, derandomize=True, deadline=None, database=None

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from leverframe.commands.table import codes, params
@@ -45,6 +44,7 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.row import Row
 from leverframe.profile import Profile, offered
 from tests.boundary_profiles import NEWEST, PROFILES
+from tests.effort import examples
 
 
 def params_of(row: Row) -> dict[str, Param]:
@@ -245,7 +245,7 @@ def all_inside(param: Param) -> Iterator[Param]:
 
 
 @pytest.mark.parametrize(("param", "profiles"), USES)
-@effort(max_examples=8)
+@examples(8)
 @given(data=st.data())
 def test_what_is_written_is_read_again(
     param: Param, profiles: tuple[Profile, ...], data: st.DataObject
@@ -267,7 +267,7 @@ def refusal_of(param: Param, raw: str) -> BadValue | None:
 @pytest.mark.parametrize(
     "param", [*(use.values[0] for use in USES if not isinstance(use.values[0], Depends)), Text(3)]
 )
-@effort(max_examples=8)
+@examples(8)
 @given(raw=st.text("0159-*:+%=&AFaxż\n ", max_size=8))
 def test_any_text_is_a_value_or_a_bad_value(param: Param, raw: str) -> None:
     refusal = refusal_of(param, raw)

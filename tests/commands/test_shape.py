@@ -2,12 +2,12 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.shape import Form, Item, Template, name_key
+from tests.effort import examples
 
 NO_LISTS: frozenset[str] = frozenset()
 ITEMS = sorted({item.text for row in TABLE for item in row.form.items})
@@ -172,7 +172,7 @@ def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
     assert (item.match_name(name) or {}) | item.split_value(value, 0, NO_LISTS) == texts
 
 
-@effort(max_examples=300)
+@examples(300)
 @given(form=st.sampled_from(ITEMS), value=st.text("0123456789*:ax%+=-", max_size=12))
 def test_any_value_is_split_or_malformed(form: str, value: str) -> None:
     item = Item(form)

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from leverframe.engine.labels import ENERGIES, OUTPUTS, PWMS
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.storage.store import MemoryStore
+from tests.effort import examples
 from tests.twin import Twin
 
 OUTPUT = st.integers(0, 5)
@@ -156,5 +156,5 @@ class AnyStory(RuleBasedStateMachine):
         assert all(0 <= float(values[f"{label}.duty"] or 0) <= 100 for label in PWMS)
 
 
-AnyStory.TestCase.settings = hypothesis_settings(max_examples=60, stateful_step_count=30)
+AnyStory.TestCase.settings = examples(60, stateful_step_count=30)
 TestAnyStory = AnyStory.TestCase

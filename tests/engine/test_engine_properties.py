@@ -9,7 +9,6 @@ import subprocess
 import sys
 from typing import Any
 
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -20,6 +19,7 @@ from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Power, Rule, ScheduleEntry, WatchdogEntry
+from tests.effort import examples
 
 from .bench import START_WALL, Bench
 
@@ -277,7 +277,7 @@ class AnyStory(RuleBasedStateMachine):
         self.unanswered |= {effect.entry for effect in effects if isinstance(effect, PingHost)}
 
 
-AnyStory.TestCase.settings = hypothesis_settings(max_examples=60, stateful_step_count=30)
+AnyStory.TestCase.settings = examples(60, stateful_step_count=30)
 TestAnyStory = AnyStory.TestCase
 
 

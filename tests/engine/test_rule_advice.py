@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from leverframe.engine.settings import (
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import BEFORE_ALL, NEWEST
+from tests.effort import examples
 from tests.random_settings import AnyHash, random_settings
 
 from .rule_bench import rule
@@ -286,7 +287,7 @@ def test_a_loop_by_way_of_a_dependence_is_found() -> None:
 
 
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_advice_speaks_of_rules_that_exist_and_never_fails(seed: int, profile: Profile) -> None:
     tree = random_settings(profile, Random(seed))
     rules = tree.rules or (Rule(),)
@@ -316,14 +317,14 @@ ANY_RULE = st.builds(
 
 
 @given(rules=st.lists(ANY_RULE, max_size=6))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_advice_never_fails_on_rules_of_any_kind(rules: list[Rule]) -> None:
     for told in advice(*rules):
         assert set(told.rules[:1]) <= set(range(1, len(rules) + 1))
 
 
 @given(seed=st.integers(0, 2**32), profile=st.sampled_from([NEWEST, OLDEST, ELDER, HW30]))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> None:
     for index, stored in enumerate(random_settings(profile, Random(seed)).rules):
         query = event_query(0, stored, profile)

@@ -1,12 +1,13 @@
 """Trying a rule on the past: it acts when it would have, and nothing else is touched."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.live_rule import Firing
 from leverframe.engine.rule_trial import MAX_FIRINGS, Course, sources_of_trial, try_rule
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
+from tests.effort import examples
 
 from .rule_bench import bench_with, rule
 
@@ -68,7 +69,7 @@ STEPS = st.lists(st.tuples(st.integers(1, 20), st.sampled_from([15.0, 19.5, 20.0
 
 
 @given(steps=STEPS, delays=st.tuples(st.integers(0, 9), st.integers(0, 9)))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_trial_finds_what_the_engine_did_with_the_same_values(
     steps: list[tuple[int, float | None]], delays: tuple[int, int]
 ) -> None:

@@ -9,12 +9,13 @@ dependence are left out.
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import MAX_RULES, Rule
+from tests.effort import examples
 
 from .bench import Bench
 
@@ -246,7 +247,7 @@ def change_rule(bench: Bench, model: Model, kind: str, index: int) -> None:
         bench.set(**{f"rules__{index}__permanent": rule.permanent})
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.lists(rules(), min_size=2, max_size=5), st.lists(STEPS, min_size=5, max_size=30))
 def test_rules_do_what_a_naive_model_does(
     rules: list[Rule], steps: list[tuple[str, object]]

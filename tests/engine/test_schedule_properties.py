@@ -8,11 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.schedule_times import WEEKDAYS
 from leverframe.engine.settings import ScheduleEntry
+from tests.effort import examples
 
 from .clockwork import DAY, HOUR, MINUTE, WARSAW, Clockwork, at, entry
 
@@ -134,7 +135,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sampled_from([DAYS_IN_MARCH, DAYS_IN_OCTOBER]), st.data())
 def test_the_schedule_runs_what_a_look_at_the_clock_every_minute_runs(
     days: list[str], data: st.DataObject

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from leverframe.engine.factory_settings import defaults
@@ -36,6 +35,7 @@ from leverframe.engine.tree import (
 )
 from leverframe.profile import Profile
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST
+from tests.effort import examples
 
 # --- random trees --------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ def through_json(stored: dict[str, Any]) -> dict[str, Any]:
 # --- reading and changing ------------------------------------------------------------------------
 
 
-@effort(max_examples=60)
+@examples(60)
 @given(trees, st.data())
 def test_a_value_that_was_set_is_read_back_and_nothing_else_changed(
     tree: Settings, data: st.DataObject
@@ -106,7 +106,7 @@ def test_a_value_that_was_set_is_read_back_and_nothing_else_changed(
     assert dict(leaves(after)) == before | {path: value}
 
 
-@effort(max_examples=60)
+@examples(60)
 @given(trees, st.data())
 def test_setting_the_value_that_is_there_gives_the_very_same_tree(
     tree: Settings, data: st.DataObject
@@ -149,7 +149,7 @@ def test_a_path_that_does_not_exist_is_an_error(path: str) -> None:
 # --- comparing -----------------------------------------------------------------------------------
 
 
-@effort(max_examples=60)
+@examples(60)
 @given(pairs)
 def test_the_difference_applied_to_the_old_leaves_gives_the_new(
     pair: tuple[Settings, Settings],
@@ -188,7 +188,7 @@ def test_lists_of_plain_values_are_one_leaf() -> None:
 # --- storing and rebuilding ----------------------------------------------------------------------
 
 
-@effort(max_examples=150)
+@examples(150)
 @given(trees)
 def test_leaves_make_the_tree_again_on_every_profile(tree: Settings) -> None:
     assert settings_from_leaves(profile_of(tree), dict(leaves(tree))) == (tree, [])

@@ -3,10 +3,11 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.hardware.poll_plan import CREDIT_S, LATE_S, PERIOD_S, SILENT_SHARE, PollPlan, Work
+from tests.effort import examples
 
 TIMEOUT_S = 0.6
 
@@ -113,7 +114,7 @@ def test_after_a_silence_the_next_request_has_its_turn() -> None:
     assert [request for _, _, request in bus.asked][:4] == [0, 1, 2, 0]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.sampled_from((None, 0.01, 0.2)), min_size=20, max_size=60),
     st.integers(1, 6),

@@ -105,5 +105,5 @@ def test_a_linux_board_without_devices_is_a_mistake(
 def test_a_configuration_that_cannot_be_read_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["board", "check", "--config", str(tmp_path / "missing.toml")]) == 1
+    assert main(["board", "check", "--config", str(tmp_path / "missing.toml")]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -41,7 +41,7 @@ def test_a_private_key_is_for_its_owner_alone_and_never_overwritten(
     key = Path(f"{owner}.key")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     before = key.read_bytes()
-    assert main(["firmware", "keygen", owner]) == 1
+    assert main(["firmware", "keygen", owner]) == 2
     assert key.read_bytes() == before
     assert "owner.key" in capsys.readouterr().err
 
@@ -55,7 +55,7 @@ def test_mistakes_end_in_one_line(tmp_path: Path, owner: str, capsys: Capture) -
         (["build", str(image), "--hw", "3.9", "--sw", "newest"], "is unknown"),
         (["show", str(tmp_path / "gone.img")], "gone.img"),
     ):
-        assert main(["firmware", *arguments]) == 1
+        assert main(["firmware", *arguments]) == 2
         said = capsys.readouterr().err
         assert reason in said
         assert said.count("\n") == 1

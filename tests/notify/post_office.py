@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+import msgspec
+
 from leverframe.clock import Clock, SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.factory_settings import defaults
@@ -122,8 +124,8 @@ class PostOffice:
             self.outbox.add(name, channel)
         self.outbox.start()
 
-    def _tell(self, lane: str, sentence: str) -> None:
-        self.told.append(f"{lane}: {sentence}")
+    def _tell(self, channel: str, sentence: str) -> None:
+        self.told.append(f"{channel}: {sentence}")
         self.bell.ring()
 
     def set(self, **changes: Any) -> None:
@@ -137,7 +139,7 @@ class PostOffice:
         self.outbox.notify(Notify(channel, slot, True, "rule 1", text=text, **more))
 
     def report(self, state: str) -> list[dict[str, Any]]:
-        messages: list[dict[str, Any]] = self.outbox.report()[state]
+        messages: list[dict[str, Any]] = msgspec.to_builtins(self.outbox.report())[state]
         return messages
 
     async def until(self, condition: Callable[[], bool]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.clock import VirtualClock
@@ -15,6 +15,7 @@ from leverframe.notify.message import Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
+from tests.effort import examples
 
 from .post_office import Bell, PostOffice, ScriptedChannel
 
@@ -401,7 +402,7 @@ async def test_an_empty_lane_lets_go_of_its_connections(
     assert channel.closed == 2
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.sampled_from([None, PASSING, FINAL])), max_size=15

@@ -7,7 +7,7 @@ which knows how each version has to be read.
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tinytoolslib.models import get_device
 
@@ -17,6 +17,7 @@ from leverframe.engine.readings import FLOAT32, LIMITS
 from leverframe.engine.settings import Differential, ModbusMapping
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
+from tests.effort import examples
 
 from .files_bench import NEWEST, PROFILES, FilesBench
 
@@ -58,7 +59,7 @@ def is_close(shown: float, value: float, scale: int) -> bool:
 # --- readings -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 @pytest.mark.parametrize("label", SCALES)
 def test_a_reading_divided_by_its_scale_is_the_value(label: str, data: st.DataObject) -> None:

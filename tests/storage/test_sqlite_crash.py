@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes
+from tests.effort import examples
 
 LOG_HEADER = 32
 LOG_FRAME = 24 + 4096
@@ -113,7 +114,7 @@ def test_a_log_cut_between_two_frames_leaves_the_first_commits_whole(crashed: Cr
     assert set(left) == set(range(len(crashed.states)))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(data=st.data())
 def test_a_log_cut_anywhere_leaves_the_first_commits_whole(
     crashed: CrashedStore, data: st.DataObject
@@ -134,7 +135,7 @@ def zero(log: bytes, place: int, length: int) -> bytes:
 
 
 @pytest.mark.parametrize(("damage", "size"), [(flip, 255), (zero, 2 * LOG_FRAME)])
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_a_log_damaged_anywhere_leaves_the_commits_before_the_damage_whole(
     crashed: CrashedStore,

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
 from leverframe.storage.writer import Writer
+from tests.effort import examples
 
 Opener = Callable[[Path], Store]
 
@@ -236,13 +237,13 @@ async def replay(store: Store, bursts: list[list[Changes]], model: Model) -> Non
         model.assert_equals(store)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(bursts=BURSTS)
 def test_a_memory_store_holds_what_a_replay_gives(bursts: list[list[Changes]]) -> None:
     asyncio.run(replay(MemoryStore(), bursts, Model()))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(bursts=BURSTS)
 def test_a_sqlite_store_holds_what_a_replay_gives_also_after_reopening(
     tmp_path_factory: pytest.TempPathFactory, bursts: list[list[Changes]]

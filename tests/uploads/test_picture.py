@@ -3,13 +3,14 @@
 from io import BytesIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.picture import MAX_BYTES, checked_picture, content_type
+from tests.effort import examples
 
 SECRET = b"54.3520N 18.6466E"
 KINDS = {"PNG": "image/png", "GIF": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
@@ -93,7 +94,7 @@ def test_anything_else_is_refused_with_the_reason(file: bytes, reason: str) -> N
         checked_picture(file)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.sampled_from([with_a_secret(kind) for kind in KINDS]),
     st.integers(0, 10_000),

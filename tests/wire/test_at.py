@@ -1,12 +1,13 @@
 """The AT dialogue: answers, prompts, what nobody asked for, and a modem that restarts."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.at import ECHO_OFF, AtAnswer, AtDialogue, Heard, Prompt, Restarted, Unasked
+from tests.effort import examples
 
-QUICK = settings(max_examples=80)
+FEW = examples(80)
 
 
 def asked(command: str, said: bytes) -> list[Heard]:
@@ -104,7 +105,7 @@ def test_a_value_behind_its_prefix_is_found() -> None:
     assert answer.after("+CSQ:") is None
 
 
-@QUICK
+@FEW
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)))
 def test_random_bytes_never_raise_and_pieces_do_not_matter(noise: bytes, cuts: list[int]) -> None:
     # A prompt is known by what has arrived so far, so it depends on the pieces.

@@ -3,10 +3,11 @@
 from struct import pack
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.bme280 import Bme280Calibration, decode_calibration, decode_measurement
+from tests.effort import examples
 
 #: The example of the maker's data sheets.
 T = (27504, 26435, -1000)
@@ -59,7 +60,7 @@ def test_both_formulas_of_the_data_sheet_give_the_same_humidity(raw: int) -> Non
         st.integers(-128, 127),
     ),
 )
-@settings(max_examples=50)
+@examples(50)
 def test_calibration_numbers_are_found_in_their_registers(
     t: tuple[int, ...], p: tuple[int, ...], h: tuple[int, ...]
 ) -> None:
@@ -81,7 +82,7 @@ def test_what_was_not_measured_is_absent() -> None:
     st.binary(min_size=7, max_size=7),
     st.binary(min_size=8, max_size=8),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_any_registers_give_numbers_or_nothing(low: bytes, high: bytes, data: bytes) -> None:
     for value in decode_measurement(data, decode_calibration(low, high)):
         assert value is None or isinstance(value, float)

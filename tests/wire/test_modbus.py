@@ -1,7 +1,7 @@
 """Modbus requests and TCP frames, against pymodbus as an independent peer."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerSocket
 from pymodbus.pdu import DecodePDU, ModbusPDU
@@ -35,10 +35,11 @@ from leverframe.wire.modbus import (
     registers_from,
     request_from,
 )
+from tests.effort import examples
 
 PEER_AS_CLIENT = FramerSocket(DecodePDU(False))
 #: Enough for every function code and every branch, small enough for each run.
-FEW = settings(max_examples=200)
+FEW = examples(200)
 
 ADDRESS = st.integers(0, 0xFF00)
 WORD = st.integers(0, 0xFFFF)

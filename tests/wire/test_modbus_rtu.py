@@ -1,6 +1,6 @@
 """Answers on a serial line: found wherever they begin, and nothing else is taken for one."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pymodbus.framer import FramerRTU
 from pymodbus.pdu import DecodePDU
@@ -13,11 +13,12 @@ from pymodbus.pdu.register_message import (
 
 from leverframe.wire.modbus import Read, exception_answer
 from leverframe.wire.modbus_rtu import Answer, AnswerReader, Data, ExceptionReply, crc16, framed
+from tests.effort import examples
 
 PEER = FramerRTU(DecodePDU(True))
 SLAVE = 17
 ASKED = Read(3, 300, 2)
-FEW = settings(max_examples=200)
+FEW = examples(200)
 REGISTERS = st.lists(st.integers(0, 0xFFFF), min_size=2, max_size=2)
 NOISE = st.binary(max_size=30)
 

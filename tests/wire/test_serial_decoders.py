@@ -8,11 +8,12 @@ from struct import pack
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
 from leverframe.wire.serial_decoder import Decoder, Found
+from tests.effort import examples
 
 FRAMES = Path(__file__).parent.parent / "fixtures" / "frames"
 DECODERS: dict[str, Callable[[], Decoder]] = {
@@ -23,7 +24,7 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
     "scanner": scanner.ScannerDecoder,
 }
 MODULES = pytest.mark.parametrize("module", DECODERS)
-QUICK = settings(max_examples=60)
+FEW = examples(60)
 
 
 def frames(module: str) -> list[dict[str, Any]]:
@@ -63,7 +64,7 @@ def test_a_known_frame_is_read_as_documented(
 
 
 @MODULES
-@QUICK
+@FEW
 @given(data=st.data())
 def test_frames_are_found_however_they_are_cut(module: str, data: st.DataObject) -> None:
     sent = data.draw(st.lists(st.sampled_from(good_frames(module)), max_size=5))
@@ -73,7 +74,7 @@ def test_frames_are_found_however_they_are_cut(module: str, data: st.DataObject)
 
 
 @MODULES
-@QUICK
+@FEW
 @given(data=st.data())
 def test_random_bytes_give_readings_or_nothing_in_any_pieces(
     module: str, data: st.DataObject
@@ -88,7 +89,7 @@ def test_random_bytes_give_readings_or_nothing_in_any_pieces(
 
 
 @MODULES
-@QUICK
+@FEW
 @given(data=st.data())
 def test_a_frame_after_garbage_is_found(module: str, data: st.DataObject) -> None:
     garbage = data.draw(st.binary(max_size=40))
@@ -125,7 +126,7 @@ def test_requests_are_those_of_the_data_sheets(sent: bytes, documented: str) -> 
     assert sent == bytes.fromhex(documented)
 
 
-@QUICK
+@FEW
 @given(st.lists(st.floats(0, 1000, width=32), min_size=10, max_size=10))
 def test_every_mass_survives_the_escaping(values: list[float]) -> None:
     answer = sps30.frame(0, 3, 0, 40, *pack(">10f", *values))

@@ -3,17 +3,18 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leverframe.wire.gsm7 import packed, septets_of
 from leverframe.wire.sms_inbox import MAX_UNFINISHED, Inbox, stored_messages
 from leverframe.wire.sms_pdu import BadPdu, delivered, submits
+from tests.effort import examples
 from tests.wire.incoming_sms import incoming
 from tests.wire.sms_oracle import decodeSmsPdu
 
 NUMBER = "+48501234567"
-QUICK = settings(max_examples=80)
+FEW = examples(80)
 GSM7_LETTERS = (
     "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡"
     "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ¿abcdefghijklmnopqrstuvwxyzäöñüà^{}\\[~]|€"
@@ -41,7 +42,7 @@ def read_back(sender: str, text: str) -> str | None:
     return whole[-1].text
 
 
-@QUICK
+@FEW
 @given(numbers, texts)
 @example(NUMBER, "€" * 80)
 @example(NUMBER, "a" * 152 + "€" + "b" * 20)
@@ -51,7 +52,7 @@ def test_what_is_written_is_read_again(number: str, text: str) -> None:
     assert read_back(number, text) == text
 
 
-@QUICK
+@FEW
 @given(st.text(st.sampled_from(GSM7_LETTERS), max_size=400))
 @example("x" * 160)
 @example("x" * 161)
@@ -60,7 +61,7 @@ def test_the_other_library_reads_the_letters_of_the_gsm_alphabet(text: str) -> N
     assert read_by_oracle(text)[0] == text
 
 
-@QUICK
+@FEW
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=200))
 @example("ż" * 70)
 @example("ż" * 71)
@@ -140,7 +141,7 @@ def test_what_is_no_received_text_is_told(digits: str, why: str) -> None:
         delivered(digits)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.binary(max_size=80))
 def test_random_bytes_are_a_message_or_none(data: bytes) -> None:
     Inbox().take(data.hex())

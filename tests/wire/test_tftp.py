@@ -1,7 +1,7 @@
 """TFTP without a socket: the answers to a client's datagrams, and the file at the end."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.tftp import (
@@ -12,6 +12,7 @@ from leverframe.wire.tftp import (
     acknowledgement,
     error_packet,
 )
+from tests.effort import examples
 
 CLIENT, OTHER = ("192.0.2.1", 2000), ("192.0.2.2", 2000)
 MOST = 100_000
@@ -36,7 +37,7 @@ def is_error(answer: TransferAnswer, code: int) -> bool:
     return answer.packet is not None and answer.packet[:4] == b"\0\5" + code.to_bytes(2, "big")
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.binary(max_size=3000), st.integers(8, 600) | st.none())
 def test_a_file_arrives_as_it_was_sent(content: bytes, block_bytes: int | None) -> None:
     options = {} if block_bytes is None else {"blksize": block_bytes}

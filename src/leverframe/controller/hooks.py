@@ -12,7 +12,7 @@ from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.storage.history.recorder import HistoryRecorder
+from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """A Modbus module in one of the slots 1-3: what it said last, and until when that counts."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME
 from leverframe.wire.modbus_blocks import Block
@@ -12,8 +12,17 @@ NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
 
-@dataclass(slots=True)
-class ModuleSlot:
+class SlotReport(Struct, frozen=True):
+    """The module in one slot, for people."""
+
+    module: str
+    slave_id: int
+    #: Seconds since 1970; None while it answers.
+    silent_since: float | None
+    readings: dict[str, float | None]
+
+
+class ModuleSlot(Struct):
     """A module on the bus and what it said."""
 
     number: int

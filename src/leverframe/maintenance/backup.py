@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.table.system import RESTORE_REPORT
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import MISSING, difference, is_secret, settings_from_leaves
+from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.process.build import stored_profile
@@ -31,32 +32,33 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes
 
 
-def show(path: Path, suffix: str) -> None:
-    print(as_text(read(path), suffix), end="")
+def show(file: Path, json: bool) -> None:
+    """Print a backup as TOML or JSON."""
+    print(as_text(read(file), ".json" if json else ".toml"), end="")
 
 
-def diff(first: Path, second: Path) -> bool:
-    """Print what differs; whether anything does."""
+def diff(first: Path, second: Path) -> int:
+    """Print what differs between two backups."""
     files = read(first), read(second)
     old, new = (_everything(file) for file in files)
     for path in sorted(old.keys() | new.keys(), key=_order):
         if old.get(path) != new.get(path):
             print(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
-    return old != new
+    return NO if old != new else DONE
 
 
-def convert(source: Path, target: Path, hw: str | None, sw: str | None, *, sealed: bool) -> None:
+def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase: bool) -> None:
     """Write a backup in another form, or for another version."""
-    file = read(source)
-    profile = Profile(hw or file.hw, sw or file.sw)
-    if profile != Profile(file.hw, file.sw):
-        passphrase = ask_for_passphrase() if sealed else None
-        restored = _carried_over(file, profile, passphrase)
-        left_out = () if passphrase else file.left_out
-        file = unpack(encode_backup(profile, restored.settings, passphrase))
-        file.left_out = left_out
+    backup = read(file)
+    profile = Profile(hw or backup.hw, sw or backup.sw)
+    if profile != Profile(backup.hw, backup.sw):
+        words = ask_for_passphrase() if passphrase else None
+        restored = _carried_over(backup, profile, words)
+        left_out = () if words else backup.left_out
+        backup = unpack(encode_backup(profile, restored.settings, words))
+        backup.left_out = left_out
         tell(restored.not_carried_over)
-    write(target, file)
+    write(output, backup)
 
 
 def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
@@ -66,14 +68,14 @@ def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> 
         raise BackupRefused(refusal.detail) from None
 
 
-async def restore(path: Path, config: Config, *, sealed: bool) -> None:
+async def restore(file: Path, config: Config, passphrase: bool) -> None:
     """Put a backup into the data folder of a controller that is stopped."""
-    file = read(path)
+    backup = read(file)
     with DataFolder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
             profile = config.profile(*stored_profile(store))
-            content = content_of(file, ask_for_passphrase() if sealed else None)
+            content = content_of(backup, ask_for_passphrase() if passphrase else None)
             present, _ = settings_from_leaves(profile, store.load().settings)
             try:
                 restored = carry_over(content, profile, present)

@@ -9,10 +9,11 @@ import msgspec
 
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.engine.tree import is_secret, masked
+from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.audit import is_audit
 from leverframe.storage.datafolder import DataFolder, existing_folder
-from leverframe.storage.history.sqlite_chunk_store import check_file
+from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
 from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite import SqliteStore
@@ -20,14 +21,14 @@ from leverframe.storage.sqlite_file import StoreDamaged, connect
 from leverframe.storage.store import Changes, Stored, StoreUnavailable
 
 
-def check_data(path: Path) -> bool:
-    """Say whether store, snapshots and history are sound; whether store and history are."""
-    with existing_folder(path) as folder:
+def check_data(data_folder: Path) -> int:
+    """Say whether store, snapshots and history are sound; snapshots do not count for the answer."""
+    with existing_folder(data_folder) as folder:
         damage = findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is sound.")
         for number, snapshot in Snapshots(folder.store_path).all():
             print(findings(snapshot) or f"Snapshot {number} is sound.")
-        return _history_is_sound(folder) and not damage
+        return DONE if _history_is_sound(folder) and not damage else NO
 
 
 def _history_is_sound(folder: DataFolder) -> bool:
@@ -42,12 +43,12 @@ def _history_is_sound(folder: DataFolder) -> bool:
     return True
 
 
-async def repair_data(path: Path) -> None:
+async def repair_data(data_folder: Path) -> None:
     """Put a damaged store right: by a snapshot, else by what can still be read of it.
 
     A damaged history is set aside; the next start begins a new one.
     """
-    with existing_folder(path) as folder:
+    with existing_folder(data_folder) as folder:
         try:
             told = recover(folder.store_path)
         except StoreDamaged:
@@ -107,9 +108,9 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
     return blobs
 
 
-async def show_data(path: Path) -> None:
+async def show_data(data_folder: Path) -> None:
     """Print everything in the store as JSON; secrets are masked."""
-    with existing_folder(path) as folder:
+    with existing_folder(data_folder) as folder:
         stored = await _loaded(folder)
     document = {
         "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
@@ -131,9 +132,9 @@ async def _loaded(folder: DataFolder) -> Stored:
         await store.close()
 
 
-async def reset_data(path: Path, *, accounts: bool) -> None:
+async def reset_data(data_folder: Path, accounts: bool) -> None:
     """Back to the factory settings. The key goes too: what it sealed is unreadable from then on."""
-    with existing_folder(path) as folder:
+    with existing_folder(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:
             stored = store.load().settings

@@ -18,6 +18,7 @@ from leverframe.uploads.firmware import (
 
 
 def make_keys(name: str) -> None:
+    """Make NAME.key and NAME.pub."""
     private, public = new_key_pair()
     # Never over a key that is there: images signed with it could not be made again.
     key = os.open(f"{name}.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -28,23 +29,25 @@ def make_keys(name: str) -> None:
 
 
 def build(image: Path, hw: Sequence[str], sw: str, site: Path | None) -> None:
+    """Write an image that is not signed yet."""
     image.write_bytes(build_image(hw, sw, site.read_bytes() if site else None))
     print(f"{image}: not signed yet; use leverframe firmware sign.")
 
 
 def sign(image: Path, key: Path) -> None:
+    """Sign an image in place."""
     image.write_bytes(sign_image(image.read_bytes(), key.read_bytes()))
     print(f"{image}: signed.")
 
 
-def show(path: Path, key: Path | None) -> None:
+def show(image: Path, key: Path | None) -> None:
     """Say what an image holds; with a public key also whether its owner signed it."""
-    image = path.read_bytes()
-    firmware = read_image(image)
+    content = image.read_bytes()
+    firmware = read_image(content)
     site = f"a site of {len(firmware.site)} bytes" if firmware.site else "no site"
     print(f"SW {firmware.sw} for HW {', '.join(firmware.hw)}, with {site}")
     if key is not None:
-        check_image(image, key.read_bytes(), firmware.hw[0])
+        check_image(content, key.read_bytes(), firmware.hw[0])
         print("Signed by the owner of that key.")
     else:
         print("Signed; by whom, --key tells." if firmware.is_signed else "Not signed.")

@@ -21,7 +21,7 @@ from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.sqlite import SqliteStore
 
 
-async def change_password(config: Config, account: str | None, *, generate: bool) -> None:
+async def change_password(config: Config, account: str | None, generate: bool) -> None:
     with DataFolder(Path(config.data)) as folder:
         store = SqliteStore(folder.store_path)
         try:

@@ -15,12 +15,12 @@ from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.site_archive import pack_site
 
 
-def build_site(folder: Path, output: Path | None) -> None:
+def build_site(pages: Path, output: Path | None) -> None:
     """Check a folder and pack it, into a file beside it unless told otherwise."""
-    target = output or folder.with_name(f"{folder.resolve().name}.site")
-    pages = dict(_pages(folder))
-    target.write_bytes(pack_site(pages))
-    print(f"{target}: {len(pages)} files, {sum(map(len, pages.values()))} bytes")
+    target = output or pages.with_name(f"{pages.resolve().name}.site")
+    packed = dict(_pages(pages))
+    target.write_bytes(pack_site(packed))
+    print(f"{target}: {len(packed)} files, {sum(map(len, packed.values()))} bytes")
 
 
 def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
@@ -39,8 +39,9 @@ def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
             raise BadUpload(f"{name} is neither a file nor a folder; take it out of the site.")
 
 
-async def reset_site(path: Path) -> None:
-    with existing_folder(path) as folder:
+async def reset_site(data_folder: Path) -> None:
+    """Remove the uploaded site of a stopped controller."""
+    with existing_folder(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:
             await store.commit(Changes(blobs={"site": None}))

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import random
-from typing import Any
 
 import msgspec
 
@@ -20,6 +19,7 @@ from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend
 from leverframe.process.release_check import Release
 from leverframe.profile import version
+from leverframe.servers.routes.api import FirmwareReport
 from leverframe.storage.store import Changes, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -72,22 +72,22 @@ class FirmwareCheck:
         if self._asking is None or self._asking.done():
             self._asking = asyncio.get_running_loop().create_task(self._listen(self._ask, at.wall))
 
-    def report(self) -> dict[str, Any]:
-        """What `/api/firmware` shows."""
+    def report(self) -> FirmwareReport:
+        """Give what `/api/firmware` shows."""
         heard, profile = self._heard, self._controller.profile
         news = heard.news if heard else None
         fits = news is not None and (not news.hardware or profile.hw in news.hardware)
         on = self._controller.engine.settings.ui.firmware_check
-        trouble = NO_ADDRESS if on and self._ask is None else heard and heard.trouble
-        return {
-            "on": on,
-            "installed": profile.sw,
-            "checked": heard.at if heard else None,
-            "newest": news.version if news and fits else None,
-            "is_newer": bool(news and fits and version(news.version) > version(profile.sw)),
-            "notes": news.notes if news and fits else None,
-            "trouble": trouble,
-        }
+        trouble = heard.trouble if heard else None
+        return FirmwareReport(
+            on=on,
+            installed=profile.sw,
+            checked=heard.at if heard else None,
+            newest=news.version if news and fits else None,
+            is_newer=bool(news and fits and version(news.version) > version(profile.sw)),
+            notes=news.notes if news and fits else None,
+            trouble=NO_ADDRESS if on and self._ask is None else trouble,
+        )
 
     async def close(self) -> None:
         if self._asking is not None:

@@ -4,20 +4,20 @@ import asyncio
 import errno
 import gc
 import logging
+import platform
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from leverframe import __version__
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
-from leverframe.process.keeping import history_worker, keep_snapshots
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
@@ -27,7 +27,7 @@ from leverframe.process.reach import (
     take_up_certificate,
     try_address,
 )
-from leverframe.process.services import Service
+from leverframe.process.services import Sending, Service, connect_snapshots, history_worker
 from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
@@ -85,7 +85,7 @@ async def serve(config: Config) -> None:
         server = HttpServer(opened_to(reach.names.origins, built.web.handle), http_limits())
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
-            keep_snapshots(built.controller, folder.store_path, opened.store.settle)
+            connect_snapshots(built.controller, folder.store_path, opened.store.settle)
         ]
         try:
             certificate = certificate_of(config, folder.path, built.name)
@@ -96,16 +96,20 @@ async def serve(config: Config) -> None:
             async for service in _services(built, config, server.port):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
+            log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
+            gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)
+            log.info("stopping")
             supervisor.stopping()
         finally:
             services = (service.close for service in reversed(beside))
             await close_all([*services, server.stop, built.stop])
+        log.info("leverframe %s stopped", __version__)
 
 
 async def _built(
@@ -167,6 +171,15 @@ def _say_where(
     )
     if certificate:
         print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+
+
+def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:
+    """Describe the controller for the log, so that an old log says what it is of."""
+    return (
+        f"{built.name} ({built.controller.profile}, {built.controller.board.kind} board),"
+        f" data in {folder.path}, Python {platform.python_version()},"
+        f" {'virtual' if config.virtual_time else 'real'} time"
+    )
 
 
 def _address(host: str, port: int) -> str:

@@ -6,17 +6,19 @@ that no file has stays as it is. Values are written so that they stay text: as H
 inside of a string in scripts and JSON.
 """
 
-import html
 import re
 from collections.abc import Callable
 
 import msgspec
 
-from leverframe.status_files.catalogue import ADMIN_FILES, PATHS, shown
+from leverframe.status_files.catalogue import FILES, shown
 from leverframe.status_files.view import View
+from leverframe.status_files.writing import escaped
 
 MARKER_FILES = tuple(
-    path for path in PATHS if path.startswith("/json/") and path not in ADMIN_FILES
+    file.path
+    for file in FILES.values()
+    if file.path.startswith("/json/") and not file.is_for_administrator
 )
 _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 
@@ -33,7 +35,7 @@ def _plain(text: str) -> str:
 
 #: How values are written, by the end of the name of the file.
 _WRITTEN: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys(("html", "htm", "xml", "svg"), html.escape),
+    **dict.fromkeys(("html", "htm", "xml", "svg"), escaped),
     **dict.fromkeys(("js", "mjs", "json"), _inside_string),
     "txt": _plain,
 }

@@ -8,9 +8,10 @@ setting changing is in `audit_deeds.py`.
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MISSING, is_secret, masked
@@ -29,23 +30,26 @@ DEED_PREFIX = "deed."
 Leaf = tuple[str, Any, Any]
 
 
+_Value = Annotated[Any, Meta(description="Null where there is none, `***` for a secret.")]
+
+
 class AuditChange(msgspec.Struct, frozen=True, gc=False):
     path: str
-    old: Any
-    new: Any
+    old: _Value
+    new: _Value
 
 
 class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     """What one request changed."""
 
     number: int
-    time: float
+    time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: str
-    source: str
+    account: Annotated[str, Meta(description="Empty where nobody has to sign in.")]
+    source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
-    not_listed: int = 0
+    not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0
 
 
 def entry_of(

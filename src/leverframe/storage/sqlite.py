@@ -175,7 +175,7 @@ class SqliteStore(Store):
         if erases:
             self._pragma("secure_delete = FAST")
             self._checkpoint("TRUNCATE")
-            self._watch.note_log(emptied=True)
+            self._watch.note_log()
         elif self._pages >= _FOLD_PAGES:
             self._checkpoint("PASSIVE")
 

@@ -14,10 +14,10 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.notify.sending import Sending
 from leverframe.notify.snmp_engine import engine_id
 from leverframe.process.build import build
 from leverframe.process.ports import connect_snmp
+from leverframe.process.services import Sending
 from leverframe.servers.snmp.agent import NAME, SnmpAgent
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until
@@ -210,5 +210,5 @@ async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
     async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
         await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         await tell(controller, "vout0=1")
-        await until(lambda: controller.outbox_report()["channels"]["snmp"].problem is not None)
-        assert "no-such-host.invalid" in controller.outbox_report()["channels"]["snmp"].problem
+        await until(lambda: controller.outbox_report().channels["snmp"].problem is not None)
+        assert "no-such-host.invalid" in controller.outbox_report().channels["snmp"].problem

@@ -6,7 +6,7 @@ list a second time. Fields that a version does not have are not in its descripti
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from leverframe.commands.describe.availability import is_deprecated, offered_fields
 from leverframe.commands.describe.examples import (
@@ -15,7 +15,6 @@ from leverframe.commands.describe.examples import (
     example_request,
     example_texts,
 )
-from leverframe.commands.describe.openapi import openapi
 from leverframe.commands.table.bodies import FormBody, ListBody, Upload
 from leverframe.commands.table.matching import SECTIONS, TABLE
 from leverframe.commands.table.params import Param, Trailing, item_of_version
@@ -23,21 +22,55 @@ from leverframe.commands.table.row import Body, Row
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile, spans_in_words
 
-__all__ = ["command_table", "describe_row", "openapi"]
-
 Description = dict[str, Any]
+
+
+class ItemDescription(TypedDict):
+    name: str
+    text: str
+
+
+class FieldDescription(TypedDict):
+    letter: str
+    schema: Description
+    allowed: str
+    optional: bool
+    example: str
+
+
+class QueryFieldDescription(FieldDescription):
+    #: The place of its item in the query.
+    item: int
+
+
+class CommandDescription(TypedDict):
+    section: str
+    line: str
+    method: str
+    path: str
+    items: list[ItemDescription]
+    fields: list[QueryFieldDescription]
+    body: Description | None
+    doc: str
+    role: str
+    sets: dict[str, list[str]]
+    available: str
+    deprecated: bool
+    example: str
+    example_body: str | None
+
 
 #: Rows are told apart by identity: `bit2` is printed twice with the same line.
 _SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
 
 
-def command_table(profile: Profile) -> list[Description]:
-    """The rows that this profile offers, in the order of the table."""
+def command_table(profile: Profile) -> list[CommandDescription]:
+    """List the rows that this profile offers, in the order of the table."""
     return [describe_row(row, profile) for row in TABLE if row.offered(profile)]
 
 
-def describe_row(row: Row, profile: Profile) -> Description:
-    """A row as JSON can hold it; the profile must offer the row."""
+def describe_row(row: Row, profile: Profile) -> CommandDescription:
+    """Describe a row as JSON can hold it; the profile must offer the row."""
     texts = example_texts(row, profile)
     return {
         "section": _SECTION_TITLES[id(row)],
@@ -61,15 +94,15 @@ def describe_row(row: Row, profile: Profile) -> Description:
     }
 
 
-def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> Description:
-    """Name and text, with the holes still in them, cut to what this version has."""
+def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> ItemDescription:
+    """Give name and text, holes still in them, cut to what this version has."""
     text = item_of_version(item, params, profile).text
     return {"name": text.partition("=")[0], "text": text}
 
 
 def _describe_field(
     name: str, param: Param, profile: Profile, examples: Mapping[str, str]
-) -> Description:
+) -> FieldDescription:
     return {
         "letter": name,
         "schema": param.schema(profile),
@@ -96,7 +129,7 @@ def _describe_body(row: Row, body: Body, profile: Profile) -> Description:
             return {
                 "kind": "form",
                 "fields": [
-                    _describe_field(name, param, profile, texts) | {"optional": True}
+                    {**_describe_field(name, param, profile, texts), "optional": True}
                     for name, param in fields.items()
                 ],
             }

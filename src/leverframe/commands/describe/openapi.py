@@ -7,30 +7,14 @@ a name are alternatives of one schema. A name whose value holds an index may be 
 list. `x-form` is the form as it is printed, `x-role` says who may use it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from leverframe.commands.describe.api_schemas import api_schemas, form_schema
+from msgspec import Struct
+
 from leverframe.commands.describe.availability import is_deprecated
-from leverframe.commands.describe.endpoints import (
-    API,
-    BINARY,
-    EVENT_STREAM,
-    JSON,
-    PROBLEM,
-    REFUSALS,
-    SENSED,
-    SIM_PATH,
-    STATUS_FILES,
-    STREAM_DOC,
-    STREAM_PATH,
-    TRY_DOC,
-    TRY_PATH,
-    XML,
-    Endpoint,
-)
 from leverframe.commands.describe.examples import example_body, example_texts
 from leverframe.commands.describe.query_schema import (
     is_joined,
@@ -38,15 +22,20 @@ from leverframe.commands.describe.query_schema import (
     list_body_schema,
     value_schema,
 )
+from leverframe.commands.describe.refusal_statuses import REFUSALS
+from leverframe.commands.describe.reply_schemas import Problem, StatusReply, reply_schemas
 from leverframe.commands.table.bodies import FormBody, ListBody, Upload
 from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
-from leverframe.commands.table.row import ADMIN, CONTROL, Row
+from leverframe.commands.table.row import Row
 from leverframe.commands.table.shape import Item
-from leverframe.engine.labels import DIGITAL_INPUTS
 from leverframe.profile import Profile
 
 Json = dict[str, Any]
 
+JSON = "application/json"
+XML = "text/xml"
+BINARY = "application/octet-stream"
+PROBLEM = "application/problem+json"
 FORM = "application/x-www-form-urlencoded"
 TEXT = "text/plain"
 POST_PATH = "/post.cgi"
@@ -55,27 +44,41 @@ _INTRODUCTION = (
     "repeated names; they are carried out in the order of the query, all of them or none. Send "
     "the separators `*` and `:` as they are and percent-encode them inside texts."
 )
-_NUMBER_OR_NEXT: Json = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "next"}]}
-_NUMBER_OR_NONE: Json = {"anyOf": [{"type": "number"}, {"const": "none"}]}
-_LEVEL: Json = {"enum": [0, 1, "none"]}
-_BENCH: dict[str, tuple[str, Json]] = {
-    "advance": ("Move virtual time by seconds, or to the next due moment.", _NUMBER_OR_NEXT),
-    "onewire": ("Attach a sensor to the 1-Wire bus; none clears the bus.", {"type": "string"}),
-    "i2c": ("The sensor that answers on the I2C bus.", {"type": "string"}),
-    "sms": ("NUMBER:TEXT lets an SMS arrive.", {"type": "string"}),
-    "barcode": ("What was scanned.", {"type": "string", "maxLength": 64}),
-    "plant": ("Wire a plant: KIND*FIELD:VALUE...; none removes all.", {"type": "string"}),
-    "ping": (
-        "HOST:MILLISECONDS lets a host answer pings, HOST:none no longer.",
-        {"type": "string"},
-    ),
-}
 #: Statuses of paths that only show something.
 _READING_REFUSALS = (401, 403, 404, 405, 503)
 
 
-def openapi(profile: Profile, title: str, version: str) -> Json:
-    """The whole document, of what this profile offers."""
+class QueryParameter(NamedTuple):
+    name: str
+    type: Any
+    doc: str
+
+
+class EndpointDescription(Struct, frozen=True):
+    """A path besides those of the commands, as people and programs must know it."""
+
+    path: str
+    #: Who may use it.
+    role: str
+    #: A sentence for people: what it does.
+    doc: str
+    #: The type of what it answers; None where that is a file.
+    reply: Any = None
+    content_type: str = JSON
+    methods: tuple[str, ...] = ("GET", "HEAD")
+    query: tuple[QueryParameter, ...] = ()
+    #: The type of the text in the body of a POST.
+    body: Any = None
+
+
+def openapi(
+    profile: Profile, title: str, version: str, endpoints: Sequence[EndpointDescription]
+) -> Json:
+    """Build the whole document, of what this profile offers."""
+    replies, schemas = reply_schemas(
+        (StatusReply, Problem, *(endpoint.reply for endpoint in endpoints))
+    )
+    schemas[StatusReply.__name__]["xml"] = {"name": "response"}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -86,15 +89,13 @@ def openapi(profile: Profile, title: str, version: str) -> Json:
         "security": [{}, {"basic": []}],
         "paths": {
             **{path: _command_path(path, profile) for path in sorted(COMMAND_PATHS)},
-            **{row.form.path: _download(row) for row in TABLE if not row.form.items},
-            **{path: _status_file(path) for path in STATUS_FILES},
-            **{endpoint.path: _api_path(endpoint) for endpoint in API},
-            STREAM_PATH: _stream_path(),
-            TRY_PATH: _try_path(),
-            SIM_PATH: _sim_path(),
+            **{
+                endpoint.path: _endpoint_path(endpoint, schema)
+                for endpoint, schema in zip(endpoints, replies[2:], strict=True)
+            },
         },
         "components": {
-            "schemas": api_schemas(),
+            "schemas": schemas,
             "responses": {_refusal_name(s): _refusal(text) for s, text in REFUSALS.items()},
             "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
         },
@@ -128,7 +129,7 @@ def _operation(name: str, summary: str, ok: Json, refusals: Iterable[int] = REFU
 
 
 def _parameters(rows: list[Row], profile: Profile) -> list[Json]:
-    """One parameter for each name, in the order of the table."""
+    """Make one parameter for each name, in the order of the table."""
     named = [
         (name, row, item)
         for row in rows
@@ -167,7 +168,7 @@ def _parameter(name: str, forms: list[tuple[Row, Item]], profile: Profile) -> Js
 
 
 def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
-    """The schema of one form's value with what else is known about the form."""
+    """Join the schema of one form's value with what else is known about the form."""
     schema = value_schema(item, row.params, profile)
     known: Json = {"x-form": row.line, "x-role": row.role}
     if len(row.form.items) > 1:
@@ -178,7 +179,7 @@ def _form_of_value(row: Row, item: Item, profile: Profile) -> Json:
 
 
 def _alternatives(forms: list[tuple[Row, Item]], schemas: list[Json]) -> Json:
-    """The server takes the first form that fits, so more than one may."""
+    """Join forms by `anyOf`: the server takes the first one that fits, so more than one may."""
     docs = [{"description": row.doc} for row, _ in forms]
     return {"anyOf": [schema | doc for doc, schema in zip(docs, schemas, strict=True)]}
 
@@ -189,7 +190,7 @@ def _example_value(row: Row, item: Item, schema: Json, profile: Profile) -> str 
 
 
 def _body_content(rows: list[Row], profile: Profile) -> Json:
-    """The bodies of all commands by their content type."""
+    """Group the bodies of all commands by their content type."""
     kinds: dict[str, list[Json]] = {}
     for row in rows:
         known: Json = {"description": row.doc, "x-form": row.line, "x-role": row.role}
@@ -197,7 +198,7 @@ def _body_content(rows: list[Row], profile: Profile) -> Json:
             known["x-example"] = example
         match row.body:
             case FormBody():
-                kinds.setdefault(FORM, []).append(form_schema(row.body, profile) | known)
+                kinds.setdefault(FORM, []).append(_form_schema(row.body, profile) | known)
             case ListBody():
                 schema = list_body_schema(row.body, profile)
                 kinds.setdefault("text/plain", []).append(schema | known)
@@ -207,75 +208,45 @@ def _body_content(rows: list[Row], profile: Profile) -> Json:
     return {kind: {"schema": {"anyOf": schemas}} for kind, schemas in kinds.items()}
 
 
+def _form_schema(body: FormBody, profile: Profile) -> Json:
+    """Describe the fields of a form; none of them must be there."""
+    return {
+        "type": "object",
+        "properties": {name: param.schema(profile) for name, param in body.fields.items()},
+        "additionalProperties": False,
+    }
+
+
 def _command_reply() -> Json:
-    schema = _reference("schemas", "Reply")
+    schema = _reference("schemas", StatusReply.__name__)
     return {"description": "The states after the command.", "content": {XML: {"schema": schema}}}
 
 
-def _download(row: Row) -> Json:
-    ok = {"description": row.doc, "content": {BINARY: {}}}
-    name = _operation_name(row.form.path)
-    return {"get": _shown(f"get{name}", row.doc, ok, row.role)}
-
-
-def _status_file(path: str) -> Json:
-    content_type, doc = STATUS_FILES[path]
-    schema = _reference("schemas", "XmlStatus" if content_type == XML else "JsonStatus")
-    ok = {"description": doc, "content": {content_type: {"schema": schema}}}
-    return {"get": _shown(f"get{_operation_name(path)}", doc, ok)}
-
-
-def _api_path(endpoint: Endpoint) -> Json:
-    schema = _reference("schemas", endpoint.schema)
-    ok = {"description": endpoint.doc, "content": {endpoint.content_type: {"schema": schema}}}
+def _endpoint_path(endpoint: EndpointDescription, schema: Json) -> Json:
+    content = {} if endpoint.reply is None else {"schema": schema}
+    ok = {"description": endpoint.doc, "content": {endpoint.content_type: content}}
     name = _operation_name(endpoint.path)
-    operation = _shown(f"get{name}", endpoint.doc, ok, endpoint.role)
+    refusals = set(REFUSALS if "POST" in endpoint.methods else _READING_REFUSALS)
     if endpoint.query:
-        operation["parameters"] = [_plain_parameter(*field) for field in endpoint.query]
-        operation["responses"]["400"] = _reference("responses", _refusal_name(400))
-    return {"get": operation}
-
-
-def _shown(name: str, summary: str, ok: Json, role: str | None = None) -> Json:
-    operation = _operation(name, summary, ok, _READING_REFUSALS)
-    return operation | {"x-role": role} if role else operation
-
-
-def _stream_path() -> Json:
-    content = {EVENT_STREAM: {"schema": {"type": "string"}}}
-    ok = {"description": STREAM_DOC, "content": content}
-    return {"get": _shown("getApiStream", STREAM_DOC, ok, CONTROL)}
-
-
-def _try_path() -> Json:
-    schema = _reference("schemas", "RuleTrial")
-    ok = {"description": TRY_DOC, "content": {JSON: {"schema": schema}}}
-    operation = _operation("postApiRulesTry", TRY_DOC, ok) | {"x-role": ADMIN}
-    command = {"type": "string", "pattern": "^event="}
-    operation["requestBody"] = {"required": True, "content": {TEXT: {"schema": command}}}
-    return {"post": operation}
-
-
-def _sim_path() -> Json:
-    parameters = [_plain_parameter(name, *known) for name, known in _BENCH.items()]
-    parameters += [
-        _plain_parameter(
-            label,
-            f"What the board senses as {label}; none unplugs it.",
-            _LEVEL if label in DIGITAL_INPUTS else _NUMBER_OR_NONE,
-        )
-        for label in SENSED
-    ]
-    summary = "Make the simulated board set_readings something, or move virtual time."
-    operations = {
-        method: _operation(f"{method}SimCgi", summary, _command_reply()) | {"x-role": ADMIN}
-        for method in ("get", "post")
+        refusals.add(400)
+    operation: Json = {"x-role": endpoint.role}
+    if endpoint.query:
+        operation["parameters"] = _query_parameters(endpoint.query)
+    if endpoint.body is not None:
+        ((text,), _) = reply_schemas([endpoint.body])
+        operation["requestBody"] = {"required": True, "content": {TEXT: {"schema": text}}}
+    return {
+        method: _operation(f"{method}{name}", endpoint.doc, ok, sorted(refusals)) | operation
+        for method in (name.lower() for name in endpoint.methods if name != "HEAD")
     }
-    return {"parameters": parameters, **operations}
 
 
-def _plain_parameter(name: str, doc: str, schema: Json) -> Json:
-    return {"name": name, "in": "query", "required": False, "description": doc, "schema": schema}
+def _query_parameters(parameters: Sequence[QueryParameter]) -> list[Json]:
+    schemas, _ = reply_schemas(parameter.type for parameter in parameters)
+    return [
+        {"name": name, "in": "query", "required": False, "description": doc, "schema": schema}
+        for (name, _, doc), schema in zip(parameters, schemas, strict=True)
+    ]
 
 
 def _refusal_name(status: int) -> str:
@@ -283,7 +254,7 @@ def _refusal_name(status: int) -> str:
 
 
 def _refusal(text: str) -> Json:
-    schema = _reference("schemas", "Problem")
+    schema = _reference("schemas", Problem.__name__)
     return {"description": text, "content": {PROBLEM: {"schema": schema}}}
 
 

@@ -1,7 +1,7 @@
 """`/metrics`: every reading, state and counter, in the text format that Prometheus reads.
 
-Absent readings have no sample, as Prometheus wants it. What parts around the controller count (the
-outbox, the HTTP server) is told by the functions in `controller.figures`.
+Absent readings have no sample, as Prometheus wants it. Parts around the controller (the outbox, the
+HTTP server) add theirs by the functions in `controller.figures`.
 """
 
 import resource
@@ -12,14 +12,18 @@ from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
-from leverframe.notify.outbox import LaneFigures
+from leverframe.notify.outbox import ChannelFigures
+from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.context import Context
 from leverframe.storage.history.worker import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
 
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
-def metrics_text(controller: Controller) -> bytes:
-    return prometheus_text(families(controller))
+
+def metrics(context: Context) -> Reply:
+    return Reply(200, METRICS, prometheus_text(families(context.controller)))
 
 
 def families(controller: Controller) -> Iterable[Family]:
@@ -119,7 +123,7 @@ def _of_rules(controller: Controller) -> Iterable[Family]:
     )
 
 
-def outbox_families(channels: Mapping[str, LaneFigures]) -> Iterable[Family]:
+def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
     for name, kind, words in (
         ("waiting", GAUGE, "Messages that wait to be sent."),
         ("attempts", COUNTER, "Attempts to send a message."),
@@ -150,12 +154,12 @@ def history_families(figures: Figures) -> Iterable[Family]:
 
 
 def server_families(server: HttpServer) -> Iterable[Family]:
-    tally = server.tally
+    state = server.state
     yield Family(
         "leverframe_http_requests_total",
         COUNTER,
         "Requests that were answered, by status.",
-        [({"status": str(status)}, count) for status, count in sorted(tally.answers.items())],
+        [({"status": str(status)}, count) for status, count in sorted(state.answers.items())],
     )
     yield Family(
         "leverframe_http_connections",
@@ -167,13 +171,13 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         "leverframe_loop_lag_seconds",
         GAUGE,
         "How late the event loop was at the last look, once a second while somebody is connected.",
-        [(NO_LABELS, tally.lag_s)],
+        [(NO_LABELS, state.lag_s)],
     )
     yield Family(
         "leverframe_loop_longest_lag_seconds",
         GAUGE,
         "How late the event loop has been at most.",
-        [(NO_LABELS, tally.longest_lag_s)],
+        [(NO_LABELS, state.longest_lag_s)],
     )
 
 

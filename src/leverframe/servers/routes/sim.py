@@ -1,4 +1,4 @@
-"""`/sim.cgi`: the test bench of the simulated board, in the same joined style as the commands.
+"""`/sim.cgi`: sets what the simulated board senses, in the same joined style as the commands.
 
 `DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
 `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
@@ -13,9 +13,12 @@ first, then carried out in order.
 import math
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from leverframe.clock import VirtualClock
+from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.commands.table.params import NOTHING_SEEN, OneWireId, Text, decoded
 from leverframe.commands.table.refusals import (
@@ -27,7 +30,7 @@ from leverframe.commands.table.refusals import (
 )
 from leverframe.controller import Controller
 from leverframe.durations import MAX_S
-from leverframe.engine.labels import DIGITAL_INPUTS
+from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, READINGS
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.servers.sms_commands import SmsCommands
@@ -41,18 +44,42 @@ SMS_LETTERS = 612
 _SENDER = re.compile(r"\+?[0-9]{1,20}")
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
+#: Labels that can be set, in the order of the reference.
+SENSED = [label for label in (*READINGS, *DIGITAL_INPUTS, *LIGHTING) if label in SETTABLE]
+PARAMETERS = (
+    QueryParameter(
+        "advance",
+        Annotated[float, Meta(ge=0)] | Literal["next"],
+        "Move virtual time by seconds, or to the next due moment.",
+    ),
+    QueryParameter("onewire", str, "Attach a sensor to the 1-Wire bus; none clears the bus."),
+    QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
+    QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
+    QueryParameter("barcode", Annotated[str, Meta(max_length=BARCODE_LETTERS)], "Scan a code."),
+    QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
+    QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
+    *(
+        QueryParameter(
+            label,
+            Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | Literal["none"],
+            f"Set what the board senses as {label}; none unplugs it.",
+        )
+        for label in SENSED
+    ),
+)
+
 #: Seconds to advance (None: to the next deadline), or something to do at once.
 Step = Callable[[], Awaitable[None] | None] | float | None
 
 
-class Bench:
+class SimCommands:
     def __init__(self, controller: Controller, board: SimulatedBoard) -> None:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
 
     def steps(self, query: str) -> list[Step]:
-        """What the items of a query ask for, or the refusal of the first bad one."""
+        """Parse the items of a query; refuse the first bad one."""
         return [self._step(item) for item in query.split("&") if item]
 
     async def run(self, query: str) -> None:

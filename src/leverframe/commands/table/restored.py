@@ -1,0 +1,24 @@
+"""The outcome of a restore: the new settings, and the list of what could not be carried over."""
+
+from typing import Any, NamedTuple
+
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import is_secret
+
+
+class NotCarriedOver(NamedTuple):
+    """A setting that a restore leaves out, with the reason as a sentence."""
+
+    path: str
+    #: What the backup holds; never a secret.
+    value: Any
+    reason: str
+
+
+def left_behind(path: str, value: Any, reason: str) -> NotCarriedOver:
+    return NotCarriedOver(path, None if is_secret(path) else value, reason)
+
+
+class Restored(NamedTuple):
+    settings: Settings
+    not_carried_over: tuple[NotCarriedOver, ...] = ()

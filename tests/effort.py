@@ -1,0 +1,48 @@
+"""How hard the tests try: `quick` in every run, `thorough` with LEVERFRAME_TESTS=thorough.
+
+Quick runs take a fifth of the examples of each property, but at least five. Where a property names
+a number of examples, it names that of the thorough run: `@examples(400)`.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+import hypothesis
+
+EFFORT = os.environ.get("LEVERFRAME_TESTS", "quick")
+THOROUGH = EFFORT == "thorough"
+THOROUGH_EXAMPLES = 100
+SHARES = {"quick": 5, "thorough": 1}
+MIN_EXAMPLES = 5
+
+T = TypeVar("T")
+
+
+def examples(thorough: int, **others: int) -> hypothesis.settings:
+    """Settings of a property that takes this many examples in a thorough run."""
+    quickly = max(thorough // SHARES[EFFORT], MIN_EXAMPLES)
+    return hypothesis.settings(max_examples=min(thorough, quickly), **others)
+
+
+def some_of(items: Sequence[T]) -> Sequence[T]:
+    """Every fifth of them, evenly, in a quick run, and all in a thorough one."""
+    return items[:: SHARES[EFFORT]]
+
+
+def load_profile() -> None:
+    """Take the same examples in every run, and set no limit on the time of one.
+
+    A failure is never a matter of luck or of a busy machine.
+    """
+    if EFFORT not in SHARES:
+        raise ValueError(f"LEVERFRAME_TESTS is {EFFORT!r}; it can be {' or '.join(SHARES)}")
+    hypothesis.settings.register_profile(
+        EFFORT,
+        derandomize=True,
+        deadline=None,
+        print_blob=True,
+        database=None,
+        max_examples=THOROUGH_EXAMPLES // SHARES[EFFORT],
+    )
+    hypothesis.settings.load_profile(EFFORT)
