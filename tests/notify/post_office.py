@@ -23,6 +23,7 @@ from leverframe.profile import Profile
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore, Store
 from leverframe.storage.writer import Writer
+from tests.hardware.waiting import until
 
 PATIENCE_S = 20.0
 
@@ -44,8 +45,8 @@ class Bell:
 
 
 class RingingShelf(PersistentMessageStore):
-    def __init__(self, store: Store, bell: Bell) -> None:
-        super().__init__(Writer(store))
+    def __init__(self, writer: Writer, bell: Bell) -> None:
+        super().__init__(writer)
         self._bell = bell
 
     def write(self, messages: Mapping[int, Any]) -> "asyncio.Future[None]":
@@ -107,11 +108,12 @@ class PostOffice:
     ) -> None:
         self.bell = bell or Bell()
         self.store = store or MemoryStore()
+        self.writer = Writer(self.store)
         self.settings = defaults(Profile())
         self.told: list[str] = []
         self.troubles: dict[str, str] = {}
         self.outbox = Outbox(
-            RingingShelf(self.store, self.bell),
+            RingingShelf(self.writer, self.bell),
             clock or SystemClock(),
             lambda: self.settings,
             capture=capture,
@@ -149,6 +151,10 @@ class PostOffice:
         """The messages that were sent or have failed, once there are so many."""
         await self.until(lambda: len(self.report("sent") + self.report("failed")) >= count)
         return sorted(self.report("sent") + self.report("failed"), key=lambda one: one["number"])
+
+    async def until_stored(self) -> None:
+        """Wait until everything that was to be stored is."""
+        await until(lambda: self.writer.is_idle)
 
     async def until_problem(self, words: str, channel: str = "email") -> str:
         """The channel's problem, once it has one with these words."""

@@ -241,6 +241,7 @@ async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(b
         office.notify(text)
     figures = office.outbox.figures()["email"]
     assert (figures.waiting, figures.dropped) == (4, 2)
+    await office.until_stored()
     assert [row["content"]["text"] for row in office.store.messages().values()] == [
         *("first", "c", "d", "e")
     ]
@@ -287,6 +288,7 @@ async def test_what_became_of_messages_is_still_known_after_a_restart(bell: Bell
     before.notify("a")
     before.notify("b")
     await before.until_ended(2)
+    await before.until_stored()
     reports = before.report("sent"), before.report("failed")
     after = PostOffice(store=store, bell=bell, email=ScriptedChannel(bell))
     assert (after.report("sent"), after.report("failed")) == reports
@@ -326,8 +328,10 @@ async def test_rows_that_cannot_be_read_are_left_out_and_removed(bell: Bell) -> 
     store = MemoryStore()
     await store.commit(Changes(messages={7: {"number": "seven"}, 8: "text"}))
     office = PostOffice(store=store, bell=bell, email=ScriptedChannel(bell))
+    await office.until_stored()
     assert store.messages() == {}
     office.notify("a")
+    await office.until_stored()
     assert next(iter(store.messages())) == 9
     await office.until_ended()
 
@@ -380,6 +384,7 @@ async def test_only_the_last_ended_messages_stay_on_disk(
     for number in range(KEPT["sent"] + 5):
         office.notify(str(number))
     await office.until(lambda: office.outbox.figures()["email"].sent == KEPT["sent"] + 5)
+    await office.until_stored()
     assert list(office.store.messages()) == list(range(6, KEPT["sent"] + 6))
 
 

@@ -24,7 +24,7 @@ from leverframe.hardware.modem_line import (
     ModemSilent,
 )
 from leverframe.hardware.modem_status import ModemStatus
-from leverframe.hardware.serial_port import Reader, Writer
+from leverframe.hardware.serial_port import SerialReader, SerialWriter
 from leverframe.hardware.troubles import Troubles
 from leverframe.wire.at import ECHO_OFF
 from leverframe.wire.sms_inbox import Inbox, stored_messages
@@ -123,7 +123,7 @@ class Modem:
 
     # --- life on an open port ---------------------------------------------------------------------
 
-    async def run(self, reader: Reader, writer: Writer) -> None:
+    async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
         line = ModemLine(writer, self._pace, self._unasked, self._work.wake.set)
         self._open = True
         self.status.state = "starting"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from leverframe.hardware.serial_port import Reader, Writer
+from leverframe.hardware.serial_port import SerialReader, SerialWriter
 from leverframe.wire.at import CANCEL, AtAnswer, AtDialogue, Prompt, Restarted, Unasked
 from leverframe.wire.sms_pdu import Submit
 
@@ -49,7 +49,7 @@ class CommandPace(Struct, frozen=True):
 class ModemLine:
     def __init__(
         self,
-        writer: Writer,
+        writer: SerialWriter,
         pace: CommandPace,
         unasked: Callable[[str], None],
         on_restart: Callable[[], None],
@@ -63,7 +63,7 @@ class ModemLine:
         #: The modem has to be set up again; no other command is sent until then.
         self.restarted = False
 
-    async def listen(self, reader: Reader) -> None:
+    async def listen(self, reader: SerialReader) -> None:
         """Hear what the modem says until the port ends."""
         while data := await reader.read(_READ_AT_ONCE):
             for heard in self._dialogue.feed(data):

@@ -10,7 +10,7 @@ from collections.abc import Callable, MutableMapping
 from msgspec import Struct
 
 from leverframe.hardware.board import Sense
-from leverframe.hardware.serial_port import Reader, Writer
+from leverframe.hardware.serial_port import SerialReader, SerialWriter
 from leverframe.hardware.troubles import Troubles
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic
 from leverframe.wire.serial_decoder import Decoder
@@ -84,7 +84,7 @@ class SensorSession:
     def bitrate(self) -> int:
         return self._sensor.bitrate
 
-    async def run(self, reader: Reader, writer: Writer) -> None:
+    async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
         asking = asyncio.create_task(self._ask(writer))
         try:
             await self._listen(reader, writer)
@@ -97,12 +97,12 @@ class SensorSession:
         self._troubles.note(PART, None)
         self._sense(dict.fromkeys(self._sensor.labels))
 
-    async def _ask(self, writer: Writer) -> None:
+    async def _ask(self, writer: SerialWriter) -> None:
         while self._sensor.request:
             writer.write(self._sensor.request)
             await asyncio.sleep(self._sensor.period_s)
 
-    async def _listen(self, reader: Reader, writer: Writer) -> None:
+    async def _listen(self, reader: SerialReader, writer: SerialWriter) -> None:
         decoder = self._sensor.decoder()
         loop = asyncio.get_running_loop()
         writer.write(self._sensor.begin)

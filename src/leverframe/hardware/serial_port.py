@@ -21,11 +21,11 @@ log = logging.getLogger(__name__)
 PART = "serial port"
 
 
-class Reader(Protocol):
+class SerialReader(Protocol):
     async def read(self, n: int) -> bytes: ...
 
 
-class Writer(Protocol):
+class SerialWriter(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
@@ -35,7 +35,7 @@ class SerialSession(Protocol):
     @property
     def bitrate(self) -> int: ...
 
-    async def run(self, reader: Reader, writer: Writer) -> None:
+    async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
         """Talk until the port ends (return) or fails (OSError)."""
 
     def leave(self) -> None:
