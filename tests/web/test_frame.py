@@ -139,7 +139,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/eeprom.cgi?word0=4")
-    page = open_page("status", allow=LOSSES)
+    page = open_page("status", allow=LOSSES, fresh=True)
     page.route("**/api/stream", lambda route: route.abort())
     page.clock.install()
     page.reload()
