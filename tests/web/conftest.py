@@ -11,7 +11,6 @@ Playwright keeps an event loop in the tests' thread, so no test of this folder m
 """
 
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,6 +30,7 @@ from playwright.sync_api import (
 
 from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.conftest import CHROMIUM
 
 DESKTOP = (1440, 900)
 PHONE = (390, 844)
@@ -55,9 +55,7 @@ Serve = Callable[..., ServedTwin]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=list(QUIET)
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser
         browser.close()
 

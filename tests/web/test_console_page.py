@@ -51,7 +51,11 @@ def expected(row: dict[str, Any], origin: str) -> str | None:
     return f"curl{verb}{data} '{origin}{unquote(target)}'"
 
 
-@pytest.mark.parametrize("versions", [("3.9", "1.75"), ("3.0", "1.58a")], ids=" ".join)
+@pytest.mark.parametrize(
+    "versions",
+    [("3.9", "1.75"), pytest.param(("3.0", "1.58a"), marks=pytest.mark.thorough)],
+    ids=" ".join,
+)
 def test_every_command_is_drawn_and_begins_with_its_example(
     serve: Serve, open_page: OpenPage, versions: tuple[str, str]
 ) -> None:

@@ -197,6 +197,7 @@ def test_every_blank_of_the_newest_dialect_is_saved_and_shown_again(
         ),
     ],
 )
+@pytest.mark.thorough
 def test_rules_of_every_dialect_go_round(
     serve: Serve, open_page: OpenPage, hw: str, sw: str, stored: str, sent: str
 ) -> None:
@@ -219,6 +220,7 @@ def test_rules_of_every_dialect_go_round(
     assert (rule["action"], rule["value"], rule["off_delay"]) == ("OUT2", 1, 8)
 
 
+@pytest.mark.thorough
 def test_only_what_the_version_has_is_offered(serve: Serve, open_page: OpenPage) -> None:
     form = editor(open_page("rules?new=door_alarm", of=serve("3.0", "1.58a")))
     expect(form.get_by_label("Action")).to_have_value("eMail")
