@@ -166,7 +166,7 @@ async def live_busy_day() -> float:
     await make_busy(subject)
     began = time.perf_counter()
     for hour in range(24):
-        subject.board.feel({"DS1": 18.0 + hour % 7, "DS2": 12.0 + hour})
+        subject.board.set_readings({"DS1": 18.0 + hour % 7, "DS2": 12.0 + hour})
         duty = 0 if hour % 2 else 100
         await subject.ask(f"/stm.cgi?pwmd=1{duty}&pwmd=2{duty}&pwmd=3{duty}")
         await subject.controller.advance(HOUR_S)

@@ -1,6 +1,6 @@
-"""What a benchmark gives: figures, each with its reference and its goal.
+"""Figures of the benchmarks, each with its reference, its goal and all of its rounds.
 
-Every benchmark is a module with a function `measure(quick)` that gives a list of figures. The
+Every benchmark is a module with a function `measure(quick)` that returns a list of figures. The
 reference is measured in the same run, in turns with ours, because the speed of machines drifts and
 only ratios travel. `quick` is a short form to see that everything works.
 """
@@ -19,16 +19,13 @@ class Figure:
     goal: str = ""
     #: None where there is no goal.
     met: bool | None = None
+    #: Every round that the median was taken of, in the order of the run; ours, then the reference.
+    rounds: str = ""
 
 
-def better(rounds: Sequence[float], *, higher: bool = False) -> float:
-    """What a quarter of the rounds was better than, or at least as good as.
-
-    A machine that others share slows down for moments, which makes rounds worse and never better;
-    half of the rounds may have such a moment in them. The same goes for the reference.
-    """
-    ordered = sorted(rounds, reverse=higher)
-    return ordered[len(ordered) // 4]
+def listed(rounds: Sequence[float], unit: str = "") -> str:
+    """Print all rounds of a figure, as they came."""
+    return " ".join(f"{value:.3g}" for value in rounds) + (f" {unit}" if unit else "")
 
 
 class Skipped(Exception):

@@ -14,9 +14,9 @@ from leverframe.engine.machine import Machine, Traced
 from leverframe.engine.moment import Moment
 from leverframe.profile import Profile
 from leverframe.storage.history.columns import RAW
-from leverframe.storage.history.keeper import Bounds, Keeper
-from leverframe.storage.history.reading import Span, answer
-from leverframe.storage.history.sqlite_shelf import SqliteShelf
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.reading import TimeSpan, answer
+from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 
 START = 1767571200.0
 HOUR_S = 3600
@@ -28,19 +28,19 @@ def measure(quick: bool) -> list[Figure]:
     hours = span_s // HOUR_S
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history.db"
-        shelf = SqliteShelf(path, Bounds().most_bytes)
-        keeper = Keeper(shelf, Bounds())
-        figures = [on_the_loop(), fill(keeper, span_s)]
-        each = f"{shelf.used() / shelf.points(RAW):.1f} bytes"
+        chunk_store = SqliteChunkStore(path, Bounds().max_bytes)
+        compactor = Compactor(chunk_store, Bounds())
+        figures = [on_the_loop(), fill(compactor, span_s)]
+        each = f"{chunk_store.used() / chunk_store.points(RAW):.1f} bytes"
         figures.append(Figure("room in the file for a raw value", each))
         now = START + span_s
         for what, span in (
-            (f"read {hours} h of one reading, raw", Span(("DS1",), START, now, 100_000, now)),
-            (f"read {hours} h of eight readings", Span(LABELS, START, now, 600, now)),
-            ("read the last hour of eight", Span(LABELS, now - HOUR_S, now, 60, now)),
+            (f"read {hours} h of one reading, raw", TimeSpan(("DS1",), START, now, 100_000, now)),
+            (f"read {hours} h of eight readings", TimeSpan(LABELS, START, now, 600, now)),
+            ("read the last hour of eight", TimeSpan(LABELS, now - HOUR_S, now, 60, now)),
         ):
-            figures.append(read(keeper, what, span))
-        shelf.close()
+            figures.append(read(compactor, what, span))
+        chunk_store.close()
     return figures
 
 
@@ -59,7 +59,7 @@ def on_the_loop() -> Figure:
     return Figure("a changed value on the event loop", f"{costs[1]:.2f} us", reference)
 
 
-def fill(keeper: Keeper, span_s: int) -> Figure:
+def fill(compactor: Compactor, span_s: int) -> Figure:
     """Eight readings that change every second, handed over every five."""
     values = dict.fromkeys(LABELS, 20.0)
     spent = 0.0
@@ -70,7 +70,7 @@ def fill(keeper: Keeper, span_s: int) -> Figure:
                 values[label] = round(values[label] + random.choice((-0.1, 0.1)), 1)
                 samples.append((START + at, label, values[label]))
         began = time.process_time()
-        keeper.add(samples)
+        compactor.add(samples)
         spent += time.process_time() - began
         if second % HOUR_S == 0:
             progress()
@@ -78,10 +78,10 @@ def fill(keeper: Keeper, span_s: int) -> Figure:
     return Figure("the same on the thread of the history", f"{each:.1f} us")
 
 
-def read(keeper: Keeper, what: str, span: Span) -> Figure:
+def read(compactor: Compactor, what: str, span: TimeSpan) -> Figure:
     taken = []
     for _ in range(5):
         began = time.process_time()
-        body = msgspec.json.encode(answer(keeper, span))
+        body = msgspec.json.encode(answer(compactor, span))
         taken.append(time.process_time() - began)
     return Figure(what, f"{min(taken) * 1000:.1f} ms for {len(body):,} bytes")

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from bench.figure import Figure, need
 from bench.serving import controller, fetch
-from bench.wrk import STATUS, SWITCH, Case, Goal, Rounds, compare, load
+from bench.wrk import Case, Goal, Rounds, compare, load
 
 CASES = (
-    Case("switch an output, 16 connections", SWITCH, 16, Goal(0.5)),
-    Case("switch an output, 64 connections", SWITCH, 64, Goal(0.5)),
-    Case("read status.json, 16 connections", STATUS, 16, Goal(0.5)),
+    Case("switch six outputs in turn, 16 connections", 16, Goal(0.5), "switch_in_turn.lua"),
+    Case("switch six outputs in turn, 64 connections", 64, Goal(0.5), "switch_in_turn.lua"),
+    Case("read six status files in turn, 16 connections", 16, Goal(0.5), "status_in_turn.lua"),
 )
 NAME, PASSWORD = "admin", "a long secret"
 
@@ -56,6 +56,6 @@ def measure(quick: bool) -> list[Figure]:
                 partial(load, free, case, rounds.seconds),
                 "open",
             )
-            for way, header in require_sign_in(guarded).items()
+            for way, header in require_sign_in(guarded.address).items()
             for case in CASES
         ]

@@ -19,17 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.figure import Figure, Skipped, need, progress
-from bench.serving import HOST, controller, fetch, free_port, pinned, wait_for
-from bench.wrk import STATUS, SWITCH, Case, Goal, Rounds, compare, load
+from bench.serving import HOST, Served, controller, fetch, free_port, pinned, wait_for
+from bench.wrk import SWITCH, Case, Goal, Rounds, compare, load
 
 #: The newest that runs on Node.js 18 and 20.
 PACKAGE = "node-red@4"
 INSTALL_PATIENCE_S = 300
 FLOW_PATIENCE_S = 30
 CASES = (
-    Case("switch an output, 16 connections", SWITCH, 16, Goal(1.0)),
-    Case("switch an output, 64 connections", SWITCH, 64, Goal(1.0)),
-    Case("read status.json, 16 connections", STATUS, 16, Goal(1.0)),
+    Case("switch six outputs in turn, 16 connections", 16, Goal(1.0), "switch_in_turn.lua"),
+    Case("switch six outputs in turn, 64 connections", 64, Goal(1.0), "switch_in_turn.lua"),
 )
 SWITCHING = """
 const asked = msg.req.query;
@@ -38,11 +37,6 @@ for (const name of Object.keys(asked)) {
 }
 msg.payload = REPLY;
 msg.headers = {"Content-Type": "text/xml"};
-return msg;
-"""
-READING = """
-msg.payload = REPLY;
-msg.headers = {"Content-Type": "application/json"};
 return msg;
 """
 
@@ -87,8 +81,8 @@ def flow_nodes(path: str, code: str, reply: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def node_red(folder: Path, switched: str, status: str) -> Iterator[str]:
-    """The address of a Node-RED that answers what the controller answers."""
+def node_red(folder: Path, switched: str) -> Iterator[Served]:
+    """Run a Node-RED that answers what the controller answers."""
     program, port = installed(), free_port()
     settings = {
         "uiHost": HOST,
@@ -101,14 +95,13 @@ def node_red(folder: Path, switched: str, status: str) -> Iterator[str]:
     }
     nodes = [{"id": "bench", "type": "tab", "label": "bench"}]
     nodes += flow_nodes(SWITCH.partition("?")[0], SWITCHING, switched)
-    nodes += flow_nodes(STATUS, READING, status)
     (folder / "settings.js").write_text(f"module.exports = {json.dumps(settings)};\n")
     (folder / "flows.json").write_text(json.dumps(nodes))
     command = ["node", str(program), "--userDir", str(folder)]
     environment = {**os.environ, "NODE_ENV": "production"}
-    with pinned([*command, "--settings", str(folder / "settings.js")], environment):
+    with pinned([*command, "--settings", str(folder / "settings.js")], environment) as program:
         wait_for(port)
-        yield f"http://{HOST}:{port}"
+        yield Served(f"http://{HOST}:{port}", program.pid)
 
 
 def wait_for_flow(address: str, target: str, wanted: str) -> None:
@@ -126,10 +119,9 @@ def measure(quick: bool) -> list[Figure]:
     need("wrk", "taskset", "node", "npm")
     rounds = Rounds.of(quick)
     with tempfile.TemporaryDirectory() as name, controller(Path(name, "data")) as ours:
-        switched, status = (fetch(ours, target).decode() for target in (SWITCH, STATUS))
-        with node_red(Path(name), switched, status) as other:
-            wait_for_flow(other, SWITCH, switched)
-            wait_for_flow(other, STATUS, status)
+        switched = fetch(ours.address, SWITCH).decode()
+        with node_red(Path(name), switched) as other:
+            wait_for_flow(other.address, SWITCH, switched)
             return [
                 compare(
                     case,

@@ -80,8 +80,8 @@ def modbus_controller() -> Iterator[int]:
     with tempfile.TemporaryDirectory() as folder:
         port, config = free_port(), Path(folder, "config.toml")
         config.write_text(f"modbus_port = {port}\n")
-        with controller(Path(folder, "data"), "--config", str(config)) as address:
-            fetch(address, "/stm.cgi?modbuson=1")
+        with controller(Path(folder, "data"), "--config", str(config)) as served:
+            fetch(served.address, "/stm.cgi?modbuson=1")
             wait_for(port)
             yield port
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from bench.figure import Figure, need, progress
 from leverframe.clock import SystemClock
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.rights import OPEN
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import MAPPED
@@ -29,8 +29,8 @@ from leverframe.notify.sending import Sending
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.servers.mqtt.states import GATHER_S
-from leverframe.storage.history.desk import ThreadDesk
-from leverframe.storage.history.keeper import Bounds
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.sqlite import SqliteStore
 from tests.notify.broker import PASSWORD, USER, Broker, until
 
@@ -108,7 +108,7 @@ class Lag:
 
 async def tell(controller: Controller, text: str) -> None:
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, Cause("command", "bench"), account=OPEN)
+    done = controller.perform(calls, Cause("command", "bench"), account=UNRESTRICTED)
     if done is not None:
         await done
 
@@ -127,7 +127,7 @@ async def connected() -> AsyncIterator[tuple[Controller, Arrivals]]:
             SystemClock(),
             UTC,
             sending=Sending(capture=False),
-            history=ThreadDesk(Path(folder) / "history.sqlite", Bounds()),
+            history=ThreadHistoryWorker(Path(folder) / "history.sqlite", Bounds()),
         )
         await tell(built.controller, f"mqtt=1*127.0.0.1*{broker.port}*{USER}*{PASSWORD}*{PREFIX}*0")
         await until(lambda: "m30" in arrivals.messages)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bench.figure import Figure, Skipped, progress
 from bench.noise import Noise, listen
+from bench.python_build import python_build
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -40,7 +41,7 @@ LISTEN_S, LISTEN_QUICKLY_S = 10.0, 2.0
 
 def machine() -> str:
     return (
-        f"{os.cpu_count()} cores ({_processor()}), Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores ({_processor()}), {python_build()}, "
         f"{platform.system()} {platform.release()}, commit {_commit()}"
     )
 
@@ -97,14 +98,23 @@ def table(results: dict[str, list[Figure]]) -> str:
     return "\n".join(lines)
 
 
+def list_rounds(results: dict[str, list[Figure]]) -> str:
+    return "\n".join(
+        f"- {BENCHMARKS[name]}, {figure.what}: {figure.rounds}"
+        for name, figures in results.items()
+        for figure in figures
+        if figure.rounds
+    )
+
+
 def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str:
     met = [figure.met for figures in results.values() for figure in figures]
     parts = [
         "# Results",
         "Written by `make bench`. A reference is measured in the same run, in turns with ours;"
-        " servers have one core, whoever asks them the other. Of HTTP and of the page, what the"
-        " better quarter of the rounds reached, ours and the reference alike: a machine that others"
-        " share makes rounds worse, never better.",
+        " servers have one core, whoever asks them the other. HTTP is told as processor time of the"
+        " server for a request, and as the ratio of the reference's time to ours; figures are"
+        " medians of all rounds, which are listed at the end.",
         f"- machine: {machine()}\n- before: {before}\n- after: {after}",
     ]
     if not (before.is_quiet and after.is_quiet):
@@ -113,6 +123,8 @@ def report(before: Noise, after: Noise, results: dict[str, list[Figure]]) -> str
             " start-up time here for that of the program."
         )
     parts += [table(results), f"{met.count(True)} goals met, {met.count(False)} not."]
+    if rounds := list_rounds(results):
+        parts += ["## All rounds", rounds]
     return "\n\n".join(parts) + "\n"
 
 

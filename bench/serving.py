@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 SERVER_CORE, LOAD_CORE = 1, 0
 HOST = "127.0.0.1"
@@ -39,21 +40,36 @@ def pinned(
             program.wait(PATIENCE_S)
 
 
+class Served(NamedTuple):
+    """A running server."""
+
+    address: str
+    pid: int
+
+
+def ran_ns(pid: int) -> int:
+    """Nanoseconds that all threads of a process have run."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        total += int((thread / "schedstat").read_text().split()[0])
+    return total
+
+
 @contextmanager
-def printing_its_address(command: Sequence[str]) -> Iterator[str]:
-    """A server whose first line says where it is; gives that."""
+def printing_its_address(command: Sequence[str]) -> Iterator[Served]:
+    """Run a server whose first line says where it is."""
     with pinned(command) as program:
         assert program.stdout is not None
         line = program.stdout.readline()
         found = ADDRESS.search(line)
         if found is None:
             raise SystemExit(f"the server did not start: {line!r}")
-        yield found[0]
+        yield Served(found[0], program.pid)
 
 
 @contextmanager
-def controller(folder: Path, *options: str) -> Iterator[str]:
-    """The address of a controller with its data in a folder."""
+def controller(folder: Path, *options: str) -> Iterator[Served]:
+    """Run a controller with its data in a folder."""
     with printing_its_address([*CONTROLLER, "--port", "0", "--data", str(folder), *options]) as own:
         yield own
 

@@ -10,11 +10,11 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from leverframe.commands.codes import CodeTable
-from leverframe.commands.params import Trailing
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE
-from leverframe.profile import HARDWARE, Profile, Span, offered, version, withdrawn
+from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import Trailing
+from leverframe.commands.table.row import Row
+from leverframe.profile import HARDWARE, Profile, VersionSpan, offered, version, withdrawn
 
 #: One of each family; 3.6 to 3.8 are like 3.5.
 FAMILIES = ("3.0", "3.5", "3.9")
@@ -22,9 +22,9 @@ BEFORE_ALL = "1.10"
 NEWEST = Profile()
 
 
-def spans_in(thing: Any) -> Iterator[Span]:
+def spans_in(thing: Any) -> Iterator[VersionSpan]:
     """Every span anywhere inside a row, a parameter, a body or a code table."""
-    if isinstance(thing, Span):
+    if isinstance(thing, VersionSpan):
         yield thing
     elif isinstance(thing, CodeTable):
         yield from spans_in(thing.codes)

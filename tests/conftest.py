@@ -7,9 +7,11 @@ The Debian package that brings the program belongs in requirements/debian.txt.
 
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
 
+from leverframe.servers.accounts import passwords
 from tests import effort
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
@@ -19,6 +21,15 @@ PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbi
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
 effort.load_profile()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cheap_password_hashes() -> Iterator[None]:
+    """Hash without the 50 ms of a real hash, whose cost is tested with the accounts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "HASH_ROUNDS", 1)
+        patch.setattr(passwords, "HASH_MEMORY_KIB", 8)
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -4,12 +4,21 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
-from leverframe.commands.bodies import FormBody, ListBody, Upload
-from leverframe.commands.params import Changed, Depends, Int, ListOf, Param, Text, Trailing, encoded
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import Row
-from leverframe.commands.stage import Stage
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.table.bodies import FormBody, ListBody, Upload
+from leverframe.commands.table.matching import TABLE, Call, find
+from leverframe.commands.table.params import (
+    Changed,
+    Depends,
+    Int,
+    ListOf,
+    Param,
+    Text,
+    Trailing,
+    encoded,
+)
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import Row
+from leverframe.commands.table.stage import Stage
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.profile import Profile, offered

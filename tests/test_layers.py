@@ -20,9 +20,9 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
-SERVED = JOINED | {"servers", "config", "wiring", "durations", "ending"}
+SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown", "exit_codes"}
 #: What the commands of the program are made of; these do not know each other.
-WORK = {"simulation", "upkeep", "reference"}
+WORK = {"simulation", "maintenance", "reference"}
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
@@ -37,17 +37,20 @@ MAY_IMPORT = {
     "naming": ENGINE | {"wire"},
     "status_files": INTERFACE,
     "clock": ENGINE,
-    "ending": set[str](),
+    "shutdown": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    **{edge: INTERFACE | {"clock", "durations", "wiring", "ending"} for edge in EDGES},
+    **{edge: INTERFACE | {"clock", "durations", "wiring", "shutdown"} for edge in EDGES},
     "controller": INTERFACE | EDGES | {"clock"},
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
-    "command_line": SERVED | {"process"} | WORK,
-    "__main__": {"command_line"},
+    "reference": SERVED | {"process", "command_line"},
+    "exit_codes": set[str](),
+    # It names the functions that do the work, and imports the one that was asked for.
+    "command_line": CORE | {"engine", "config", "durations", "exit_codes"},
+    "__main__": {"command_line", "exit_codes"},
 }
 
 #: The same within the servers: part of them -> the others it may import.
@@ -56,7 +59,7 @@ SERVERS_MAY_IMPORT = {
     "problems": {"http"},
     "accounts": {"http", "problems"},
     "routes": {"http", "problems", "accounts", "sms_commands"},
-    "presence": {"accounts", "udp_socket"},
+    "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket"},
     "bootloader": {"udp_socket"},
 }
@@ -64,7 +67,7 @@ SERVERS_MAY_IMPORT = {
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
-    *("status_files", "wiring"),
+    *("status_files", "wiring", "exit_codes"),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),
@@ -186,13 +189,13 @@ def test_module_names_say_what_is_inside() -> None:
     [
         ("engine/pid.py", "import asyncio", "pure and must not import asyncio"),
         (
-            "servers/http/port.py",
+            "servers/http/server.py",
             "from leverframe.servers.routes.router import Web",
             "servers/http must not import servers/routes",
         ),
         ("engine/pid.py", "import os.path as p", "pure and must not import os"),
         ("engine/pid.py", "def f():\n    from time import time", "pure and must not import time"),
-        ("commands/row.py", "from pathlib import Path", "pure and must not import pathlib"),
+        ("commands/table/row.py", "from pathlib import Path", "pure and must not import pathlib"),
         ("wire/tftp.py", "import socket", "pure and must not import socket"),
         ("profile.py", "import random", "pure and must not import random"),
         (
@@ -210,12 +213,20 @@ def test_module_names_say_what_is_inside() -> None:
             "import datetime\nx = datetime.datetime.utcnow()",
             "must not call datetime.datetime.utcnow",
         ),
-        ("engine/rules.py", "import leverframe.commands.row", "engine must not import commands"),
+        (
+            "engine/rules.py",
+            "import leverframe.commands.table.row",
+            "engine must not import commands",
+        ),
         ("engine/rules.py", "from leverframe import commands", "engine must not import commands"),
         ("engine/rules.py", "from ..commands import row", "engine must not import commands"),
         ("engine/rules.py", "from .. import clock", "engine must not import clock"),
         ("profile.py", "from .engine import state", "profile must not import engine"),
-        ("commands/row.py", "from leverframe.wire import modbus", "commands must not import wire"),
+        (
+            "commands/table/row.py",
+            "from leverframe.wire import modbus",
+            "commands must not import wire",
+        ),
         ("storage/x.py", "from leverframe.servers import x", "storage must not import servers"),
         (
             "servers/routes/router.py",
@@ -236,7 +247,7 @@ def test_a_breach_of_the_layers_is_found(file: str, source: str, complaint: str)
         ("engine/rules.py", "import msgspec\nfrom leverframe.profile import Profile"),
         ("engine/rules.py", "from . import outputs\nfrom .outputs import toggle"),
         ("engine/schedule.py", "from datetime import datetime\ndef f(step): return step.now"),
-        ("commands/rules.py", "from leverframe.engine.rules import evaluate"),
+        ("commands/table/rules.py", "from leverframe.engine.rules import evaluate"),
         (
             "servers/routes/router.py",
             "import asyncio\nfrom leverframe import __version__, commands",
@@ -254,3 +265,13 @@ def test_what_the_layers_allow_is_not_complained_about(file: str, source: str) -
 @pytest.mark.parametrize("file", ["engine/utils.py", "helpers/time.py", "wire/_base.py"])
 def test_an_empty_module_name_is_found(file: str) -> None:
     assert len(empty_names(file)) == 1
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    places: dict[str, list[str]] = {}
+    for file in source_files(PACKAGE):
+        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

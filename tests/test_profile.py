@@ -14,8 +14,8 @@ from leverframe.profile import (
     HW35_TO_38,
     HW39,
     Profile,
-    Span,
     UnknownProfile,
+    VersionSpan,
     offered,
     spans_in_words,
     version,
@@ -71,17 +71,17 @@ def test_an_unknown_version_is_refused_with_what_exists(hw: str, sw: str, naming
 @pytest.mark.parametrize(
     ("span", "inside", "outside"),
     [
-        (Span(), ["3.0 1.10", "3.9 1.75"], []),
-        (Span(HW30), ["3.0 1.10", "3.0 1.75"], ["3.5 1.10", "3.9 1.75"]),
-        (Span(HW35), ["3.5 1.10", "3.8 1.10", "3.9 1.10"], ["3.0 1.75"]),
-        (Span(since="1.44"), ["3.0 1.44", "3.9 1.44a"], ["3.0 1.43e", "3.9 1.43"]),
-        (Span(until="1.44"), ["3.0 1.43e"], ["3.0 1.44", "3.9 1.75"]),
-        (Span(HW35, "1.36", "1.45"), ["3.7 1.36", "3.7 1.44z"], ["3.7 1.35", "3.7 1.45"]),
-        (Span(HW39, "1.24", "1.75"), ["3.9 1.67"], ["3.8 1.30", "3.9 1.75"]),
+        (VersionSpan(), ["3.0 1.10", "3.9 1.75"], []),
+        (VersionSpan(HW30), ["3.0 1.10", "3.0 1.75"], ["3.5 1.10", "3.9 1.75"]),
+        (VersionSpan(HW35), ["3.5 1.10", "3.8 1.10", "3.9 1.10"], ["3.0 1.75"]),
+        (VersionSpan(since="1.44"), ["3.0 1.44", "3.9 1.44a"], ["3.0 1.43e", "3.9 1.43"]),
+        (VersionSpan(until="1.44"), ["3.0 1.43e"], ["3.0 1.44", "3.9 1.75"]),
+        (VersionSpan(HW35, "1.36", "1.45"), ["3.7 1.36", "3.7 1.44z"], ["3.7 1.35", "3.7 1.45"]),
+        (VersionSpan(HW39, "1.24", "1.75"), ["3.9 1.67"], ["3.8 1.30", "3.9 1.75"]),
     ],
 )
 def test_a_span_holds_since_but_not_until(
-    span: Span, inside: list[str], outside: list[str]
+    span: VersionSpan, inside: list[str], outside: list[str]
 ) -> None:
     assert [text for text in inside + outside if span.covers(Profile(*text.split()))] == inside
 
@@ -89,13 +89,13 @@ def test_a_span_holds_since_but_not_until(
 @given(st.sampled_from(HARDWARE), software, software, software)
 def test_a_version_is_before_in_or_after_a_span(hw: str, sw: str, one: str, other: str) -> None:
     assume(one != other)
-    span, profile = Span(HARDWARE, *sorted((one, other))), Profile(hw, sw)
+    span, profile = VersionSpan(HARDWARE, *sorted((one, other))), Profile(hw, sw)
     answers = [span.is_before(profile), span.covers(profile), span.is_after(profile)]
     assert answers.count(True) == 1
 
 
 def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> None:
-    spans = (Span(HW35_TO_38, "1.24", "1.67"), Span(HW39, "1.24", "1.75"))
+    spans = (VersionSpan(HW35_TO_38, "1.24", "1.67"), VersionSpan(HW39, "1.24", "1.75"))
     assert offered(spans, Profile("3.8", "1.60a"))
     assert withdrawn(spans, Profile("3.8", "1.67"))
     assert offered(spans, Profile("3.9", "1.67"))
@@ -106,7 +106,7 @@ def test_something_is_withdrawn_only_where_the_same_hardware_once_had_it() -> No
 
 
 def test_what_came_back_is_not_withdrawn() -> None:
-    spans = (Span(until="1.30"), Span(since="1.40"))
+    spans = (VersionSpan(until="1.30"), VersionSpan(since="1.40"))
     assert withdrawn(spans, Profile("3.5", "1.35"))
     assert offered(spans, Profile("3.5", "1.40"))
     assert not withdrawn(spans, Profile("3.5", "1.40"))
@@ -124,13 +124,15 @@ def test_since_asks_for_hardware_and_software() -> None:
     ("spans", "words"),
     [
         (ALWAYS, "all versions"),
-        ((Span(HW35),), "HW 3.5+"),
-        ((Span(HW35, "1.36"),), "HW 3.5+ SW 1.36+"),
-        ((Span(until="1.44"),), "before SW 1.44"),
-        ((Span(HW35, "1.40", "1.45"),), "HW 3.5+ SW 1.40+ before SW 1.45"),
-        ((Span(HW35, until="1.49"), Span(HW30)), "HW 3.5+ before SW 1.49 or HW 3.0"),
-        ((Span(HW35_TO_38, "1.24"),), "HW 3.5-3.8 SW 1.24+"),
+        ((VersionSpan(HW35),), "HW 3.5+"),
+        ((VersionSpan(HW35, "1.36"),), "HW 3.5+ SW 1.36+"),
+        ((VersionSpan(until="1.44"),), "before SW 1.44"),
+        ((VersionSpan(HW35, "1.40", "1.45"),), "HW 3.5+ SW 1.40+ before SW 1.45"),
+        ((VersionSpan(HW35, until="1.49"), VersionSpan(HW30)), "HW 3.5+ before SW 1.49 or HW 3.0"),
+        ((VersionSpan(HW35_TO_38, "1.24"),), "HW 3.5-3.8 SW 1.24+"),
     ],
 )
-def test_spans_are_said_in_the_words_of_the_document(spans: tuple[Span, ...], words: str) -> None:
+def test_spans_are_said_in_the_words_of_the_document(
+    spans: tuple[VersionSpan, ...], words: str
+) -> None:
     assert spans_in_words(spans) == words

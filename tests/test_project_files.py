@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests import effort
 from tools import locked_wheels
 
 PROJECT = Path(__file__).parent.parent
@@ -108,15 +109,14 @@ def test_a_missing_program_skips_the_test_and_says_so(pytester: pytest.Pytester)
     result.stdout.fnmatch_lines(["*needs the program no-such-program*requirements/debian.txt*"])
 
 
-@pytest.mark.parametrize(("effort", "outcome"), [("quick", "skipped"), ("thorough", "passed")])
+@pytest.mark.parametrize(("is_thorough", "outcome"), [(False, "skipped"), (True, "passed")])
 def test_a_thorough_test_runs_in_thorough_runs_only(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, effort: str, outcome: str
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, is_thorough: bool, outcome: str
 ) -> None:
-    monkeypatch.setenv("LEVERFRAME_TESTS", effort)
-    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    monkeypatch.setattr(effort, "THOROUGH", is_thorough)
     pytester.makeconftest((PROJECT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     pytester.makepyfile("import pytest\n\n@pytest.mark.thorough\ndef test_it(): pass\n")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
     result.assert_outcomes(**{outcome: 1})
 
 

@@ -71,7 +71,7 @@ PARTS = (
     ),
     Part(
         "parser",
-        ("commands/table.py", "commands/shape.py", "commands/params/*.py"),
+        ("commands/table/matching.py", "commands/table/shape.py", "commands/table/params/*.py"),
         (
             "tests/commands/test_shape.py",
             "tests/commands/test_param_texts.py",

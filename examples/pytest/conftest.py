@@ -25,8 +25,8 @@ class Twin:
         """Every value by its label, in real units."""
         return json.loads(self.get("/api/state"))
 
-    def feel(self, **readings):
-        """Let the simulated board sense something: `twin.feel(DS1=21.5)`."""
+    def set_readings(self, **readings):
+        """Let the simulated board sense something: `twin.set_readings(DS1=21.5)`."""
         self.get("/sim.cgi?" + "&".join(f"{name}={value}" for name, value in readings.items()))
 
     def advance(self, seconds):

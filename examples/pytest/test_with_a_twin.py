@@ -16,9 +16,9 @@ def test_the_pump_goes_off_by_itself(twin):
 
 def test_the_fan_runs_while_it_is_warm(twin):
     twin.get("/inpa.cgi?event=0*10*0*2150*50*0*2*0*0*0*0*0&eventon=0*1")
-    twin.feel(DS1=22)
+    twin.set_readings(DS1=22)
     assert twin.state()["OUT2"] == 1
-    twin.feel(DS1=20.9)
+    twin.set_readings(DS1=20.9)
     assert twin.state()["OUT2"] == 0
 
 

@@ -12,12 +12,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("leverframe"):
             raise
+        from leverframe.exit_codes import NOT_DONE
+
         print(
             f"leverframe: The package {error.name.partition('.')[0]} is missing; install Leverframe"
             " again with all that it needs: make setup, or pip install ., in its folder.",
             file=sys.stderr,
         )
-        return 1
+        return NOT_DONE
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from leverframe.errors import ErrorForPeople
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 #: A hundred years: enough for anybody, and short enough that no number overflows.
-MOST_S = 3.2e9
+MAX_S = 3.2e9
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
@@ -33,7 +33,7 @@ def seconds_from_text(text: str) -> float:
         seconds = sum(float(number) * unit_s for number, unit_s in parts if number)
     else:
         raise BadDuration(f"{text[:40]!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")
-    if seconds > MOST_S:
+    if seconds > MAX_S:
         raise BadDuration(f"{text[:40]!r} is more than a hundred years.")
     return seconds
 

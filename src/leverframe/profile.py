@@ -1,8 +1,8 @@
 """Which hardware and software version a controller is, and what that offers.
 
 A `Profile` is one hardware revision with one software version. Everything that is not the same on
-all of them carries `Span`s: the hardware it concerns, the software version that brought it and the
-one that no longer has it. Nothing else in the program compares versions.
+all of them carries `VersionSpan`s: the hardware it concerns, the software version that brought it
+and the one that no longer has it. Nothing else in the program compares versions.
 
 Software versions are a number, a dot, two digits and sometimes a letter (`1.49d`); they order as
 numbers first, then by letter, and no letter comes before `a`.
@@ -68,7 +68,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class VersionSpan:
     """Hardware revisions and a stretch of software versions: `since` is in it, `until` is not."""
 
     hw: tuple[str, ...] = HARDWARE
@@ -95,9 +95,9 @@ class Span:
         return " ".join(words) or "all versions"
 
 
-Spans = tuple[Span, ...]
+Spans = tuple[VersionSpan, ...]
 #: Offered by every profile.
-ALWAYS: Spans = (Span(),)
+ALWAYS: Spans = (VersionSpan(),)
 
 
 def hardware_words(hw: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, OUTPUTS, PWM
 
 #: What the analog readings of a Linux machine can feed.
 MEASURED = (*ANALOG_INPUTS, "VCC", "TEMP")
-MOST_EXTRA_SENSORS = 3
+MAX_EXTRA_SENSORS = 3
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
 Number = Annotated[int, Meta(ge=0)]
@@ -57,7 +57,7 @@ class PwmChannel(Table, frozen=True):
     channel: Annotated[Number, Meta(description="0 is pwm0 of that chip.")]
 
 
-class Channel(Table, frozen=True):
+class AdcChannel(Table, frozen=True):
     """A channel of an analog-to-digital converter, as the kernel's IIO shows it."""
 
     device: Annotated[
@@ -138,7 +138,7 @@ class Wiring(Table, frozen=True):
         ),
     ] = {}
     analog: Annotated[
-        dict[str, Channel],
+        dict[str, AdcChannel],
         Meta(
             description="Channels of converters, as the kernel's IIO shows them, for"
             " INPA1-INPA6, VCC and TEMP.",
@@ -192,7 +192,7 @@ def _used_twice(
 
 def _bad_ids(ids: tuple[str, ...]) -> Iterator[Miswired]:
     place = ("board", "onewire", "extra")
-    if len(ids) > MOST_EXTRA_SENSORS:
+    if len(ids) > MAX_EXTRA_SENSORS:
         yield Miswired(
             place, f"[board.onewire] extra names {len(ids)} sensors; there are 3 slots, 4-6."
         )

@@ -15,7 +15,7 @@ import requests
 
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
-from leverframe.servers.http.port import HttpServer
+from leverframe.servers.http.server import HttpServer
 from tests.twin import Twin
 
 HOST = "127.0.0.1"
@@ -52,7 +52,7 @@ class ServedTwin:
         response.raise_for_status()
         return response
 
-    def feel(self, **readings: float | None) -> None:
+    def set_readings(self, **readings: float | None) -> None:
         """Let the simulated board sense something; None unplugs."""
         items = [f"{name}={'none' if value is None else value}" for name, value in readings.items()]
         self.get("/sim.cgi?" + "&".join(items))

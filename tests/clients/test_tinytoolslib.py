@@ -77,8 +77,10 @@ def test_the_library_reads_the_identity(twin: ServedTwin, device: DeviceModel) -
 
 def test_readings_come_back_in_real_units(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_analog_input(2, 1)
-    twin.feel(VCC=12.34, TEMP=31.5, DS1=21.5, DS8=-12.3, T1=22.4, H1=48.6, P1=1003.25, INPA2=2.41)
-    twin.feel(CO2=612, **{"PM1.0": 0.4, "PM2.5": 4.2, "PM4.0": 5.5, "PM10.0": 12.3})
+    twin.set_readings(
+        VCC=12.34, TEMP=31.5, DS1=21.5, DS8=-12.3, T1=22.4, H1=48.6, P1=1003.25, INPA2=2.41
+    )
+    twin.set_readings(CO2=612, **{"PM1.0": 0.4, "PM2.5": 4.2, "PM4.0": 5.5, "PM10.0": 12.3})
     read = device.get_all()
     measured = {
         **{"boardVoltage": 12.34, "boardTemp": 31.5, "ds1": 21.5, "ds8": -12.3},
@@ -91,8 +93,8 @@ def test_readings_come_back_in_real_units(twin: ServedTwin, device: DeviceModel)
 def test_what_is_not_connected_is_read_as_its_known_sign(
     twin: ServedTwin, device: DeviceModel
 ) -> None:
-    twin.feel(DS1=21.5)
-    twin.feel(DS1=None)
+    twin.set_readings(DS1=21.5)
+    twin.set_readings(DS1=None)
     read = device.get_all()
     assert {read[f"ds{n}"] for n in range(1, 9)} == {-60.0}
     assert (read["i2cTemp"], read["i2cHum"], read["i2cPressure"]) == (-60.0, -60.0, -6.0)
@@ -100,7 +102,7 @@ def test_what_is_not_connected_is_read_as_its_known_sign(
 
 
 def test_digital_inputs_are_read_with_their_negation(twin: ServedTwin, device: DeviceModel) -> None:
-    twin.feel(INPD2=0)
+    twin.set_readings(INPD2=0)
     read = device.get_all()
     assert [read[f"iDValue{n}"] for n in range(1, 5)] == [1, 0, 1, 1]
     twin.get("/stm.cgi?inpdnn=3")
@@ -113,7 +115,7 @@ def test_differentials_are_read_in_the_unit_of_their_inputs(
 ) -> None:
     twin.get("/inpa.cgi?diffsel=06&diffsel=37&sensor=01&diffsel=10&diffsel=41")
     twin.get("/inpa.cgi?sensor=11")
-    twin.feel(DS1=21.5, DS2=-3.5, INPA1=2.41, INPA2=1.2)
+    twin.set_readings(DS1=21.5, DS2=-3.5, INPA1=2.41, INPA2=1.2)
     read = device.get_all()
     assert (read["diff1"], read["diff2"]) == (25.0, 1.21)
 
@@ -121,7 +123,7 @@ def test_differentials_are_read_in_the_unit_of_their_inputs(
 def test_power_and_energy_are_read_in_kilowatts(twin: ServedTwin, device: DeviceModel) -> None:
     device.set_analog_input(1, 1)
     twin.get("/inpa.cgi?powset=1273490&powsel=01")
-    twin.feel(INPA1=2.0, INPA2=0.0)
+    twin.set_readings(INPA1=2.0, INPA2=0.0)
     read = device.get_all()
     assert read["power2"] == 0.46
     assert read["energy2"] == 273.49
@@ -131,7 +133,7 @@ def test_readings_of_modules_are_read(twin: ServedTwin, device: DeviceModel) -> 
     profile = twin.twin.controller.profile
     if profile.since("1.36", ("3.5", "3.9")):
         twin.get("/stm.cgi?modbusmapping=112*25" + "*00" * 28)
-    twin.feel(m1=230.5, m2=-1.25)
+    twin.set_readings(m1=230.5, m2=-1.25)
     read = device.get_all()
     assert (read["mValue1"], read["mValue2"], read["mValue3"]) == (230.5, -1.25, 0)
 

@@ -33,13 +33,13 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
     ("arguments", "words"),
     [
         ("", "COMMAND; see leverframe --help"),
-        ("rum", "invalid choice: 'rum' (choose from 'run'"),
+        ("rum", "unknown command rum (did you mean run?); there are run,"),
         ("run --prot 8081", "unknown option --prot (did you mean --port?); see leverframe run"),
         ("run --prot=8081", "unknown option --prot (did you mean --port?)"),
         ("run --virt", "unknown option --virt"),
         ("run extra", "unknown argument extra; see leverframe run --help"),
         ("run --port", "--port: expected one argument"),
-        ("board chekc", "invalid choice: 'chekc' (choose from 'check')"),
+        ("board chekc", "unknown task chekc (did you mean check?); there are check;"),
         ("board check", "required: --config"),
         ("backup show", "required: file"),
         ("backup show a.bin --jsn", "did you mean --json?"),
@@ -90,14 +90,14 @@ def test_a_command_line_that_is_not_understood(
 def test_what_cannot_be_done(
     arguments: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments.split()) == 1
+    assert main(arguments.split()) == 2
     assert words in told(capsys)
 
 
 @pytest.mark.parametrize(
     "arguments", ["backup diff a.bin b.bin", "data check --data d", "data repair --config x.toml"]
 )
-def test_where_one_means_something_else_a_mistake_is_two(
+def test_a_mistake_is_never_taken_for_the_answer_no(
     arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments.split()) == 2
@@ -111,7 +111,7 @@ def test_a_missing_package_is_named(package: str) -> None:
         "from leverframe.__main__ import main; sys.exit(main(['commands']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert f"The package {package} is missing; install" in done.stderr
 
@@ -135,7 +135,7 @@ def test_a_full_disk_behind_the_output_is_told(here: Path, arguments: str) -> No
     (here / "pages" / "index.html").write_text("front", encoding="utf-8")
     with open("/dev/full", "wb") as full:
         code, told = run_program(arguments, full)
-    assert code == 1
+    assert code == 2
     assert told == (
         "leverframe: Writing failed: No space left on device; make room there,"
         " or choose another place.\n"
@@ -155,9 +155,9 @@ def test_links_in_a_circle_and_folders_for_files_are_told(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "circle").symlink_to("circle")
-    assert main(["firmware", "show", "circle"]) == 1
+    assert main(["firmware", "show", "circle"]) == 2
     assert "the links lead in a circle" in told(capsys)
-    assert main(["firmware", "show", "."]) == 1
+    assert main(["firmware", "show", "."]) == 2
     assert "Is a directory; name a file." in told(capsys)
 
 

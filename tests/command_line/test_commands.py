@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
 from leverframe.profile import Profile
 from leverframe.reference.terminal import print_commands
 

@@ -46,7 +46,7 @@ def fetch(address: str) -> bytes:
 def complaint(*arguments: str) -> str:
     """The one line that a failing start prints, and nothing else."""
     done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.count("\n") == 1, done.stderr
     assert done.stdout == ""
     return done.stderr
@@ -131,7 +131,7 @@ def test_a_damaged_store_gives_way_to_the_last_snapshot(tmp_path: Path) -> None:
 def test_a_wrong_option_says_what_is_allowed(
     arguments: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["run", "--data", str(tmp_path), *arguments]) == 1
+    assert main(["run", "--data", str(tmp_path), *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -149,7 +149,7 @@ def test_a_wrong_configuration_file_says_what_is_allowed(
 ) -> None:
     file = tmp_path / "leverframe.toml"
     file.write_text(text)
-    assert main(["run", "--config", str(file)]) == 1
+    assert main(["run", "--config", str(file)]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -175,5 +175,5 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_commands_of_a_version_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["commands", "--hw", "3.0", "--sw", "1.58a", "diffzsel"]) == 0
     assert "diffzsel" in capsys.readouterr().out
-    assert main(["commands", "--hw", "9"]) == 1
+    assert main(["commands", "--hw", "9"]) == 2
     assert "3.0" in capsys.readouterr().err

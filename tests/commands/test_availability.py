@@ -2,7 +2,7 @@
 
 import pytest
 
-from leverframe.commands.availability import (
+from leverframe.commands.describe.availability import (
     NEWEST,
     is_deprecated,
     newest_with,
@@ -10,10 +10,10 @@ from leverframe.commands.availability import (
     software_versions,
     variants,
 )
-from leverframe.commands.params import Int, has_field
-from leverframe.commands.row import Row, row
-from leverframe.commands.table import TABLE
-from leverframe.profile import Profile, Span, offered, spans_in_words, version
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import Int, has_field
+from leverframe.commands.table.row import Row, row
+from leverframe.profile import Profile, VersionSpan, offered, spans_in_words, version
 from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 
 FIELDS = [(row, letter) for row in TABLE for letter in params_of(row)]
@@ -94,5 +94,7 @@ def test_deprecation_begins_with_the_version_that_says_so(sw: str, deprecated: b
 
 
 def test_a_row_of_its_own_version_is_its_newest() -> None:
-    old = row("GET /stm.cgi?x=<A>", A=Int(0, 1), when=(Span(until="1.44"),), doc="An old one.")
+    old = row(
+        "GET /stm.cgi?x=<A>", A=Int(0, 1), when=(VersionSpan(until="1.44"),), doc="An old one."
+    )
     assert version(newest_with(old).sw) < version("1.44")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.commands.bodies import FormBody, ListBody, UnsupportedBody, Upload
-from leverframe.commands.codes import HW35_SW
-from leverframe.commands.params import Flag, Int, Text, Trailing
-from leverframe.commands.refusals import BadValue, Malformed, Refusal
-from leverframe.commands.row import Body
-from leverframe.commands.shape import Item
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.bodies import FormBody, ListBody, UnsupportedBody, Upload
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import Flag, Int, Text, Trailing
+from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.row import Body
+from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
 
 NEWEST, OLDER = Profile(), Profile("3.5", "1.49")
@@ -224,5 +224,5 @@ def test_garbage_is_read_or_refused(body: Body, garbage: bytes) -> None:
 
 
 def test_lists_are_limited_to_a_mebibyte_and_uploads_to_sixteen() -> None:
-    limits = {type(body): body.most_bytes for body in BODIES}
+    limits = {type(body): body.max_bytes for body in BODIES}
     assert limits == {ListBody: 1 << 20, FormBody: 1 << 20, Upload: 16 << 20}

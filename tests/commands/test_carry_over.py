@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.backup_content import Content
-from leverframe.commands.carry_over import carry_over
-from leverframe.commands.codes import RULE_ACTIONS, RULE_SOURCES
 from leverframe.commands.entry_limits import missing_of_rule
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.restored import Restored
 from leverframe.commands.setting_limits import is_allowed
+from leverframe.commands.table.codes import RULE_ACTIONS, RULE_SOURCES
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
+from tests.effort import some_of
 from tests.random_settings import random_settings
 
 NEW = Profile("3.9", "1.75")
@@ -46,7 +47,7 @@ def with_rules(profile: Profile, *rules: Rule) -> Settings:
     return with_value(defaults(profile), "rules", rules)
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
 def test_settings_of_the_same_version_come_over_whole(profile: Profile) -> None:
     tree = random_settings(profile, Random(str(profile)))
     assert moved(tree, profile, profile) == Restored(tree)
@@ -84,7 +85,7 @@ def _is_longer(after: Any, before: Any) -> bool:
 
 @pytest.mark.parametrize("target", [OLD, ELDER, NEW], ids=str)
 def test_what_came_over_once_comes_over_again(target: Profile) -> None:
-    for seed, source in enumerate(PROFILES[::7]):
+    for seed, source in enumerate(some_of(PROFILES[::7])):
         once = moved(random_settings(source, Random(seed), 120), source, target).settings
         assert moved(once, target, target) == Restored(once)
 

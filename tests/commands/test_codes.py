@@ -2,9 +2,9 @@
 
 import pytest
 
-from leverframe.commands import codes
-from leverframe.commands.codes import CodeTable
-from leverframe.commands.params import Word
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.params import Word
 from leverframe.profile import Profile
 from tests.boundary_profiles import FAMILIES, NEWEST, PROFILES, VERSIONS
 

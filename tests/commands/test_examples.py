@@ -2,10 +2,10 @@
 
 import pytest
 
-from leverframe.commands.bodies import Upload
-from leverframe.commands.examples import CHOSEN, example_body, example_request
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.describe.examples import CHOSEN, example_body, example_request
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.matching import TABLE, Call, find
+from leverframe.commands.table.row import Row
 from leverframe.profile import Profile
 from tests.boundary_profiles import profiles_that_change
 

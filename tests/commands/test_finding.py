@@ -2,7 +2,8 @@
 
 import pytest
 
-from leverframe.commands.refusals import (
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.refusals import (
     Malformed,
     NotOffered,
     Refusal,
@@ -10,7 +11,6 @@ from leverframe.commands.refusals import (
     Withdrawn,
     WrongMethod,
 )
-from leverframe.commands.table import Call, find
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
 

@@ -1,7 +1,8 @@
 """The OpenAPI document: valid, and in agreement with what the servers do."""
 
 import json
-from typing import Any
+from functools import lru_cache
+from typing import Any, get_type_hints
 from urllib.parse import unquote
 
 import pytest
@@ -9,39 +10,30 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import status_files
-from leverframe.commands.describe import openapi
-from leverframe.commands.endpoints import (
-    API,
-    CSV,
-    JSON,
-    REFUSALS,
-    SENSED,
-    STATUS_FILES,
-    STREAM_PATH,
-    TRY_PATH,
-    Endpoint,
-)
-from leverframe.commands.examples import CHOSEN, fill
-from leverframe.commands.params import Text
-from leverframe.commands.query_schema import text_pattern, value_schema
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.row import CONTROL, Row
-from leverframe.commands.shape import Item
-from leverframe.commands.table import COMMAND_PATHS, TABLE
-from leverframe.hardware.simulated import FELT
+from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.openapi import JSON, openapi
+from leverframe.commands.describe.query_schema import text_pattern, value_schema
+from leverframe.commands.describe.refusal_statuses import REFUSALS
+from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
+from leverframe.commands.table.params import Text
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import Row
+from leverframe.commands.table.shape import Item
+from leverframe.hardware.simulated import SETTABLE
 from leverframe.profile import Profile
-from leverframe.servers.routes import router as web
-from leverframe.servers.routes.history import HISTORY_PATHS
+from leverframe.servers.http.messages import AnyReply, Reply, StreamReply
+from leverframe.servers.routes.endpoints import ENDPOINTS, VALUES, Endpoint
+from leverframe.servers.routes.history import CSV
+from leverframe.servers.routes.sim import SENSED
 from tests.twin import Twin
 
 NEWEST = Profile()
-#: Paths that every account reads, with an answer of its own.
-READ_BY_ALL = (web.ACCOUNT_PATH, web.START_PATH, web.PANEL_PATH)
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
 
 
+@lru_cache
 def document(profile: Profile = NEWEST) -> dict[str, Any]:
-    return openapi(profile, "Leverframe", "0.1.0")
+    return openapi(profile, "Leverframe", "0.1.0", ENDPOINTS)
 
 
 def parameters(path: str, profile: Profile = NEWEST) -> dict[str, dict[str, Any]]:
@@ -196,29 +188,38 @@ def test_secrets_are_masked_in_the_schema_of_the_settings() -> None:
 
 def test_the_document_has_the_paths_that_the_server_answers() -> None:
     downloads = {row.form.path for row in TABLE if not row.form.items}
-    answered = {*COMMAND_PATHS, *downloads, *status_files.PATHS, *web.API, "/sim.cgi"}
-    answered |= {*HISTORY_PATHS, *READ_BY_ALL, STREAM_PATH, TRY_PATH}
-    assert set(document()["paths"]) == answered
+    others = {endpoint.path for endpoint in ENDPOINTS}
+    assert {*downloads, *status_files.PATHS} < others
+    assert len(others) == len(ENDPOINTS)
+    assert set(document()["paths"]) == {*COMMAND_PATHS, *others}
 
 
-def test_who_may_read_a_path_is_told_as_the_server_decides() -> None:
-    others = dict.fromkeys((*HISTORY_PATHS, *READ_BY_ALL), CONTROL)
-    decided = {path: role for path, (role, _) in web.API.items()} | others
-    assert {x.path: x.role for x in API} == decided
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
+def test_a_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
+    if endpoint.function.__name__ == "<lambda>":
+        return
+    given = get_type_hints(endpoint.function, include_extras=True)["return"]
+    assert given in (endpoint.reply, Reply, StreamReply, AnyReply)
 
 
-def test_status_files_have_the_content_type_that_is_told() -> None:
-    told = {path: content_type for path, (content_type, _) in STATUS_FILES.items()}
-    assert told == {path: status_files.content_type(path) for path in status_files.PATHS}
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
+async def test_another_method_is_refused_with_those_that_are_taken(endpoint: Endpoint) -> None:
+    twin = await Twin.start()
+    operations = {name.lower() for name in endpoint.methods if name != "HEAD"}
+    assert operations == set(document()["paths"][endpoint.path])
+    for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} - set(endpoint.methods):
+        reply = await twin.ask(endpoint.path, method)
+        assert reply.status == 405
+        assert dict(reply.headers)["Allow"] == ", ".join(endpoint.methods)
 
 
 def test_the_bench_takes_what_the_simulated_board_feels() -> None:
-    assert set(SENSED) == FELT
+    assert set(SENSED) == SETTABLE
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 @pytest.mark.parametrize(
-    "endpoint", [x for x in API if x.content_type != CSV], ids=lambda endpoint: endpoint.path
+    "endpoint", [x for x in VALUES if x.content_type != CSV], ids=lambda endpoint: endpoint.path
 )
 async def test_what_the_server_answers_fits_its_schema(
     profile: Profile, endpoint: Endpoint
@@ -230,8 +231,9 @@ async def test_what_the_server_answers_fits_its_schema(
     await twin.ok("/stm.cgi?em4=secret")
     reply = await twin.ok(endpoint.path)
     assert reply.content_type == endpoint.content_type
-    named = {"$ref": f"#/components/schemas/{endpoint.schema}"}
-    schema = {"components": document(profile)["components"], **named}
+    told = document(profile)
+    ok = told["paths"][endpoint.path]["get"]["responses"]["200"]
+    schema = {"components": told["components"], **ok["content"][endpoint.content_type]["schema"]}
     shown = json.loads(reply.body) if endpoint.content_type == JSON else reply.body.decode()
     errors = Draft202012Validator(schema).iter_errors(shown)
     assert [error.message for error in errors] == []

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands import codes
-from leverframe.commands.codes import CodeTable
-from leverframe.commands.params import (
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.params import (
     NOTHING_SEEN,
     Base64Text,
     Bits,
@@ -23,7 +23,7 @@ from leverframe.commands.params import (
     decoded,
     encoded,
 )
-from leverframe.commands.refusals import BadValue
+from leverframe.commands.table.refusals import BadValue
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.commands import codes, params
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.params import (
+from leverframe.commands.table import codes, params
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import (
     NOTHING_SEEN,
     Base64Text,
     Bits,
@@ -39,9 +40,8 @@ from leverframe.commands.params import (
     decoded,
     encoded,
 )
-from leverframe.commands.refusals import BadValue
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.refusals import BadValue
+from leverframe.commands.table.row import Row
 from leverframe.profile import Profile, offered
 from tests.boundary_profiles import NEWEST, PROFILES
 from tests.effort import examples

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.availability import all_profiles
+from leverframe.commands.describe.availability import all_profiles
 from leverframe.commands.setting_limits import is_allowed
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings

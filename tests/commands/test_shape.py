@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.commands.refusals import Malformed
-from leverframe.commands.shape import Form, Item, Template, name_key
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.refusals import Malformed
+from leverframe.commands.table.shape import Form, Item, Template, name_key
 from tests.effort import examples
 
 NO_LISTS: frozenset[str] = frozenset()

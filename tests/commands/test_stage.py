@@ -2,9 +2,9 @@
 
 import pytest
 
-from leverframe.commands.refusals import BadValue, Conflict, Locked, Refusal
-from leverframe.commands.stage import Stage
-from leverframe.commands.table import Call, find
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.refusals import BadValue, Conflict, Locked, Refusal
+from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import REVERSE, SetEnergy, Switch
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ControlUser, Rule

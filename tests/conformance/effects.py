@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from leverframe.commands.row import Row
+from leverframe.commands.table.row import Row
 from leverframe.profile import Profile
 from tests.conformance.requests import ACCOUNTS, EVENT
 

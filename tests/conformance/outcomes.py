@@ -4,9 +4,9 @@ Shared by the tests that hold versions against the document. Profiles are writte
 is that version, `3.5 <1.36` the last one before it.
 """
 
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.stage import Stage
-from leverframe.commands.table import find
+from leverframe.commands.table.matching import find
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.stage import Stage
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.profile import Profile

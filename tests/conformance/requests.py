@@ -13,13 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.bodies import FormBody, ListBody, Upload
-from leverframe.commands.examples import CHOSEN, typical
-from leverframe.commands.params import Changed, Depends, Int, Param, Trailing
-from leverframe.commands.refusals import Malformed, Refusal
-from leverframe.commands.row import Row
-from leverframe.commands.shape import Item
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.describe.examples import CHOSEN, typical
+from leverframe.commands.table.bodies import FormBody, ListBody, Upload
+from leverframe.commands.table.matching import TABLE, Call, find
+from leverframe.commands.table.params import Changed, Depends, Int, Param, Trailing
+from leverframe.commands.table.refusals import Malformed, Refusal
+from leverframe.commands.table.row import Row
+from leverframe.commands.table.shape import Item
 from leverframe.hardware.display_picture import png_of
 from leverframe.profile import Profile, offered
 from leverframe.uploads.site_archive import pack_site

@@ -1,24 +1,22 @@
-"""The interface document, read as it stands, against the command table.
+"""The command table against the interface document: its forms, ranges, lengths and versions.
 
-The document is parsed, not typed again: every printed form must have its row, in the same order,
-and the versions, ranges and lengths printed beside it must be those of the row. Where the document
-leaves a choice, the choice is listed here with its reason.
+Every printed form must have its row, in the same order, and the versions, ranges and lengths
+printed beside it must be those of the row. The facts of the document are a file (see
+`interface_facts.py`); where the document lies beside the project, the file must be what it says.
+Where the document leaves a choice, the choice is listed here with its reason.
 """
 
-import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.params import Param, Position, Trailing
-from leverframe.commands.row import Row
-from leverframe.commands.table import DOCUMENT_ROWS, TABLE
-from leverframe.profile import HW30, HW35, Profile, Span, offered, withdrawn
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import DOCUMENT_ROWS, TABLE
+from leverframe.commands.table.params import Param, Position, Trailing
+from leverframe.commands.table.row import Row
+from leverframe.profile import ALWAYS, HW30, HW35, Profile, VersionSpan, offered, version, withdrawn
 from tests.boundary_profiles import (
     ALL_HARDWARE,
     BEFORE_ALL,
@@ -27,158 +25,93 @@ from tests.boundary_profiles import (
     VERSIONS,
     versions_in,
 )
-
-DOCUMENT = Path(__file__).parents[2].parent / "shared" / "interface.md"
-pytestmark = pytest.mark.skipif(
-    not DOCUMENT.exists(), reason="the interface document is not beside the project folder"
+from tests.conformance.interface_facts import (
+    DOCUMENT,
+    FIXTURE,
+    MAIL_ITEMS,
+    Form,
+    as_text,
+    load,
+    read_document,
 )
 
-SOFTWARE = r"(\d\.\d\d[a-z]?)"
-EVENTS = "## Events"
-MAIL_ITEMS = 8
+FACTS = load()
+ROWS = list(zip(FACTS.forms, DOCUMENT_ROWS, strict=False))
+PAIRS = [pytest.param(form, row, id=form.line) for form, row in ROWS if form.line == row.line]
 
 
-@dataclass(frozen=True)
-class Printed:
-    """One form as the document prints it."""
-
-    section: str
-    line: str
-    parameters: str = ""
-    notes: str = ""
-
-
-# --- reading the document ------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def sections() -> dict[str, str]:
-    """Heading -> the text below it."""
-    text = DOCUMENT.read_text(encoding="utf-8") if DOCUMENT.exists() else ""
-    pieces = re.split(r"^(##+ .+)$", text, flags=re.MULTILINE)
-    return dict(zip(pieces[1::2], pieces[2::2], strict=True))
-
-
-def printed_forms() -> list[Printed]:
-    return [form for heading, text in sections().items() for form in forms_in(heading, text)]
-
-
-def forms_in(heading: str, text: str) -> list[Printed]:
-    found: list[Printed] = []
-    for line in text.splitlines():
-        if alone := re.fullmatch(r"`(GET|POST) (/[^`]+)`", line):
-            found.append(Printed(heading, f"{alone[1]} {alone[2]}"))
-        elif row := re.fullmatch(r"\| (GET|POST) (.*?) \| (.*?) \|(.*)\|", line):
-            found += forms_of_row(heading, row[1], row[2], row[3], row[4].strip())
-    return found
-
-
-def forms_of_row(
-    heading: str, method: str, form: str, parameters: str, notes: str
-) -> list[Printed]:
-    """The forms of one table row; two rows of the mail section describe theirs in words."""
-    combined = "/stm.cgi?" + "&".join(
-        f"em{number}=<{letter}>" for number, letter in enumerate("ABCDEFGH", start=1)
-    )
-    if form == "same path with em1..em8":
-        return [Printed(heading, f"{method} {combined}", parameters, notes)]
-    if form == "`/stm.cgi?em1=<A>` ... `?em8=<A>`":
-        return [
-            Printed(heading, f"{method} /stm.cgi?em{number}=<A>", parameters, notes)
-            for number in range(1, MAIL_ITEMS + 1)
-        ]
-    return [Printed(heading, f"{method} {form.strip('`')}", parameters, notes)]
-
-
-FORMS = printed_forms()
-PAIRS = [
-    pytest.param(form, row, id=form.line)
-    for form, row in zip(FORMS, DOCUMENT_ROWS, strict=False)
-    if form.line == row.line
-]
+@pytest.mark.skipif(
+    not DOCUMENT.exists(), reason="the interface document is not beside the project folder"
+)
+def test_the_file_of_facts_is_what_the_document_says() -> None:
+    stored = FIXTURE.read_text(encoding="utf-8").splitlines()
+    hint = "to write the file again: python -m tests.conformance.interface_facts"
+    assert stored == as_text(read_document()).splitlines(), hint
 
 
 # --- every form has its row ----------------------------------------------------------------------
 
 
 def test_every_printed_form_has_a_row_in_the_order_of_the_document() -> None:
-    assert [row.line for row in DOCUMENT_ROWS] == [form.line for form in FORMS]
+    assert [row.line for row in DOCUMENT_ROWS] == [form.line for form in FACTS.forms]
 
 
 def test_sections_print_the_forms_that_were_counted() -> None:
-    counted: dict[str, int] = {}
-    for form in FORMS:
-        counted[form.section] = counted.get(form.section, 0) + 1
-    assert counted == {
-        "### Modbus": 8,
-        "### PWM outputs": 7,
-        "### PID regulator": 1,
-        "### Outputs": 11,
-        "### Serial port, GSM, lighting module, SDM": 11,
-        "### User interface and stored variables used by it": 7,
-        "### Analog inputs": 5,
-        "### Digital inputs": 6,
-        "### Differential measurements": 4,
-        "### I2C and 1-Wire sensors": 4,
-        "### Weather sensors": 4,
-        "### OLED": 3,
+    assert Counter(form.section for form in FACTS.forms) == {
+        "Modbus": 8,
+        "PWM outputs": 7,
+        "PID regulator": 1,
+        "Outputs": 11,
+        "Serial port, GSM, lighting module, SDM": 11,
+        "User interface and stored variables used by it": 7,
+        "Analog inputs": 5,
+        "Digital inputs": 6,
+        "Differential measurements": 4,
+        "I2C and 1-Wire sensors": 4,
+        "Weather sensors": 4,
+        "OLED": 3,
         # Four table rows: the last one stands for eight single forms.
-        "### Email": 3 + MAIL_ITEMS,
-        "### Events (entries)": 4,
-        "### Power and energy": 8,
-        "### Firmware, backup, reset": 6,
-        "### Others, status pages, variables": 14,
+        "Email": 3 + MAIL_ITEMS,
+        "Events (entries)": 4,
+        "Power and energy": 8,
+        "Firmware, backup, reset": 6,
+        "Others, status pages, variables": 14,
     }
 
 
 def test_no_other_path_of_the_document_is_without_an_answer() -> None:
-    text = "\n".join(sections().values())
-    paths = set(re.findall(r"`(?:GET |POST )?(/[a-z_/0-9]+\.[a-z]+)", text))
     status_files = {"/json/status.json", "/json/dsi2c.json"}
-    assert paths - {row.form.path for row in DOCUMENT_ROWS} == status_files
+    assert set(FACTS.paths) - {row.form.path for row in DOCUMENT_ROWS} == status_files
+
+
+@pytest.mark.parametrize(("form", "row"), PAIRS)
+def test_a_form_has_the_fields_that_are_printed(form: Form, row: Row) -> None:
+    assert set(params_of(row)) == set(form.fields)
 
 
 # --- availability of whole forms -----------------------------------------------------------------
 
 #: Spans of rows beside which the document prints no availability, or a shorter one.
-DECIDED_SPANS: dict[str, tuple[Span, ...]] = {
+DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
     # "Current form", undated: it came when diffzsel, whose operator it contains, went.
-    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (Span(HW35, "1.49"),),
+    "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>": (VersionSpan(HW35, "1.49"),),
     # "Not available since SW 1.49"; the version list says that HW 3.5+ lost it.
-    "GET /inpa.cgi?diffzsel=<A><B>": (Span(HW35, until="1.49"), Span(HW30)),
+    "GET /inpa.cgi?diffzsel=<A><B>": (VersionSpan(HW35, until="1.49"), VersionSpan(HW30)),
 }
 
 
-def printed_spans(notes: str) -> tuple[Span, ...]:
-    """What the notes of a row say about the whole form."""
-    if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}; removed in HW 3\.5\+ SW {SOFTWARE}", notes):
-        # The newest board kept it longer.
-        longer = re.search(rf"and HW 3\.9 SW {SOFTWARE}", notes)
-        assert longer
-        return Span(HW35[:-1], found[1], found[2]), Span(HW35[-1:], found[1], longer[1])
-    if found := re.search(rf"HW 3\.5\+ SW {SOFTWARE}", notes):
-        return (Span(HW35, found[1]),)
-    if re.search(r"HW 3\.5\+ only", notes):
-        return (Span(HW35),)
-    if found := re.search(rf"not available since SW {SOFTWARE}|\(before SW {SOFTWARE}\)", notes):
-        return (Span(until=found[1] or found[2]),)
-    if found := re.match(rf"since SW {SOFTWARE}", notes):
-        return (Span(since=found[1]),)
-    return (Span(),)
-
-
 @pytest.mark.parametrize(("form", "row"), PAIRS)
-def test_a_form_is_offered_by_the_versions_printed_beside_it(form: Printed, row: Row) -> None:
-    spans = DECIDED_SPANS.get(form.line) or printed_spans(form.notes)
+def test_a_form_is_offered_by_the_versions_printed_beside_it(form: Form, row: Row) -> None:
+    spans = DECIDED_SPANS.get(form.line) or form.spans or ALWAYS
     for profile in ALL_HARDWARE:
         assert row.offered(profile) == offered(spans, profile), profile
         assert withdrawn(row.when, profile) == withdrawn(spans, profile), profile
 
 
 def test_decided_spans_are_needed() -> None:
-    for form in FORMS:
+    for form in FACTS.forms:
         if form.line in DECIDED_SPANS:
-            assert printed_spans(form.notes) != DECIDED_SPANS[form.line]
+            assert form.spans != DECIDED_SPANS[form.line]
 
 
 # --- versions inside a form ----------------------------------------------------------------------
@@ -191,7 +124,7 @@ NO_CHANGE = {
     ("GET /inpa.cgi?eclear=<A>", "1.56a"),
 }
 #: (section, version) printed below a table that only changed a label.
-LABELS_ONLY = {("### Power and energy", "1.36")}
+LABELS_ONLY = {("Power and energy", "1.36")}
 
 
 def changes_of(row: Row) -> set[str]:
@@ -213,46 +146,37 @@ def appearance(row: Row, profile: Profile) -> tuple[Any, ...]:
     return row.offered(profile), repr(fields), row.body and repr(row.body.describe(profile))
 
 
-def versions_printed(text: str) -> set[str]:
-    """Versions in a text; "up to" a version means the change comes with the next letter."""
-    until = set(re.findall(rf"up to SW {SOFTWARE}", text))
-    return (set(re.findall(rf"SW {SOFTWARE}", text)) - until) | {next_letter(sw) for sw in until}
-
-
-def next_letter(sw: str) -> str:
-    return sw[:-1] + chr(ord(sw[-1]) + 1) if sw[-1].isalpha() else sw + "a"
-
-
 @pytest.mark.parametrize(("form", "row"), PAIRS)
-def test_a_form_changes_with_every_version_printed_beside_it(form: Printed, row: Row) -> None:
-    printed = versions_printed(f"{form.parameters} {form.notes}")
-    unchanged = {sw for sw in printed - changes_of(row) if (form.line, sw) not in NO_CHANGE}
-    assert unchanged == set()
+def test_a_form_changes_with_every_version_printed_beside_it(form: Form, row: Row) -> None:
+    without_change = {sw for line, sw in NO_CHANGE if line == form.line}
+    assert set(form.versions) - changes_of(row) - without_change == set()
 
 
 def test_a_deprecated_form_says_since_when() -> None:
-    (row,) = [row for row in DOCUMENT_ROWS if "eclear" in row.line]
-    assert "Deprecated since SW 1.56a" in row.doc
+    deprecated = [(form, row) for form, row in ROWS if form.deprecated]
+    assert [form.line for form, _ in deprecated] == ["GET /inpa.cgi?eclear=<A>"]
+    for form, row in deprecated:
+        assert f"Deprecated since SW {form.deprecated}" in row.doc
 
 
-@pytest.mark.parametrize("heading", dict.fromkeys(form.section for form in FORMS))
+@pytest.mark.parametrize("heading", dict.fromkeys(form.section for form in FACTS.forms))
 def test_codes_below_a_table_change_with_the_versions_printed_there(heading: str) -> None:
-    text = sections()[heading]
-    rows = [row for form, row in zip(FORMS, DOCUMENT_ROWS, strict=True) if form.section == heading]
-    if heading == "### Events (entries)":
-        text += sections()[EVENTS]
+    printed = set(FACTS.sections.get(heading, ()))
+    if heading == "Events (entries)":
+        printed |= set(FACTS.sections["Events"])
+    rows = [row for form, row in ROWS if form.section == heading]
     changes = {sw for row in rows for sw in changes_of(row)}
     no_change = {sw for line, sw in NO_CHANGE if line in {row.line for row in rows}}
     labels_only = {sw for section, sw in LABELS_ONLY if section == heading}
-    assert versions_printed(text) - changes - no_change - labels_only == set()
+    assert printed - changes - no_change - labels_only == set()
 
 
 def test_the_program_knows_every_version_of_the_document_and_no_others() -> None:
-    text = "\n".join(sections().values())
+    printed = {sw for versions in FACTS.sections.values() for sw in versions}
     without_effect = {sw for _, sw in NO_CHANGE} - set(VERSIONS)
-    assert versions_printed(text) - without_effect - versions_in(TABLE) == set()
+    assert printed - without_effect - versions_in(TABLE) == set()
     # The wide range of PWM frequencies comes after the last letter with the narrow one.
-    assert versions_in(TABLE) - versions_printed(text) - {BEFORE_ALL} == set()
+    assert versions_in(TABLE) - printed - {BEFORE_ALL} == set()
 
 
 # --- ranges and lengths --------------------------------------------------------------------------
@@ -270,22 +194,6 @@ def limits(schema: dict[str, Any]) -> tuple[int, int] | None:
     return (schema["minimum"], schema["maximum"]) if "minimum" in schema else None
 
 
-#: "A 0-5 sets on time, 6-11 sets off time" is one range in two parts.
-TWO_PARTS = "A 0-5 sets on time, 6-11"
-
-
-def ranges_printed(parameters: str) -> dict[str, tuple[int, int]]:
-    """Letter or name of a field -> the first range printed for it."""
-    parameters = parameters.replace(TWO_PARTS, "A 0-11")
-    form_fields = re.findall(r"`(\w+)`(?: kHz)? (\d+)-(\d+)", parameters)
-    found = {name: (int(low), int(high)) for name, low, high in form_fields}
-    for segment in re.split(r"; (?=[A-Z]\b)", parameters):
-        printed = re.match(r"([A-Z])\b[^0-9-]*(-?\d+)(?:-| to )(-?\d+)", segment)
-        if printed and "up to" not in printed[0] and "separated" not in segment:
-            found[printed[1]] = int(printed[2]), int(printed[3])
-    return found
-
-
 def params_of(row: Row) -> Mapping[str, Param]:
     match row.body:
         case ListBody():
@@ -300,40 +208,47 @@ def newest_that_offers(row: Row) -> Profile:
     return NEWEST if row.offered(NEWEST) else [p for p in PROFILES if row.offered(p)][-1]
 
 
-@pytest.mark.parametrize(
-    ("form", "row"), [pair for pair in PAIRS if ranges_printed(pair.values[0].parameters)]
-)
-def test_a_field_has_the_range_printed_beside_it(form: Printed, row: Row) -> None:
-    params = params_of(row)
-    for letter, printed in ranges_printed(form.parameters).items():
-        param = params[letter]
-        if isinstance(param, Position):
-            assert (0, param.count - 1) == printed
-        else:
-            assert limits(param.schema(newest_that_offers(row))) == printed, letter
+@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].ranges])
+def test_a_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
+    for name, printed in form.ranges.items():
+        assert range_of(row, name, newest_that_offers(row)) == printed, name
+
+
+@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].older_ranges])
+def test_a_field_has_the_older_range_up_to_the_version_printed(form: Form, row: Row) -> None:
+    for name, (low, high, until) in form.older_ranges.items():
+        for profile in (Profile("3.5", sw) for sw in VERSIONS):
+            is_older = version(profile.sw) < version(until)
+            expected = (low, high) if is_older else form.ranges[name]
+            assert range_of(row, name, profile) == expected, (name, profile)
+
+
+def range_of(row: Row, name: str, profile: Profile) -> tuple[int, int] | None:
+    param = params_of(row)[name]
+    if isinstance(param, Position):
+        return 0, param.count - 1
+    return limits(param.schema(profile))
 
 
 def test_most_ranges_of_the_document_are_found() -> None:
-    assert sum(len(ranges_printed(form.parameters)) for form in FORMS) > 90
+    assert sum(len(form.ranges) for form in FACTS.forms) > 90
+
+
+@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].lengths])
+def test_a_text_has_the_length_printed_beside_it(form: Form, row: Row) -> None:
+    lengths = {name: row.params[name].schema(NEWEST)["maxLength"] for name in form.lengths}
+    assert lengths == form.lengths
 
 
 @pytest.mark.parametrize(
-    ("form", "row"), [pair for pair in PAIRS if "up to" in pair.values[0].parameters]
+    ("kind", "words"), [("offsets", ("postop", "posleft")), ("visibility", ("echeck",))]
 )
-def test_a_text_has_the_length_printed_beside_it(form: Printed, row: Row) -> None:
-    lengths = re.findall(r"\b([A-Z])\b[^;]*? up to (\d+) characters", form.parameters)
-    for letter, length in lengths:
-        assert row.params[letter].schema(NEWEST)["maxLength"] == int(length)
-
-
-def test_list_sizes_are_those_of_the_limits_table() -> None:
-    text = sections()["## Limits"]
-    assert "offsets 79 values (78 before SW 1.49, 43 before SW 1.44)" in text
-    assert "visibility 132 flags (118 before SW 1.49, 87 before SW 1.44)" in text
-    older_and_newer = [Profile("3.5", sw) for sw in ("1.43e", "1.44", "1.49")]
-    sizes = {
-        form.line: [row.params["A"].schema(older)["minItems"] for older in older_and_newer]
-        for form, row in zip(FORMS, DOCUMENT_ROWS, strict=True)
-        if re.search("postop|posleft|echeck", form.line)
-    }
-    assert list(sizes.values()) == [[43, 78, 79], [43, 78, 79], [87, 118, 132]]
+def test_list_sizes_are_those_of_the_limits_table(kind: str, words: tuple[str, ...]) -> None:
+    newest, *older = FACTS.list_sizes[kind]
+    rows = [row for row in DOCUMENT_ROWS if any(f"?{word}=" in row.line for word in words)]
+    assert len(rows) == len(words)
+    for sw in VERSIONS:
+        earlier = [size for size, until in older if until and version(sw) < version(until)]
+        size = min(earlier, default=newest[0])
+        for row in rows:
+            assert row.params["A"].schema(Profile("3.5", sw))["minItems"] == size, (row.line, sw)

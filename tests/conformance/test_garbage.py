@@ -9,14 +9,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from leverframe.commands.table import COMMAND_PATHS, TABLE
+from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import ACCOUNTS, FORM, Sample, accepted
 from tests.conformance.test_rows import everything
+from tests.effort import EFFORT, SHARES
 from tests.twin import Twin
 
-REQUESTS = 20_000
+REQUESTS = 20_000 // SHARES[EFFORT]
 PROFILES = (NEWEST, Profile("3.0", "1.40"), Profile("3.5", "1.44"))
 #: After this nobody is answered for a minute, which would make the test easy.
 CLOSING = "upgrade="

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.hardware.display_picture import png_of
 from leverframe.profile import Profile

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.params import ListOf, Param, Text
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import ListOf, Param, Text
+from leverframe.commands.table.row import Row
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import FORM, Fields, Sample

@@ -112,7 +112,7 @@ class AnyStory(RuleBasedStateMachine):
         assert [(r.source, r.action) for r in left] == [(r.source, r.action) for r in kept]
 
     @rule(label=st.sampled_from(["INPD1", "INPD2", "DS1"]), value=st.integers(0, 1))
-    def feel(self, label: str, value: int) -> None:
+    def set_readings(self, label: str, value: int) -> None:
         shown = value * 20 if label == "DS1" else value
         assert self.send(f"/sim.cgi?{label}={shown}") == 200
 

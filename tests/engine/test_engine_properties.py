@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from leverframe.engine.actions import Action, SetEnergy, Switch
-from leverframe.engine.actuator import DEEDS, MESSAGES, SWITCHES
+from leverframe.engine.actuator import MESSAGES, OTHER_ACTIONS, SWITCHES
 from leverframe.engine.effects import Effect, PingHost
 from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
@@ -29,7 +29,7 @@ switchable = st.sampled_from([label for label in STATES if label[:3] in ("OUT", 
 analog_labels = st.sampled_from(["DS1", "T1", "DIFF1", "POWER1", "ENERGY1", "m1"])
 any_source = st.sampled_from(["DS1", "T1", "INPD1", "EVENT1", "OUT0", "OUT1", "PWM0", "MQTT"])
 switching_actions = st.sampled_from(["OUT0", "OUT1", "PWM0", "EVENT1"])
-any_action = switching_actions | st.sampled_from(sorted([*SWITCHES, *DEEDS, *MESSAGES]))
+any_action = switching_actions | st.sampled_from(sorted([*SWITCHES, *OTHER_ACTIONS, *MESSAGES]))
 
 some_rules = st.builds(
     Rule,

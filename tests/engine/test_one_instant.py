@@ -4,7 +4,7 @@ import pytest
 
 from leverframe.engine.actions import ON
 from leverframe.engine.effects import DriveOutput, PingHost
-from leverframe.engine.engine import MOST_LATE_S, MOST_STEPS
+from leverframe.engine.engine import MAX_LATE_S, MAX_STEPS
 from leverframe.engine.labels import EVENT_VARIABLES
 from leverframe.engine.settings import Rule, WatchdogEntry
 
@@ -124,7 +124,7 @@ def test_what_was_missed_for_long_is_served_late_and_once() -> None:
     bench.switch_on("OUT0")
     bench.oversleep(100)
     entry = bench.engine.machine.journal.entries()[-1]
-    assert entry.wall == START_WALL + 100 - MOST_LATE_S
+    assert entry.wall == START_WALL + 100 - MAX_LATE_S
     assert entry.text == "OUT0 off"
 
 
@@ -159,9 +159,9 @@ def test_what_came_before_the_clock_was_set_is_told_by_the_old_clock() -> None:
 def test_a_loop_of_rules_is_bounded_and_logged() -> None:
     bench = Bench(rules(LOOP))
     drives = [drive for drive in bench.effects(DriveOutput) if drive.index == 0]
-    assert len(drives) <= MOST_STEPS + 2
+    assert len(drives) <= MAX_STEPS + 2
     loop = [line for line in bench.history() if line.startswith("rule loop")]
-    assert loop == [f"rule loop: stopped after {MOST_STEPS} steps, unsettled: OUT0"]
+    assert loop == [f"rule loop: stopped after {MAX_STEPS} steps, unsettled: OUT0"]
 
 
 def test_what_a_loop_left_over_waits_for_the_next_change_from_outside() -> None:
@@ -171,7 +171,7 @@ def test_what_a_loop_left_over_waits_for_the_next_change_from_outside() -> None:
     bench.wait(1)
     assert bench.effects() == []
     bench.sense(DS1=20.0)
-    assert len(bench.effects(DriveOutput)) == MOST_STEPS
+    assert len(bench.effects(DriveOutput)) == MAX_STEPS
 
 
 def test_a_long_chain_of_rules_that_ends_is_no_loop() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leverframe.engine.actions import OFF, ON, REVERSE, Switch
 from leverframe.engine.effects import DrivePwm, SetPwmFrequency
 from leverframe.engine.labels import PWMS
-from leverframe.engine.pwm import MOST_STEPS_PER_SECOND, ramp
+from leverframe.engine.pwm import MAX_STEPS_PER_SECOND, ramp
 
 from .bench import Bench
 
@@ -203,7 +203,7 @@ def test_a_quick_move_takes_no_more_than_fifty_steps_a_second() -> None:
     bench.effects()
     bench.set(pwm__0__duty=100)
     bench.wait(1)
-    assert len(levels(bench)) == MOST_STEPS_PER_SECOND
+    assert len(levels(bench)) == MAX_STEPS_PER_SECOND
 
 
 def test_the_longest_change_time_arrives_exactly() -> None:

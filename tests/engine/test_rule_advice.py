@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.commands.rules import actions_of, event_query, sources_of
-from leverframe.commands.stage import Stage
-from leverframe.commands.table import Call, find
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.rules import actions_of, event_query, sources_of
+from leverframe.commands.table.stage import Stage
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.settings import (

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.live_rule import Firing
-from leverframe.engine.rule_trial import MOST_FIRINGS, Course, sources_of_trial, try_rule
+from leverframe.engine.rule_trial import MAX_FIRINGS, Course, sources_of_trial, try_rule
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
 from tests.effort import examples
@@ -61,8 +61,8 @@ def test_a_rule_is_not_told_what_it_switches_itself() -> None:
 
 
 def test_a_flickering_rule_does_not_fill_the_answer() -> None:
-    flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MOST_FIRINGS)]
-    assert len(tried(rule(), DS1=flicker)) == MOST_FIRINGS
+    flicker = [(1000.0 + step, 25.0 if step % 2 else 15.0) for step in range(3 * MAX_FIRINGS)]
+    assert len(tried(rule(), DS1=flicker)) == MAX_FIRINGS
 
 
 STEPS = st.lists(st.tuples(st.integers(1, 20), st.sampled_from([15.0, 19.5, 20.0, 25.0, None])))

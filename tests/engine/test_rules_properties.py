@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from leverframe.engine.rules import rules_without
-from leverframe.engine.settings import MOST_RULES, Rule
+from leverframe.engine.settings import MAX_RULES, Rule
 from tests.effort import examples
 
 from .bench import Bench
@@ -89,7 +89,7 @@ class Model:
         self.order: list[ModelRule] = []
         self.rules = [ModelRule(r, None, r.enabled, r.permanent) for r in rules]
         for rule in self.rules:
-            number = (rule.rule.depends - 1) % MOST_RULES
+            number = (rule.rule.depends - 1) % MAX_RULES
             if rule.rule.depends and number < len(self.rules):
                 rule.other = self.rules[number]
         self.settle()
@@ -176,7 +176,7 @@ class Model:
         if not rule.rule.depends:
             return True
         other_met = rule.other is not None and rule.other.enabled and rule.other.combined
-        return other_met == (rule.rule.depends > MOST_RULES)
+        return other_met == (rule.rule.depends > MAX_RULES)
 
     def turn(self, rule: ModelRule) -> None:
         if rule.due is not None:
@@ -262,11 +262,11 @@ def test_rules_do_what_a_naive_model_does(
         assert [e.pending for e in explained] == due
 
 
-@given(st.lists(rules(), min_size=1, max_size=MOST_RULES), st.data())
+@given(st.lists(rules(), min_size=1, max_size=MAX_RULES), st.data())
 def test_deleting_a_rule_keeps_the_others_in_order_and_their_dependences(
     rules: list[Rule], data: st.DataObject
 ) -> None:
-    depends = st.integers(0, 2 * MOST_RULES)
+    depends = st.integers(0, 2 * MAX_RULES)
     before = tuple(replace(rule, depends=data.draw(depends)) for rule in rules)
     index = data.draw(st.integers(0, len(before) - 1))
     after = rules_without(before, index)
@@ -282,15 +282,15 @@ def meant(depends: int, rules: tuple[Rule, ...]) -> tuple[str, Rule | int | None
     """Which rule a dependence is on, without its own dependence, and of which kind it is."""
     if not depends:
         return "none", None
-    kind = "met" if depends > MOST_RULES else "not met"
-    number = (depends - 1) % MOST_RULES
+    kind = "met" if depends > MAX_RULES else "not met"
+    number = (depends - 1) % MAX_RULES
     return kind, replace(rules[number], depends=0) if number < len(rules) else None
 
 
 def meant_before(
     depends: int, rules: tuple[Rule, ...], deleted: int
 ) -> tuple[str, Rule | int | None]:
-    if depends and (depends - 1) % MOST_RULES == deleted:
+    if depends and (depends - 1) % MAX_RULES == deleted:
         return "none", None
     return meant(depends, rules)
 

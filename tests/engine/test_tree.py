@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     CONTROL_USERS,
-    MOST_RULES,
+    MAX_RULES,
     SCHEDULE_ENTRIES,
     SECRETS,
     ControlUser,
@@ -64,7 +64,7 @@ def values_like(path: str, value: Any) -> st.SearchStrategy[Any]:
 def changed(draw: st.DrawFn, tree: Settings, most: int = 6) -> Settings:
     """The tree after some random changes."""
     if draw(st.booleans()):
-        tree = with_value(tree, "rules", (Rule(),) * draw(st.integers(0, MOST_RULES)))
+        tree = with_value(tree, "rules", (Rule(),) * draw(st.integers(0, MAX_RULES)))
     for _ in range(draw(st.integers(0, 2))):
         place, entry = draw(st.integers(0, SCHEDULE_ENTRIES - 1)), draw(st.booleans())
         tree = with_value(tree, f"schedule.{place}", ScheduleEntry() if entry else None)

@@ -8,7 +8,7 @@ from leverframe.engine.tree import with_value
 from leverframe.hardware.board import Readings
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.wire import am2320
-from leverframe.wiring import Channel, I2cWiring, OneWireWiring, Pin, PwmChannel, Wiring
+from leverframe.wiring import AdcChannel, I2cWiring, OneWireWiring, Pin, PwmChannel, Wiring
 
 from .fake_i2c import FakeI2cBus, am2320_part
 from .fake_lines import CHIP, FakeLines
@@ -23,8 +23,8 @@ WIRING = {
     "digital_inputs": {f"INPD{n}": Pin(CHIP, 10 + n) for n in range(1, 5)},
     "pwm": {f"PWM{n}": PwmChannel(0, n) for n in range(4)},
     "analog": {
-        **{f"INPA{n}": Channel("iio:device0", f"voltage{n}") for n in range(1, 7)},
-        "VCC": Channel("iio:device0", "voltage0", factor=11.0),
+        **{f"INPA{n}": AdcChannel("iio:device0", f"voltage{n}") for n in range(1, 7)},
+        "VCC": AdcChannel("iio:device0", "voltage0", factor=11.0),
     },
     "onewire": OneWireWiring(),
     "i2c": I2cWiring(1),

@@ -65,15 +65,15 @@ class SimulatedBench:
 
     def set_level(self, label: str, *levels: int) -> None:
         for level in levels:
-            self.board.feel({label: level})
+            self.board.set_readings({label: level})
 
     def set_voltage(self, label: str, volts: float) -> None:
-        self.board.feel({label: volts})
+        self.board.set_readings({label: volts})
 
     def plug_onewire(self, sensor_id: str, celsius: float) -> None:
         self._attached[sensor_id] = celsius
         self.board.attach_onewire(sensor_id)
-        self.board.feel({sensor_id: celsius})
+        self.board.set_readings({sensor_id: celsius})
 
     def unplug_onewire(self, sensor_id: str) -> None:
         del self._attached[sensor_id]
@@ -82,10 +82,10 @@ class SimulatedBench:
             self.plug_onewire(other, celsius)
 
     def plug_weather(self, celsius: float, percent: float) -> None:
-        self.board.feel({"T1": celsius, "H1": percent})
+        self.board.set_readings({"T1": celsius, "H1": percent})
 
     def unplug_weather(self) -> None:
-        self.board.feel({"T1": None, "H1": None})
+        self.board.set_readings({"T1": None, "H1": None})
 
     def output(self, index: int) -> bool:
         return self.board.outputs[index]

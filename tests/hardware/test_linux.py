@@ -9,7 +9,7 @@ import pytest
 
 from leverframe.engine.settings import ModbusMapping
 from leverframe.wire import am2320, hts221, sps30_i2c
-from leverframe.wiring import Channel, OneWireWiring, Pin, PwmChannel
+from leverframe.wiring import AdcChannel, OneWireWiring, Pin, PwmChannel
 
 from .fake_i2c import CommandPart, bme280_part, full_bus, hts221_part, sps30_part
 from .fake_lines import CHIP
@@ -142,9 +142,9 @@ async def test_each_pwm_group_has_its_own_frequency(bench: LinuxBench) -> None:
 
 async def test_scale_and_offset_of_a_converter_are_applied(tmp_path: Path) -> None:
     analog = {
-        "INPA1": Channel("ads1015", "voltage0"),
-        "TEMP": Channel("ads1015", "temp"),
-        "VCC": Channel("ads1015", "voltage2", factor=4.0),
+        "INPA1": AdcChannel("ads1015", "voltage0"),
+        "TEMP": AdcChannel("ads1015", "temp"),
+        "VCC": AdcChannel("ads1015", "voltage2", factor=4.0),
     }
     bench = LinuxBench(tmp_path, analog=analog)
     folder = "bus/iio/devices/iio:device3"
@@ -179,7 +179,7 @@ async def test_a_channel_that_fails_is_absent_and_told_until_it_is_back(bench: L
 
 
 async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> None:
-    bench = LinuxBench(tmp_path, analog={"VCC": Channel("ina219", "voltage0")})
+    bench = LinuxBench(tmp_path, analog={"VCC": AdcChannel("ina219", "voltage0")})
     for number in (1, 2):
         bench.tree.put(f"bus/iio/devices/iio:device{number}/name", "ina219\n")
     await bench.open()

@@ -14,7 +14,7 @@ from leverframe.profile import Profile
 from leverframe.servers.routes.router import Web
 from leverframe.storage.store import MemoryStore
 from leverframe.wire import hts221
-from leverframe.wiring import Channel, OneWireWiring, Pin, PwmChannel, Wiring
+from leverframe.wiring import AdcChannel, OneWireWiring, Pin, PwmChannel, Wiring
 from tests.twin import Twin
 
 from .fake_i2c import full_bus, hts221_part
@@ -38,7 +38,7 @@ async def built(tree: SysfsTree) -> AsyncIterator[BuiltController]:
         sysfs=str(tree.root),
         outputs={"OUT1": Pin(str(tree.root / "gpiochip7"), 4)},
         pwm={"PWM0": PwmChannel(0, 0)},
-        analog={"VCC": Channel("iio:device0", "voltage0", factor=11.0)},
+        analog={"VCC": AdcChannel("iio:device0", "voltage0", factor=11.0)},
         onewire=OneWireWiring(),
     )
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)

@@ -27,8 +27,8 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.profile import Profile
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, exception_answer
-from leverframe.wire.modbus_modules import MODULES, Line, ModuleReading
-from leverframe.wire.modbus_rtu import Answer, Data, Refused, framed
+from leverframe.wire.modbus_modules import MODULES, ModuleReading, ReadingLine
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, framed
 
 from .pty_pair import PtyPair
 from .waiting import until
@@ -43,7 +43,7 @@ OWN_TYPES = ("int16", "int32", "float")
 class TerminalLine(SerialLine):
     """A serial line made of pseudo terminals, which have no parity."""
 
-    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
         return await super().ask(line._replace(parity="none"), slave, read)
 
 
@@ -221,7 +221,7 @@ ASKED = Read(3, 200, 1)
 GOOD = framed(SLAVE, bytes((3, 2, 0x12, 0x34)))
 OTHER = framed(SLAVE, bytes((3, 2, 0x99, 0x99)))
 ANSWER = Data(b"\x12\x34")
-FAST = Line(115200)
+FAST = ReadingLine(115200)
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ async def line(slave: MisbehavingSlave) -> Any:
         (b"\x00\xff\x03\x03\x02" + GOOD, ANSWER),
         (framed(SLAVE + 1, bytes((3, 2, 1, 1))) + GOOD, ANSWER),
         (framed(SLAVE, ASKED.pdu()) + GOOD, ANSWER),
-        (framed(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), Refused(ILLEGAL_ADDRESS)),
+        (framed(SLAVE, exception_answer(3, ILLEGAL_ADDRESS)), ExceptionReply(ILLEGAL_ADDRESS)),
         (GOOD[:-1] + b"\x00" + GOOD, ANSWER),
     ],
     ids=["good", "noise before", "another slave", "echo", "exception", "wrong checksum before"],

@@ -20,8 +20,8 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME, ILLEGAL_ADDRESS, Read
-from leverframe.wire.modbus_modules import STALE_S, Line
-from leverframe.wire.modbus_rtu import Answer, Data, Refused
+from leverframe.wire.modbus_modules import STALE_S, ReadingLine
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply
 
 from .virtual_loop import run_virtually
 
@@ -41,10 +41,10 @@ class SimulatedBus:
         self.broken = False
         self.closed = False
         self.answer_s = 0.05
-        self.asked: list[tuple[float, int, Read, Line]] = []
+        self.asked: list[tuple[float, int, Read, ReadingLine]] = []
         self.answers: Counter[int] = Counter()
 
-    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
         self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
         if self.broken:
             raise FileNotFoundError(2, "No such file or directory")
@@ -54,7 +54,7 @@ class SimulatedBus:
         await asyncio.sleep(self.answer_s)
         self.answers[slave] += 1
         if read.address in self.refusing:
-            return Refused(self.refuses_with)
+            return ExceptionReply(self.refuses_with)
         return Data(self.slaves[slave].to_bytes(2, "big") * (read.answer_bytes // 2))
 
     async def close(self) -> None:
@@ -128,7 +128,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
         await asyncio.sleep(STALE_S - 1.0)
         assert bench.sensed["m1"] == 10.0
         assert bench.troubles == {}
-        silent_since = bench.master.report()["1"]["silent_since"]
+        silent_since = bench.master.report()["1"].silent_since
         assert 60.0 <= silent_since - WALL < 62.0
         await asyncio.sleep(3.0)
         assert bench.sensed["m1"] is None
@@ -139,7 +139,7 @@ def test_stale_readings_become_absent_and_the_silence_has_a_beginning() -> None:
         await asyncio.sleep(20.0)
         assert bench.sensed["m1"] == 20.0
         assert bench.troubles == {}
-        assert bench.master.report()["1"]["silent_since"] is None
+        assert bench.master.report()["1"].silent_since is None
         await bench.master.close()
 
     run_virtually(scenario())
@@ -234,7 +234,7 @@ def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
         bench = Bench(SimulatedBus(s7=100), GTIL)
         await asyncio.sleep(2.0)
         bench.adopt(slots(("GTIL", 7), ("SDM120", 9), settings=GTIL))
-        assert bench.master.report()["1"]["readings"]["power"] == 10.0
+        assert bench.master.report()["1"].readings["power"] == 10.0
         assert bench.sensed["m1"] == 10.0
         await bench.master.close()
 
@@ -253,7 +253,7 @@ def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
         assert bench.sensed["slot1"][:4] == (5.5, 5.5, 5.5, None)
         moments = [at for at, *_ in bench.bus.asked]
         assert all(b - a >= 1.5 for a, b in zip(moments, moments[1:], strict=False))
-        assert {line for *_, line in bench.bus.asked} == {Line(19200, "none", 2)}
+        assert {line for *_, line in bench.bus.asked} == {ReadingLine(19200, "none", 2)}
         assert [read.address for _, _, read, _ in bench.bus.asked[:4]] == [100, 101, 102, 100]
         await bench.master.close()
 

@@ -11,15 +11,16 @@ from leverframe.engine.effects import SendModem
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Gsm
 from leverframe.engine.tree import with_value
-from leverframe.hardware.modem import MOST_ATTEMPTS, NAME, Modem, ModemUnavailable
-from leverframe.hardware.modem_line import Pace
+from leverframe.hardware.modem import MAX_ATTEMPTS, NAME, Modem, ModemUnavailable
+from leverframe.hardware.modem_line import CommandPace
+from leverframe.hardware.modem_status import ModemState
 from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile
 from tests.hardware.scripted_modem import TEXT, ScriptedModem
 from tests.hardware.waiting import until
 
 #: Answers are waited for as long as a busy machine may need, and nothing else is.
-PATIENT = Pace(
+PATIENT = CommandPace(
     answer_s=8.0,
     network_s=8.0,
     attention_s=4.0,
@@ -38,7 +39,7 @@ LONG_TEXT = "Temperature in the greenhouse is too high. " * 8
 class Bench:
     """A scripted modem, and ours on the other end of the line."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: CommandPace) -> None:
         self.other = ScriptedModem()
         self.troubles: dict[str, str] = {}
         self.received: list[tuple[str, str]] = []
@@ -74,8 +75,8 @@ class Bench:
     async def typed(self, command: str) -> list[str]:
         self.modem.command(SendModem(command))
         status = self.modem.status
-        await until(lambda: status.shown_in_full()["answer"] is not None)
-        return list(status.shown_in_full()["answer"])
+        await until(lambda: status.shown_in_full().answer is not None)
+        return list(status.shown_in_full().answer)
 
 
 @pytest.fixture
@@ -94,14 +95,14 @@ async def impatient() -> AsyncIterator[Bench]:
 
 async def test_the_modem_is_set_up_and_its_network_is_shown(bench: Bench) -> None:
     await bench.ready()
-    assert bench.modem.status.shown() == {
-        "state": "ready",
-        "sim": "READY",
-        "registration": "home",
-        "operator": "Orange PL",
-        "signal_dbm": -73,
-        "apn": None,
-    }
+    assert bench.modem.status.shown() == ModemState(
+        state="ready",
+        sim="READY",
+        registration="home",
+        operator="Orange PL",
+        signal_dbm=-73,
+        apn=None,
+    )
     assert bench.troubles == {}
     assert bench.other.commands[:3] == ["AT", "ATE0", "AT+CMEE=2"]
 
@@ -202,7 +203,7 @@ async def test_a_long_message_goes_on_with_the_part_that_was_not_confirmed(bench
 
 async def test_a_modem_that_always_restarts_when_it_sends_is_given_up(bench: Bench) -> None:
     await bench.ready()
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         bench.other.surprise("AT+CMGS", bench.other.reset)
     with pytest.raises(ModemUnavailable, match="restarts whenever"):
         await bench.modem.send_sms(NUMBER, "x")
@@ -257,7 +258,7 @@ async def test_a_wrong_answer_leaves_a_value_unknown(
     await bench.ready()
     shown = bench.modem.status.shown()
     values = {"AT+CSQ": "signal_dbm", "AT+CREG?": "registration", "AT+COPS?": "operator"}
-    assert shown[values[command]] in (None, "unknown")
+    assert getattr(shown, values[command]) in (None, "unknown")
 
 
 async def test_a_set_up_that_is_refused_is_tried_again(bench: Bench) -> None:
@@ -276,7 +277,7 @@ async def test_a_sim_card_that_asks_for_its_pin_says_what_to_do(bench: Bench) ->
     assert await bench.typed("AT+CPIN=1234") == ["OK"]
     await bench.in_state("ready")
     assert bench.troubles == {}
-    assert "1234" not in str(bench.modem.status.shown_in_full()["command"])
+    assert "1234" not in str(bench.modem.status.shown_in_full().command)
 
 
 async def test_a_missing_sim_card_is_told(bench: Bench) -> None:
@@ -296,7 +297,7 @@ async def test_the_answer_to_a_typed_command_can_be_read(bench: Bench) -> None:
     await bench.ready()
     assert await bench.typed("AT+CSQ") == ["+CSQ: 20,0", "OK"]
     assert await bench.typed("AT+NONSENSE") == ["ERROR"]
-    assert bench.modem.status.shown_in_full()["command"] == "AT+NONSENSE"
+    assert bench.modem.status.shown_in_full().command == "AT+NONSENSE"
 
 
 async def test_a_typed_command_that_asks_for_a_text_is_called_off(bench: Bench) -> None:
@@ -317,7 +318,7 @@ async def test_what_the_modem_says_unasked_can_be_read(bench: Bench) -> None:
     await bench.ready()
     bench.other.say('+CUSD: 0,"Balance 12.30 PLN",15')
     status = bench.modem.status
-    await until(lambda: any("Balance" in line for line in status.shown_in_full()["unasked"]))
+    await until(lambda: any("Balance" in line for line in status.shown_in_full().unasked))
 
 
 async def test_a_received_sms_is_deleted_handed_on_and_answered(bench: Bench) -> None:
@@ -387,7 +388,7 @@ async def test_without_a_modem_messages_fail_at_once_and_commands_say_so() -> No
     with pytest.raises(ModemUnavailable, match="No GSM modem"):
         await modem.send_sms(NUMBER, "x")
     modem.command(SendModem("AT"))
-    assert modem.status.shown_in_full()["answer"] == ("No GSM modem is connected.",)
+    assert modem.status.shown_in_full().answer == ("No GSM modem is connected.",)
 
 
 async def test_a_port_that_is_lost_fails_what_waits(bench: Bench) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 from datetime import UTC
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from leverframe.clock import VirtualClock
+from leverframe.hardware.modem_status import ModemReport
 from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
@@ -27,13 +27,13 @@ class Site:
         self.other = other
         self.twin = Twin(built.controller, built.web)
 
-    def modem(self) -> dict[str, Any]:
-        shown: dict[str, Any] = self.built.controller.modem_report()
+    def modem(self) -> ModemReport:
+        shown: ModemReport = self.built.controller.modem_report()
         return shown
 
     async def with_modem(self) -> None:
         await self.twin.ok("/stm.cgi?usart_sensor=1")
-        await until(lambda: bool(self.modem()["state"] == "ready"))
+        await until(lambda: bool(self.modem().state == "ready"))
 
 
 async def built_on(port: str | None) -> BuiltController:
@@ -66,7 +66,7 @@ async def test_the_modem_is_shown_in_the_state(site: Site) -> None:
 async def test_the_answer_to_gsmcmd_can_be_read_by_the_administrator(site: Site) -> None:
     await site.with_modem()
     await site.twin.ok("/stm.cgi?gsmcmd=AT%2BCSQ")
-    await until(lambda: site.modem()["answer"] is not None)
+    await until(lambda: site.modem().answer is not None)
     shown = await site.twin.json("/api/modem")
     assert (shown["command"], shown["answer"]) == ("AT+CSQ", ["+CSQ: 20,0", "OK"])
     assert "answer" not in (await site.twin.state())["modem"]
@@ -120,7 +120,7 @@ async def test_the_modem_recovers_from_a_reset_in_the_middle_of_it_all(site: Sit
 async def test_choosing_a_sensor_instead_of_the_modem_reads_it(site: Site) -> None:
     await site.with_modem()
     await site.twin.ok("/stm.cgi?usart_sensor=7")
-    await until(lambda: site.modem()["state"] == "not connected")
+    await until(lambda: site.modem().state == "not connected")
 
     def measures() -> bool:
         site.other.send_bytes(bytes.fromhex("FF 07 A1 A7"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.codes import SERIAL_MODULES
+from leverframe.commands.table.codes import SERIAL_MODULES
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value

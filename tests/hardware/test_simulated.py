@@ -1,4 +1,4 @@
-"""The simulated board: what is felt, what is fed by plants, and which hosts answer."""
+"""The simulated board: readings that are set or fed by plants, and which hosts answer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class Bench:
             assert served < 100_000, "the board holds time still"
         self.clock.move_to(target)
 
-    def felt(self) -> Mapping[str, Any]:
+    def readings(self) -> Mapping[str, Any]:
         return self.board.connect(self.heard.append)
 
 
@@ -45,7 +45,7 @@ def bench() -> Bench:
 
 
 def test_a_bare_board_is_never_due(bench: Bench) -> None:
-    bench.board.feel({"DS1": 20.0, "INPD1": 0})
+    bench.board.set_readings({"DS1": 20.0, "INPD1": 0})
     bench.board.drive_output(0, True)
     bench.board.drive_pwm(0, 0.5)
     assert bench.board.next_deadline() is None
@@ -60,7 +60,7 @@ def test_a_plant_takes_outputs_as_it_finds_them(bench: Bench) -> None:
     bench.board.drive_pwm(0, 1.0)
     bench.wire(ROOM)
     bench.wait(36_000)
-    assert bench.felt()["DS1"] == 35.0
+    assert bench.readings()["DS1"] == 35.0
 
 
 def test_only_what_changed_is_reported(bench: Bench) -> None:
@@ -73,35 +73,35 @@ def test_only_what_changed_is_reported(bench: Bench) -> None:
 
 def test_an_unplugged_sensor_stays_unplugged_whatever_its_plant_does(bench: Bench) -> None:
     bench.wire(ROOM)
-    bench.board.feel({"DS1": None})
+    bench.board.set_readings({"DS1": None})
     bench.board.drive_pwm(0, 1.0)
     bench.wait(3600)
-    assert bench.felt()["DS1"] is None
+    assert bench.readings()["DS1"] is None
 
 
 def test_a_sensor_that_is_plugged_in_again_shows_its_plant_at_once(bench: Bench) -> None:
     bench.wire(ROOM)
-    bench.board.feel({"DS1": None})
+    bench.board.set_readings({"DS1": None})
     bench.board.drive_pwm(0, 1.0)
     bench.wait(36_000)
     bench.board.plug("DS1")
-    assert bench.felt()["DS1"] == 35.0
+    assert bench.readings()["DS1"] == 35.0
 
 
 def test_plugging_in_where_no_plant_is_changes_nothing(bench: Bench) -> None:
-    bench.board.feel({"DS1": None})
+    bench.board.set_readings({"DS1": None})
     bench.board.plug("DS1")
-    assert bench.felt()["DS1"] is None
+    assert bench.readings()["DS1"] is None
 
 
 def test_a_value_set_by_hand_lasts_until_the_plant_moves(bench: Bench) -> None:
     bench.wire(ROOM)
-    bench.board.feel({"DS1": 50.0})
+    bench.board.set_readings({"DS1": 50.0})
     bench.wait(3600)
-    assert bench.felt()["DS1"] == 50.0
+    assert bench.readings()["DS1"] == 50.0
     bench.board.drive_pwm(0, 1.0)
     bench.wait(10)
-    assert bench.felt()["DS1"] == pytest.approx(5.5, abs=0.02)
+    assert bench.readings()["DS1"] == pytest.approx(5.5, abs=0.02)
 
 
 def test_a_room_in_a_house_follows_the_house(bench: Bench) -> None:
@@ -109,18 +109,18 @@ def test_a_room_in_a_house_follows_the_house(bench: Bench) -> None:
     bench.wire("room*heater:PWM1*reading:DS1*outside:DS2*power:10*time_constant:60")
     bench.board.drive_pwm(0, 0.5)
     bench.wait(3600)
-    assert (bench.felt()["DS2"], bench.felt()["DS1"]) == (20.0, 20.0)
+    assert (bench.readings()["DS2"], bench.readings()["DS1"]) == (20.0, 20.0)
 
 
 def test_without_plants_readings_stay_as_they_are(bench: Bench) -> None:
     bench.board.drive_pwm(0, 1.0)
     bench.wire(ROOM)
     bench.wait(100)
-    before = bench.felt()["DS1"]
+    before = bench.readings()["DS1"]
     bench.board.unwire_all()
     assert bench.board.next_deadline() is None
     bench.wait(3600)
-    assert bench.felt()["DS1"] == before
+    assert bench.readings()["DS1"] == before
 
 
 def test_a_load_that_switches_itself_off_does_not_hold_time_still(bench: Bench) -> None:

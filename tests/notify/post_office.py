@@ -9,16 +9,18 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+import msgspec
+
 from leverframe.clock import Clock, SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
-from leverframe.notify.channel import CannotSend, Channel, Draft, Limits
+from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.outbox import Outbox
 from leverframe.profile import Profile
-from leverframe.storage.message_shelf import MessageShelf
+from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore, Store
 
 PATIENCE_S = 20.0
@@ -40,7 +42,7 @@ class Bell:
                 self._rung.clear()
 
 
-class RingingShelf(MessageShelf):
+class RingingShelf(PersistentMessageStore):
     def __init__(self, store: Store, bell: Bell) -> None:
         super().__init__(store)
         self._bell = bell
@@ -53,8 +55,8 @@ class RingingShelf(MessageShelf):
 class ScriptedChannel:
     """Delivers, or refuses with the next of the given problems; can be made to hang."""
 
-    def __init__(self, bell: Bell, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits(per_s=1e6, burst=1000)
+    def __init__(self, bell: Bell, limits: ChannelLimits | None = None) -> None:
+        self.limits = limits or ChannelLimits(per_s=1e6, burst=1000)
         self.problems: list[CannotSend | Exception] = []
         #: While set, every attempt fails with it.
         self.broken: CannotSend | Exception | None = None
@@ -136,7 +138,7 @@ class PostOffice:
         self.outbox.notify(Notify(channel, slot, True, "rule 1", text=text, **more))
 
     def report(self, state: str) -> list[dict[str, Any]]:
-        messages: list[dict[str, Any]] = self.outbox.report()[state]
+        messages: list[dict[str, Any]] = msgspec.to_builtins(self.outbox.report())[state]
         return messages
 
     async def until(self, condition: Callable[[], bool]) -> None:

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from email.policy import SMTP, SMTPUTF8
 
 import pytest
 from hypothesis import given
@@ -223,9 +224,11 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
 
 
 def written(**settings: str) -> bytes:
-    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", {"text": "x"}, created=1e9)
-    email = Email(host="h", sender="a@example.org")
-    return compose_mail(message, replace(email, **settings), "leverframe-1").as_bytes()
+    """A mail as it is sent: plain UTF-8 where an address needs it."""
+    message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
+    email = replace(Email(host="h", sender="a@example.org"), **settings)
+    policy = SMTP if email.sender.isascii() else SMTPUTF8
+    return compose_mail(message, email, "leverframe-1").as_bytes(policy=policy)
 
 
 @given(st.text(max_size=60))

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.clock import SystemClock
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.rights import OPEN
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
@@ -35,7 +35,7 @@ PREFIX = "cellar"
 async def tell(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, ADMIN_CAUSE, account=OPEN)
+    done = controller.perform(calls, ADMIN_CAUSE, account=UNRESTRICTED)
     if done is not None:
         await done
 
@@ -108,7 +108,7 @@ async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None
         assert controller.engine.values["OUT0"] == controller.engine.values["OUT2"] == 1
         assert controller.engine.settings.pwm[1].duty == 30
         await listener.until_last(f"{PREFIX}/OUT2", "1")
-        (noted,) = map(json.loads, map(bytes, controller.deeds.entries().values()))
+        (noted,) = map(json.loads, map(bytes, controller.action_audit.entries().values()))
         assert noted["source"] == "MQTT"
         assert [change["path"] for change in noted["changes"]] == ["OUT0", "OUT2"]
 
@@ -243,7 +243,7 @@ async def test_nothing_is_lost_and_order_kept_when_the_broker_is_killed_mid_stre
         assert [one["active"] for one in said[:2]] == [True, False]
         assert said[0]["label"] == "EVENT1"
         assert said[0]["reason"] == "rule 1"
-        assert controller.outbox_report()["channels"]["mqtt"].dropped == 0
+        assert controller.outbox_report().channels["mqtt"].dropped == 0
 
 
 def numbers_of(listener: Listener, topic: str) -> list[int]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leverframe.clock import VirtualClock
 from leverframe.engine.settings import Settings
-from leverframe.notify.channel import CannotSend, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits
 from leverframe.notify.message import Message
 from leverframe.notify.outbox import KEPT
 from leverframe.storage.sqlite import SqliteStore
@@ -168,7 +168,7 @@ async def test_a_problem_is_told_once_and_its_end_as_well(
 
 
 async def test_an_attempt_that_hangs_is_ended_and_repeated(bell: Bell) -> None:
-    channel = ScriptedChannel(bell, Limits(timeout_s=0.01, per_s=1e6))
+    channel = ScriptedChannel(bell, ChannelLimits(timeout_s=0.01, per_s=1e6))
     channel.hanging = True
     office = PostOffice(bell=bell, email=channel)
     office.notify("a")
@@ -207,7 +207,7 @@ async def test_new_settings_are_tried_at_once(bell: Bell, channel: ScriptedChann
 
 async def test_an_old_message_is_given_up_with_its_last_problem(bell: Bell) -> None:
     clock = VirtualClock()
-    channel = ScriptedChannel(bell, Limits(expires_s=7200, per_s=1e6))
+    channel = ScriptedChannel(bell, ChannelLimits(expires_s=7200, per_s=1e6))
     channel.broken = PASSING
     office = PostOffice(bell=bell, clock=clock, email=channel)
     office.notify("a")
@@ -232,7 +232,7 @@ async def test_setting_the_wall_clock_makes_no_message_old(bell: Bell) -> None:
 
 
 async def test_a_full_queue_drops_the_oldest_that_is_not_on_its_way_and_counts(bell: Bell) -> None:
-    channel = ScriptedChannel(bell, Limits(most_waiting=3, per_s=1e6))
+    channel = ScriptedChannel(bell, ChannelLimits(max_waiting=3, per_s=1e6))
     channel.hanging = True
     office = PostOffice(bell=bell, email=channel)
     office.notify("first")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.notify.pacing import Pace, pause_after
+from leverframe.notify.pacing import AttemptPace, pause_after
 
 
 @given(st.integers(1, 10_000), st.integers())
@@ -30,7 +30,7 @@ def test_the_same_chance_gives_the_same_pauses() -> None:
 
 
 def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
-    pace = Pace(per_s=2.0, burst=3)
+    pace = AttemptPace(per_s=2.0, burst=3)
     assert [pace.take(0.0) for _ in range(5)] == [0.0, 0.0, 0.0, 0.5, 1.0]
     assert pace.take(100.0) == 0.0
 
@@ -43,7 +43,7 @@ def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
 def test_in_no_stretch_of_time_more_than_the_burst_and_the_rate_get_through(
     per_s: float, burst: int, gaps: list[float]
 ) -> None:
-    pace = Pace(per_s, burst)
+    pace = AttemptPace(per_s, burst)
     now = 0.0
     turns = []
     for gap in gaps:

@@ -1,6 +1,6 @@
 """SMS1-SMS4 through whatever can send one."""
 
-from leverframe.notify.channel import Limits
+from leverframe.notify.channel import ChannelLimits
 from leverframe.notify.sms import Sms
 
 from .post_office import Bell, PostOffice
@@ -55,4 +55,4 @@ async def test_a_slot_without_numbers_says_so_and_one_without_a_text_sends_nothi
 
 def test_messages_that_cost_money_are_few() -> None:
     assert Sms.limits.per_s * 3600 + Sms.limits.burst < 1000
-    assert Sms.limits.most_waiting < Limits().most_waiting
+    assert Sms.limits.max_waiting < ChannelLimits().max_waiting

@@ -161,7 +161,7 @@ def refused_start(data: Path, *options: str) -> str:
         timeout=20,
         check=False,
     )
-    assert started.returncode == 1
+    assert started.returncode == 2
     return started.stderr.splitlines()[-1]
 
 

@@ -15,7 +15,7 @@ from leverframe.clock import VirtualClock
 from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
-from leverframe.process.firmware_news import News
+from leverframe.process.release_check import Release
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.waiting import until
@@ -79,7 +79,7 @@ async def told(twin: Twin) -> dict[str, Any]:
 
 def answered(twin: Twin) -> bool:
     report = twin.controller.firmware_report()
-    return report["newest"] is not None or report["trouble"] is not None
+    return report.newest is not None or report.trouble is not None
 
 
 async def test_it_is_off_by_default(place: Place) -> None:
@@ -193,7 +193,7 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
         place.status = 500
         await twin.controller.advance(DAY_S + JITTER_S)
         await until(lambda: len(place.heads) == 2)
-        await until(lambda: twin.controller.firmware_report()["trouble"] is not None)
+        await until(lambda: twin.controller.firmware_report().trouble is not None)
         report = await twin.json("/api/firmware")
     assert (report["newest"], report["is_newer"]) == ("1.76", True)
     assert "answered 500" in report["trouble"]
@@ -209,25 +209,25 @@ async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_ne
         assert f"{ca_file} cannot be used (No such file or directory)" in report["trouble"]
         trustme.CA().cert_pem.write_to_path(ca_file)
         await twin.controller.advance(DAY_S + JITTER_S)
-        await until(lambda: twin.controller.firmware_report()["trouble"] is None)
-        await until(lambda: twin.controller.firmware_report()["newest"] == "1.76")
+        await until(lambda: twin.controller.firmware_report().trouble is None)
+        await until(lambda: twin.controller.firmware_report().newest == "1.76")
 
 
 async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
     twin = await Twin.start()
     days = iter([ZeroDivisionError(), None])
 
-    async def ask() -> News:
+    async def ask() -> Release:
         if (fault := next(days)) is not None:
             raise fault
-        return News("1.76")
+        return Release("1.76")
 
     check = FirmwareCheck(twin.controller, ask, chance=lambda: 0.5)
     await twin.ok(SWITCH_ON)
     report = await told(twin)
     assert report["trouble"] == "The check ended unexpectedly (ZeroDivisionError); see the log."
     await twin.controller.advance(DAY_S + JITTER_S)
-    await until(lambda: twin.controller.firmware_report()["newest"] == "1.76")
+    await until(lambda: twin.controller.firmware_report().newest == "1.76")
     await check.close()
 
 

@@ -111,7 +111,7 @@ def test_passwd_says_what_will_not_do(
     tmp_path: Path, arguments: tuple[str, ...], typed: str, sentence: str
 ) -> None:
     done = passwd(tmp_path / "data", *arguments, typed=typed)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert sentence in done.stderr
     assert typed.strip() not in done.stderr
 

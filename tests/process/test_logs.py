@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from leverframe import __version__
 from leverframe.process.logs import JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
 from tests.twin import Twin
@@ -105,3 +106,21 @@ def test_the_command_line_chooses_level_and_format(tmp_path: Path) -> None:
     said = [json.loads(line) for line in logged.splitlines()]
     (switched,) = [one for one in said if "OUT3" in one["message"]]
     assert (switched["level"], switched["cause"]) == ("info", "command")
+
+
+def test_starts_and_stops_are_logged_with_the_version(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "leverframe", "run", "--port", "0", "--data", str(tmp_path)]
+    process = subprocess.Popen(
+        [*command, "--no-mdns", "--no-discovery"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.terminate()
+    _, logged = process.communicate(timeout=30)
+    first, *_, last = logged.splitlines()
+    assert f"leverframe {__version__} started: " in first
+    assert f"data in {tmp_path}" in first
+    assert last.endswith(f"leverframe {__version__} stopped")

@@ -4,8 +4,8 @@ from base64 import b64encode
 from pathlib import Path
 from urllib.parse import quote
 
-from leverframe.commands.endpoints import API as ENDPOINTS
 from leverframe.engine.settings import SECRETS
+from leverframe.servers.routes.endpoints import VALUES
 from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 from tests.servers.accounts.test_role_walk import paths
 from tests.twin import Twin
@@ -51,7 +51,7 @@ PLANTED: dict[tuple[str, ...], tuple[str, bytes | None]] = {
 }
 STREAM = "/api/stream"
 #: What must not be left out of the search because it answered with an error.
-ALWAYS_THERE = {endpoint.path for endpoint in ENDPOINTS}
+ALWAYS_THERE = {endpoint.path for endpoint in VALUES}
 #: Requests that are refused, with a secret in them.
 MISTAKES = (
     f"/stm.cgi?em4={canary('email.password')}{'x' * 100}",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 from urllib.parse import quote
 
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
 from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.boundary_profiles import NEWEST

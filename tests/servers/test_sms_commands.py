@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.servers.sms_commands import MOST_LETTERS, SmsCommands
+from leverframe.servers.sms_commands import MAX_LETTERS, SmsCommands
 from tests.twin import Twin
 
 SENDER = "+48501234567"
@@ -75,7 +75,7 @@ async def test_what_is_refused_is_answered_with_the_reason(
     said = await phone.send(text)
     assert said is not None
     assert said.startswith(answer)
-    assert len(said) <= MOST_LETTERS
+    assert len(said) <= MAX_LETTERS
     assert await phone.twin.outputs() == "000000"
 
 

@@ -185,13 +185,13 @@ def test_without_labels_those_of_the_plants_are_recorded(tmp_path: Path) -> None
 
 
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["simulate", *arguments]) == 1
+    assert main(["simulate", *arguments]) == 2
     errors = capsys.readouterr().err
     assert errors.count("\n") == 1
     return errors
 
 
-def test_a_bad_scenario_is_one_line_and_exit_code_1(
+def test_a_bad_scenario_is_one_line_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.toml"

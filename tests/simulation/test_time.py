@@ -10,7 +10,7 @@ import pytest
 from leverframe.clock import VirtualClock
 from leverframe.process.build import build
 from leverframe.profile import Profile
-from leverframe.storage.history.desk import Desk, ForgetfulDesk
+from leverframe.storage.history.worker import HistoryWorker, NullHistory
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin
 
@@ -19,7 +19,7 @@ HOUR_S, DAY_S, YEAR_S = 3600, 86400, 365.25 * 86400
 EVERY_DAY = 127
 
 
-async def twin_at(local: str, timezone: tzinfo = UTC, history: Desk | None = None) -> Twin:
+async def twin_at(local: str, timezone: tzinfo = UTC, history: HistoryWorker | None = None) -> Twin:
     wall = datetime.fromisoformat(local).replace(tzinfo=timezone).timestamp()
     built = await build(Profile(), MemoryStore(), VirtualClock(wall), timezone, history=history)
     return Twin(built.controller, built.web)
@@ -126,7 +126,7 @@ async def test_a_plant_does_not_notice_that_the_clock_is_set() -> None:
 async def busy_twin() -> Twin:
     """Rules, plants, schedule, watchdog and periodic switching, each a few times an hour."""
     # What is recorded of all values grows until it is full, and is bounded by tests of its own.
-    twin = await twin_at("2026-06-01 00:00", history=ForgetfulDesk())
+    twin = await twin_at("2026-06-01 00:00", history=NullHistory())
     periods = (f"atout={n}*{600 + n}&atout={n + 6}*{700 + n}&aout={n}1" for n in range(2, 6))
     await twin.ok(f"/outs.cgi?{'&'.join(periods)}")
     await twin.ok(

@@ -27,12 +27,12 @@ SLAVE = Path(__file__).parents[1] / "hardware" / "modbus_slave.py"
 REGISTERS, KILOWATTS = [0, 36, 0, 0, 0, 0, 0, 0], 3.6
 MAPPING = "*".join(["11", *["00"] * 29])
 #: What a probe may take, without the time that the machine kept the two programs waiting.
-MOST_LAG_S = 2.0
-MOST_MB, MOST_FILES = 200, 150
+MAX_LAG_S = 2.0
+MAX_MB, MAX_FILES = 200, 150
 #: Longer than readings of a slave are believed without being renewed.
 LONGEST_SILENCE_S = 20.0
 #: Energy that was not written yet when the process was killed, with room for a slow minute.
-MOST_LOST_S = 90.0
+MAX_LOST_S = 90.0
 Fault = Callable[[SoakedController, Random], Awaitable[None]]
 
 
@@ -130,10 +130,10 @@ class RealTime:
         return (*usual, faults.killed, faults.killed) if self._kills else usual
 
     async def _go_wrong(
-        self, quiet: asyncio.Event, kinds: tuple[Fault, ...], least_s: float, most_s: float
+        self, quiet: asyncio.Event, kinds: tuple[Fault, ...], least_s: float, max_s: float
     ) -> None:
         while not quiet.is_set():
-            await asyncio.sleep(self._chance.uniform(least_s, most_s))
+            await asyncio.sleep(self._chance.uniform(least_s, max_s))
             await self._chance.choice(kinds)(self._controller, self._chance)
 
     async def _away(self, controller: SoakedController, chance: Random) -> None:
@@ -205,16 +205,16 @@ class RealTime:
             self.ledger.note("ms for an answer", 1000 * took_s)
             self.ledger.note("ms of that its own", 1000 * own_s)
             self.ledger.require(
-                own_s <= MOST_LAG_S, f"/health took {took_s:.2f} s, {late_s:.2f} s the machine's"
+                own_s <= MAX_LAG_S, f"/health took {took_s:.2f} s, {late_s:.2f} s the machine's"
             )
 
     async def _look(self, client: Client) -> None:
         life = self._controller.life
         self._controller.note_figures()
         most = self.ledger.greatest
-        self.ledger.require(most["MB"] <= MOST_MB, f"it has {most['MB']:.0f} MB")
+        self.ledger.require(most["MB"] <= MAX_MB, f"it has {most['MB']:.0f} MB")
         self.ledger.require(
-            most["open files"] <= MOST_FILES, f"{most['open files']:.0f} files are open"
+            most["open files"] <= MAX_FILES, f"{most['open files']:.0f} files are open"
         )
         await self._counters.check(client)
         state = await client.json("/api/state")
@@ -224,8 +224,8 @@ class RealTime:
     def _check_modbus_and_energy(self, life: int, m1: float | None, energy: float) -> None:
         self.ledger.require(m1 in (None, KILOWATTS), f"m1 is {m1}")
         former_life, former = self._energy
-        lost = 0.0 if former_life == life else KILOWATTS * MOST_LOST_S / 3600
-        if former_life == life or not self.ledger.is_troubled(DISK, aftermath_s=MOST_LOST_S):
+        lost = 0.0 if former_life == life else KILOWATTS * MAX_LOST_S / 3600
+        if former_life == life or not self.ledger.is_troubled(DISK, aftermath_s=MAX_LOST_S):
             self.ledger.require(
                 energy >= former - lost, f"ENERGY1 went from {former:.4f} to {energy:.4f}"
             )

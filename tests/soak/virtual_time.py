@@ -24,8 +24,8 @@ SWITCH_OFF_S = 7
 DAY_S = 86400.0
 KILOWATTS = 3.6
 #: Energy is written every minute.
-MOST_LOST_KWH = KILOWATTS * 60 / 3600
-MOST_MB, MOST_FILES = 250, 100
+MAX_LOST_KWH = KILOWATTS * 60 / 3600
+MAX_MB, MAX_FILES = 250, 100
 
 
 class VirtualTime:
@@ -171,7 +171,7 @@ class VirtualTime:
         self._client.close()
         found = (await self._state())["ENERGY1"]
         self.ledger.require(
-            self._energy - MOST_LOST_KWH - 0.001 <= found <= self._energy + 0.001,
+            self._energy - MAX_LOST_KWH - 0.001 <= found <= self._energy + 0.001,
             f"ENERGY1 is {found} after a kill, was {self._energy}",
         )
         self._energy = self._found = found
@@ -181,9 +181,9 @@ class VirtualTime:
     def _look(self) -> None:
         self._controller.note_figures()
         most = self.ledger.greatest
-        self.ledger.require(most["MB"] <= MOST_MB, f"it has {most['MB']:.0f} MB")
+        self.ledger.require(most["MB"] <= MAX_MB, f"it has {most['MB']:.0f} MB")
         self.ledger.require(
-            most["open files"] <= MOST_FILES, f"{most['open files']:.0f} files are open"
+            most["open files"] <= MAX_FILES, f"{most['open files']:.0f} files are open"
         )
 
 

@@ -4,8 +4,8 @@ import json
 from typing import Any
 from xml.etree import ElementTree
 
-from leverframe.commands.stage import Stage
-from leverframe.commands.table import Call, find
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.stage import Stage
 from leverframe.profile import Profile
 from leverframe.status_files import View, build
 from tests.engine.bench import Bench

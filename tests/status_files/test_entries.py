@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.commands import codes
-from leverframe.commands.codes import CodeTable
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import ScheduleEntry
 from leverframe.engine.tree import with_value

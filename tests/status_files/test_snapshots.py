@@ -23,7 +23,7 @@ PATHS = (
     *("/json/status.json", "/json/all.json", "/json/pwmpid.json"),
     *("/xml/ix.xml", "/xml/st.xml", "/xml/eve.xml", "/xml/eve2.xml", "/xml/sched.xml", "/st0.xml"),
 )
-MOST_LETTERS = 60
+MAX_LETTERS = 60
 #: What every empty place of the entries shows; a snapshot leaves these out.
 EMPTY = re.compile(r"00|0(\*0)+|0\*0\*\*0\*0\*0\*0\*0")
 
@@ -61,7 +61,7 @@ def lines(shown: dict[str, Any]) -> list[str]:
 
 def _shortened(value: Any) -> str:
     text = str(value)
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}... {len(text)} letters"
+    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}... {len(text)} letters"
 
 
 def _is_empty_entry(key: str, value: Any) -> bool:

@@ -13,8 +13,8 @@ import asyncio
 from dataclasses import replace
 from random import Random
 
-from leverframe.commands.carry_over import carry_over
-from leverframe.commands.restored import Restored
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import secret_paths, value_at
 from leverframe.profile import Profile
@@ -25,12 +25,12 @@ from tests.random_settings import random_settings
 from tests.twin import Twin
 
 UPLOAD = "/post.cgi?settingsupload"
-MOST_COMMANDS = 30
+MAX_COMMANDS = 30
 
 
 def try_trees(profile: Profile, count: int, random: Random) -> None:
     for number in range(count):
-        tree = random_settings(profile, random, random.randint(1, MOST_COMMANDS))
+        tree = random_settings(profile, random, random.randint(1, MAX_COMMANDS))
         content = decode_backup(encode_backup(profile, tree))
         # What a passphrase would bring, without the time that it takes.
         secrets = {path: value_at(tree, path) for path in secret_paths(tree)}

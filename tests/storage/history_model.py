@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import isnan, nan
 
 from leverframe.engine.machine import Traced
-from leverframe.storage.history.keeper import Keeper
-from leverframe.storage.history.reading import Span
+from leverframe.storage.history.compactor import Compactor
+from leverframe.storage.history.reading import TimeSpan
 
 Point = tuple[float, float]
 
@@ -58,11 +58,11 @@ def traced(points: list[Point], label: str = "DS1") -> list[Traced]:
     return [(at, label, None if isnan(value) else value) for at, value in points]
 
 
-def fill(keeper: Keeper, points: list[Point], label: str = "DS1", at_once: int = 7) -> None:
+def fill(compactor: Compactor, points: list[Point], label: str = "DS1", at_once: int = 7) -> None:
     samples = traced(points, label)
     for index in range(0, len(samples), at_once):
-        keeper.add(samples[index : index + at_once])
+        compactor.add(samples[index : index + at_once])
 
 
-def span(first: float, last: float, points: int = 100_000, now: float | None = None) -> Span:
-    return Span(("DS1",), first, last, points, last if now is None else now)
+def span(first: float, last: float, points: int = 100_000, now: float | None = None) -> TimeSpan:
+    return TimeSpan(("DS1",), first, last, points, last if now is None else now)

@@ -63,19 +63,19 @@ async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
 async def test_only_the_newest_entries_are_kept() -> None:
     store = MemoryStore()
     twin = await Twin.start(store=store)
-    fewest = most = audit.MOST_ENTRIES
-    for number in range(1, audit.MOST_ENTRIES + 2 * audit.GO_TOGETHER + 4):
+    fewest = most = audit.MAX_ENTRIES
+    for number in range(1, audit.MAX_ENTRIES + 2 * audit.GO_TOGETHER + 4):
         await twin.ok(f"/stm.cgi?oname=0n{number}")
-        if number > audit.MOST_ENTRIES:
+        if number > audit.MAX_ENTRIES:
             on_disk = sum(name.startswith("audit.") for name in store.load().kept)
             fewest, most = min(fewest, on_disk), max(most, on_disk)
     for reader in (twin, await Twin.start(store=store)):
         entries = await trail(reader)
-        assert len(entries) == audit.MOST_ENTRIES
+        assert len(entries) == audit.MAX_ENTRIES
         assert entries[-1]["changes"][0]["new"] == f"n{number}"
     # Those that are outlived go many at a time, and none before it is outlived.
-    assert fewest == audit.MOST_ENTRIES
-    assert most == audit.MOST_ENTRIES + audit.GO_TOGETHER - 1
+    assert fewest == audit.MAX_ENTRIES
+    assert most == audit.MAX_ENTRIES + audit.GO_TOGETHER - 1
 
 
 def test_an_upload_is_noted_by_its_size() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.storage.history.chunk_store import ChunkStore, MemoryChunkStore
 from leverframe.storage.history.columns import (
     COUNT,
     HIGH,
@@ -27,19 +28,18 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
+from leverframe.storage.history.compactor import DAY_S, Bounds, Compactor
 from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.keeper import DAY_S, Bounds, Keeper
 from leverframe.storage.history.reading import (
     Resolution,
-    Span,
+    TimeSpan,
     answer,
     axis,
     on_axis,
     raw,
     resolution_of,
 )
-from leverframe.storage.history.shelf import MemoryShelf, Shelf
-from leverframe.storage.history.sqlite_shelf import SqliteShelf
+from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 from tests.effort import examples
 from tests.storage.history_model import START, Point, changes, fill, reduced, span
 
@@ -60,18 +60,20 @@ def points_of(steps: Steps) -> list[Point]:
 
 
 @pytest.fixture(params=["memory", "file"])
-def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Shelf]]:
-    """Opens one and the same shelf again and again."""
+def open_shelf(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], ChunkStore]]:
+    """Opens one and the same chunk_store again and again."""
     if request.param == "memory":
-        shelf = MemoryShelf()
-        yield lambda: shelf
+        chunk_store = MemoryChunkStore()
+        yield lambda: chunk_store
         return
-    opened: list[SqliteShelf] = []
+    opened: list[SqliteChunkStore] = []
 
-    def open_file() -> SqliteShelf:
+    def open_file() -> SqliteChunkStore:
         for other in opened:
             other.close()
-        opened.append(SqliteShelf(tmp_path / "history.db", BOUNDS.most_bytes))
+        opened.append(SqliteChunkStore(tmp_path / "history.db", BOUNDS.max_bytes))
         return opened[-1]
 
     yield open_file
@@ -101,10 +103,10 @@ def test_bytes_that_were_not_packed_are_refused_or_columns(data: bytes) -> None:
 @given(forward)
 def test_raw_values_are_those_that_came(steps: Steps) -> None:
     points = points_of(steps)
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, points)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, points)
     end = points[-1][0] + 10 if points else START + 10
-    times, numbers = raw(keeper, span(START, end), "DS1")
+    times, numbers = raw(compactor, span(START, end), "DS1")
     expected = changes(points)
     assert times == [at for at, _ in expected]
     assert str(numbers) == str([value for _, value in expected])
@@ -118,11 +120,11 @@ def test_raw_values_are_those_that_came(steps: Steps) -> None:
 @given(steps=forward, later_s=st.integers(1, 4000))
 def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later_s: int) -> None:
     points = points_of(steps)
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, points)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, points)
     now = (points[-1][0] if points else START) + later_s
     asked = span(max(START - 600, now - 300 * step), now)
-    found = on_axis(keeper, asked, "DS1", Resolution(tier, step))
+    found = on_axis(compactor, asked, "DS1", Resolution(tier, step))
     times = axis(asked, step)
     expected = reduced(changes(points), times, step, now)
     for low, mean, high, (lowest, average, highest) in zip(*found, expected, strict=True):
@@ -134,15 +136,15 @@ def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later
 @given(anyhow)
 def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
     points = points_of(steps)
-    keeper = Keeper(MemoryShelf(), BOUNDS)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
     # Of a state no value is left out, however many there are in a second.
-    fill(keeper, points, "OUT0")
+    fill(compactor, points, "OUT0")
     latest = max((at for at, _ in points), default=START)
-    times, numbers = raw(keeper, span(0, latest), "OUT0")
+    times, numbers = raw(compactor, span(0, latest), "OUT0")
     assert times == sorted(times)
     assert sorted(map(str, numbers)) == sorted(str(value) for _, value in changes(points))
     for tier in REDUCED:
-        rows = keeper.rows(tier, "OUT0", 0, inf, latest)
+        rows = compactor.rows(tier, "OUT0", 0, inf, latest)
         assert sum(rows[COUNT]) == len(times)
         for low, mean, high in zip(rows[LOW], rows[MEAN], rows[HIGH], strict=True):
             assert low <= mean <= high or (isnan(low) and isnan(mean) and isnan(high))
@@ -159,11 +161,11 @@ def test_a_keeper_that_starts_again_goes_on_where_the_other_stopped(
     steps: Steps, later_s: int
 ) -> None:
     points = points_of(steps)
-    shelf = MemoryShelf()
-    former = Keeper(shelf, BOUNDS)
+    chunk_store = MemoryChunkStore()
+    former = Compactor(chunk_store, BOUNDS)
     fill(former, points)
     now = (points[-1][0] if points else START) + later_s
-    latter = Keeper(shelf, BOUNDS)
+    latter = Compactor(chunk_store, BOUNDS)
     for count in (1, 50, 100_000):
         asked = span(max(START, now - 7200), now, points=count)
         assert str(answer(latter, asked)) == str(answer(former, asked))
@@ -177,10 +179,10 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
     within: list[tuple[int, int]], label: str
 ) -> None:
     points = [(START + at / 1000, float(value)) for at, value in sorted(within, key=lambda p: p[0])]
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, points, label, at_once=1000)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, points, label, at_once=1000)
     came = [value for _, value in changes(points)]
-    _, kept = raw(keeper, span(START, START + 2)._replace(labels=(label,)), label)
+    _, kept = raw(compactor, span(START, START + 2)._replace(labels=(label,)), label)
     if label == "OUT0":
         assert kept == came
     else:
@@ -192,106 +194,110 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
 @given(st.lists(st.integers(1, 5000), min_size=20, max_size=400), st.integers())
 def test_bytes_are_bounded_whatever_comes(gaps: list[int], seed: int) -> None:
     random = Random(seed)
-    bounds = Bounds(most_bytes=12_000)
-    keeper = Keeper(MemoryShelf(), bounds)
+    bounds = Bounds(max_bytes=12_000)
+    compactor = Compactor(MemoryChunkStore(), bounds)
     at = START
     for gap in gaps:
         at += gap
-        keeper.add([(at + n, f"DS{n % 4 + 1}", random.random()) for n in range(8)])
+        compactor.add([(at + n, f"DS{n % 4 + 1}", random.random()) for n in range(8)])
         for tier in TIERS[:2]:
-            assert keeper.shelf.cost(tier) <= bounds.share(tier)
-    assert sum(keeper.shelf.cost(tier) for tier in TIERS) <= bounds.most_bytes
+            assert compactor.chunk_store.cost(tier) <= bounds.share(tier)
+    assert sum(compactor.chunk_store.cost(tier) for tier in TIERS) <= bounds.max_bytes
 
 
 # --- rules by example -----------------------------------------------------------------------------
 
 
-def test_both_shelves_answer_the_same(open_shelf: Callable[[], Shelf]) -> None:
-    keeper = Keeper(open_shelf(), BOUNDS)
-    model = Keeper(MemoryShelf(), BOUNDS)
+def test_both_shelves_answer_the_same(open_shelf: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_shelf(), BOUNDS)
+    model = Compactor(MemoryChunkStore(), BOUNDS)
     points = [(START + 7 * n, float(n * n % 17) if n % 50 else nan) for n in range(2000)]
-    fill(keeper, points, at_once=3)
+    fill(compactor, points, at_once=3)
     fill(model, points, at_once=2000)
     now = points[-1][0] + 5
     for count in (1, 10, 400, 100_000):
         asked = span(START, now, count)
-        assert str(answer(keeper, asked)) == str(answer(model, asked))
+        assert str(answer(compactor, asked)) == str(answer(model, asked))
 
 
-def test_what_was_kept_is_there_after_opening_again(open_shelf: Callable[[], Shelf]) -> None:
-    keeper = Keeper(open_shelf(), BOUNDS)
-    fill(keeper, [(START + n, float(n % 9)) for n in range(500)])
+def test_what_was_kept_is_there_after_opening_again(open_shelf: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_shelf(), BOUNDS)
+    fill(compactor, [(START + n, float(n % 9)) for n in range(500)])
     asked = span(START, START + 600)
-    before = answer(keeper, asked)
-    assert answer(Keeper(open_shelf(), BOUNDS), asked) == before
+    before = answer(compactor, asked)
+    assert answer(Compactor(open_shelf(), BOUNDS), asked) == before
 
 
-def test_many_small_chunks_become_few(open_shelf: Callable[[], Shelf]) -> None:
-    keeper = Keeper(open_shelf(), BOUNDS)
-    fill(keeper, [(START + n, float(n % 9)) for n in range(800)], at_once=1)
+def test_many_small_chunks_become_few(open_shelf: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_shelf(), BOUNDS)
+    fill(compactor, [(START + n, float(n % 9)) for n in range(800)], at_once=1)
     for tier in TIERS:
-        assert keeper.shelf.chunks(tier, "DS1", 0, 10**9) < 40
-    assert keeper.shelf.points(RAW) == 800
+        assert compactor.chunk_store.chunks(tier, "DS1", 0, 10**9) < 40
+    assert compactor.chunk_store.points(RAW) == 800
 
 
-def test_old_raw_values_go_and_reduced_ones_stay(open_shelf: Callable[[], Shelf]) -> None:
-    keeper = Keeper(open_shelf(), Bounds(raw_days=1))
-    fill(keeper, [(START + 600 * n, float(n % 9)) for n in range(144 * 4)])
+def test_old_raw_values_go_and_reduced_ones_stay(open_shelf: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_shelf(), Bounds(raw_days=1))
+    fill(compactor, [(START + 600 * n, float(n % 9)) for n in range(144 * 4)])
     now = START + 4 * DAY_S
-    oldest = keeper.since(RAW)
+    oldest = compactor.since(RAW)
     assert oldest is not None
     assert oldest > START + 2 * DAY_S
-    first_day = answer(keeper, span(START, START + DAY_S, 10_000, now))
+    first_day = answer(compactor, span(START, START + DAY_S, 10_000, now))
     assert first_day["step"] == 60
     assert first_day["since"] == START
     assert not any(map(isnan, first_day["series"]["DS1"]["mean"]))
 
 
-def test_a_value_that_never_changes_is_known_after_years(open_shelf: Callable[[], Shelf]) -> None:
-    keeper = Keeper(open_shelf(), BOUNDS)
-    keeper.add([(START, "OUT0", 1), (START, "DS1", 20.0)])
+def test_a_value_that_never_changes_is_known_after_years(
+    open_shelf: Callable[[], ChunkStore],
+) -> None:
+    compactor = Compactor(open_shelf(), BOUNDS)
+    compactor.add([(START, "OUT0", 1), (START, "DS1", 20.0)])
     for day in range(1, 400):
-        keeper.add([(START + day * DAY_S, "DS1", 20.0 + day % 5)])
+        compactor.add([(START + day * DAY_S, "DS1", 20.0 + day % 5)])
     now = START + 400 * DAY_S
-    again = Keeper(open_shelf(), BOUNDS)
-    asked = Span(("OUT0",), now - 3600, now, 100, now)
+    again = Compactor(open_shelf(), BOUNDS)
+    asked = TimeSpan(("OUT0",), now - 3600, now, 100, now)
     assert answer(again, asked)["series"]["OUT0"]["values"] == [1.0]
 
 
 def test_a_clock_that_is_far_ahead_for_a_moment_does_not_cost_everything(
-    open_shelf: Callable[[], Shelf],
+    open_shelf: Callable[[], ChunkStore],
 ) -> None:
-    keeper = Keeper(open_shelf(), BOUNDS)
+    compactor = Compactor(open_shelf(), BOUNDS)
     labels = [f"m{n}" for n in range(1, 6)]
     for hour in range(100):
-        keeper.add([(START + 3600 * hour + n, label, hour) for n, label in enumerate(labels)])
-    before = keeper.shelf.points(RAW)
-    keeper.add([(START + 20_000 * DAY_S, "DS1", 1.0)])
-    assert keeper.shelf.points(RAW) == before + 1
+        compactor.add([(START + 3600 * hour + n, label, hour) for n, label in enumerate(labels)])
+    before = compactor.chunk_store.points(RAW)
+    compactor.add([(START + 20_000 * DAY_S, "DS1", 1.0)])
+    assert compactor.chunk_store.points(RAW) == before + 1
 
 
 def test_years_without_a_change_take_no_room() -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    keeper.add([(START, "DS1", 20.0)])
-    keeper.add([(START + 3000 * DAY_S, "DS1", 21.0)])
-    assert keeper.shelf.points(RAW) == 1 + 1
-    year = answer(keeper, span(START + 365 * DAY_S, START + 730 * DAY_S, 300))
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor.add([(START, "DS1", 20.0)])
+    compactor.add([(START + 3000 * DAY_S, "DS1", 21.0)])
+    assert compactor.chunk_store.points(RAW) == 1 + 1
+    year = answer(compactor, span(START + 365 * DAY_S, START + 730 * DAY_S, 300))
     assert set(year["series"]["DS1"].get("mean", year["series"]["DS1"].get("values"))) == {20.0}
 
 
 def test_the_finest_resolution_that_fits_is_chosen() -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, [(START + n, float(n % 9)) for n in range(7200)], at_once=500)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, [(START + n, float(n % 9)) for n in range(7200)], at_once=500)
     now = START + 7200
-    steps = [resolution_of(keeper, span(START, now, count)).step for count in (7200, 7199, 120, 8)]
+    steps = [
+        resolution_of(compactor, span(START, now, count)).step for count in (7200, 7199, 120, 8)
+    ]
     assert steps == [0, 2, 60, 900]
 
 
 def test_silence_is_a_gap() -> None:
-    shelf = MemoryShelf()
-    keeper = Keeper(shelf, BOUNDS)
-    keeper.add([(START, "DS1", 20.0), (START + 100, "T1", 5.0)])
-    started_again = Keeper(shelf, BOUNDS)
+    chunk_store = MemoryChunkStore()
+    compactor = Compactor(chunk_store, BOUNDS)
+    compactor.add([(START, "DS1", 20.0), (START + 100, "T1", 5.0)])
+    started_again = Compactor(chunk_store, BOUNDS)
     started_again.silence()
     started_again.add([(START + 900, "DS1", 21.0)])
     times, numbers = raw(started_again, span(START, START + 1000), "DS1")
@@ -300,12 +306,12 @@ def test_silence_is_a_gap() -> None:
 
 
 def test_csv_has_a_line_for_every_change_and_nothing_twice() -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
     points = [(START + n * 97, float(n % 9)) for n in range(900)]
-    fill(keeper, points)
-    keeper.add([(START + 97 * 899, "OUT0", 1)])
-    both = Span(("DS1", "OUT0"), START, START + DAY_S * 2, 10**9, START + DAY_S * 2)
-    lines = b"".join(csv_pieces(keeper, both)).decode().splitlines()
+    fill(compactor, points)
+    compactor.add([(START + 97 * 899, "OUT0", 1)])
+    both = TimeSpan(("DS1", "OUT0"), START, START + DAY_S * 2, 10**9, START + DAY_S * 2)
+    lines = b"".join(csv_pieces(compactor, both)).decode().splitlines()
     assert lines[0] == "time,DS1,OUT0"
     assert lines[1:3] == ["2026-01-05T00:00:00.000Z,0,", "2026-01-05T00:01:37.000Z,1,"]
     assert lines[-1] == "2026-01-06T00:13:23.000Z,8,1"
@@ -313,29 +319,29 @@ def test_csv_has_a_line_for_every_change_and_nothing_twice() -> None:
 
 
 def test_reduced_csv_has_one_line_for_each_interval() -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, [(START + n * 30, float(n % 9)) for n in range(20_000)], at_once=1000)
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, [(START + n * 30, float(n % 9)) for n in range(20_000)], at_once=1000)
     asked = span(START, START + 600_000, 8000)
-    lines = b"".join(csv_pieces(keeper, asked)).decode().splitlines()
+    lines = b"".join(csv_pieces(compactor, asked)).decode().splitlines()
     times = [line.partition(",")[0] for line in lines[1:]]
     assert lines[0] == "time,DS1 min,DS1 mean,DS1 max"
-    assert len(times) == 600_000 / resolution_of(keeper, asked).step
+    assert len(times) == 600_000 / resolution_of(compactor, asked).step
     assert all(earlier < later for earlier, later in pairwise(times))
 
 
 @pytest.mark.parametrize("every_s", [97, 7200])
 def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    assert len(b"".join(csv_pieces(keeper, span(0, START)))) < 100
-    fill(keeper, [(START + n * every_s, float(n % 9)) for n in range(900)])
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    assert len(b"".join(csv_pieces(compactor, span(0, START)))) < 100
+    fill(compactor, [(START + n * every_s, float(n % 9)) for n in range(900)])
     end = START + 900 * every_s
-    of_all_time = b"".join(csv_pieces(keeper, span(0, end, 10**9)))
-    assert of_all_time == b"".join(csv_pieces(keeper, span(START, end, 10**9)))
+    of_all_time = b"".join(csv_pieces(compactor, span(0, end, 10**9)))
+    assert of_all_time == b"".join(csv_pieces(compactor, span(START, end, 10**9)))
 
 
 def test_times_of_chunks_come_in_order() -> None:
-    keeper = Keeper(MemoryShelf(), BOUNDS)
-    fill(keeper, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], at_once=2)
-    assert list(keeper.shelf.rows(RAW, "DS1", 0, inf)[TIME]) == sorted(
+    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    fill(compactor, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], at_once=2)
+    assert list(compactor.chunk_store.rows(RAW, "DS1", 0, inf)[TIME]) == sorted(
         START + n for n in (1, 2, 5, 6, 9)
     )

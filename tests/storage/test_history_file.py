@@ -17,13 +17,18 @@ from leverframe.engine.machine import Traced
 from leverframe.storage.history.columns import (
     RAW,
 )
-from leverframe.storage.history.desk import MOST_UNWRITTEN, MOST_WAITING, MemoryDesk, ThreadDesk
-from leverframe.storage.history.keeper import Bounds, Keeper
+from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.reading import (
     raw,
 )
-from leverframe.storage.history.recorder import BATCH, Recorder
-from leverframe.storage.history.sqlite_shelf import SqliteShelf, check_file
+from leverframe.storage.history.recorder import BATCH, HistoryRecorder
+from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore, check_file
+from leverframe.storage.history.worker import (
+    MAX_UNWRITTEN,
+    MAX_WAITING,
+    MemoryHistoryWorker,
+    ThreadHistoryWorker,
+)
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect
 from leverframe.storage.store import StoreUnavailable
 from tests.storage.history_model import START, fill, span
@@ -35,154 +40,156 @@ BOUNDS = Bounds()
 
 
 def test_the_file_stays_within_its_bound(tmp_path: Path) -> None:
-    bounds = Bounds(most_bytes=256 * 1024)
+    bounds = Bounds(max_bytes=256 * 1024)
     path = tmp_path / "history.db"
-    with closing(SqliteShelf(path, bounds.most_bytes)) as shelf:
-        keeper = Keeper(shelf, bounds)
+    with closing(SqliteChunkStore(path, bounds.max_bytes)) as chunk_store:
+        compactor = Compactor(chunk_store, bounds)
         random = Random(1)
         for second in range(0, 16_000, 400):
-            keeper.add(
+            compactor.add(
                 [
                     (START + second + n, f"DS{label}", random.random())
                     for n in range(0, 400, 2)
                     for label in range(1, 9)
                 ]
             )
-        assert keeper.since(RAW) != START
-    assert path.stat().st_size <= bounds.most_bytes
+        assert compactor.since(RAW) != START
+    assert path.stat().st_size <= bounds.max_bytes
 
 
 def test_a_file_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    SqliteShelf(path, BOUNDS.most_bytes).close()
+    SqliteChunkStore(path, BOUNDS.max_bytes).close()
     with closing(connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreTooNew, match="format 99"):
-        SqliteShelf(path, BOUNDS.most_bytes)
+        SqliteChunkStore(path, BOUNDS.max_bytes)
 
 
 def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "history.db"
-    with closing(SqliteShelf(path, BOUNDS.most_bytes)) as shelf:
-        keeper = Keeper(shelf, BOUNDS)
-        fill(keeper, [(START + n, float(n % 9)) for n in range(30)], at_once=10)
+    with closing(SqliteChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
+        compactor = Compactor(chunk_store, BOUNDS)
+        fill(compactor, [(START + n, float(n % 9)) for n in range(30)], at_once=10)
     assert check_file(path) == 3
     with closing(connect(path)) as connection:
         connection.execute("UPDATE chunk SET data = x'0102' WHERE id = 2")
     with pytest.raises(StoreDamaged, match="chunk 2"):
         check_file(path)
-    with closing(SqliteShelf(path, BOUNDS.most_bytes)) as shelf:
-        times, _ = raw(Keeper(shelf, BOUNDS), span(START, START + 60), "DS1")
+    with closing(SqliteChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
+        times, _ = raw(Compactor(chunk_store, BOUNDS), span(START, START + 60), "DS1")
         assert len(times) == 20
 
 
-def values_kept(desk: ThreadDesk) -> "asyncio.Future[list[float]]":
-    return asyncio.ensure_future(desk.ask(lambda keeper: raw(keeper, span(0, 9e9), "DS1")[1]))
+def values_kept(worker: ThreadHistoryWorker) -> "asyncio.Future[list[float]]":
+    return asyncio.ensure_future(
+        worker.ask(lambda compactor: raw(compactor, span(0, 9e9), "DS1")[1])
+    )
 
 
 async def test_a_damaged_file_is_set_aside_and_recording_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     path.write_bytes(b"no database at all, but as long as a page of one would be" * 100)
-    desk = ThreadDesk(path, BOUNDS)
-    desk.add([(START, "DS1", 20.0)])
-    assert await values_kept(desk) == [20.0]
+    worker = ThreadHistoryWorker(path, BOUNDS)
+    worker.add([(START, "DS1", 20.0)])
+    assert await values_kept(worker) == [20.0]
     assert (tmp_path / "damaged-1" / "history.db").exists()
-    assert desk.figures.dropped == 0
-    await desk.close(START + 1)
+    assert worker.figures.dropped == 0
+    await worker.close(START + 1)
 
 
 async def test_a_file_that_is_spoilt_while_it_is_used_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    desk = ThreadDesk(path, BOUNDS)
-    desk.add([(START, "DS1", 20.0)])
-    await desk.close(START + 1)
+    worker = ThreadHistoryWorker(path, BOUNDS)
+    worker.add([(START, "DS1", 20.0)])
+    await worker.close(START + 1)
     data = path.read_bytes()
     path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
-    desk = ThreadDesk(path, BOUNDS)
-    desk.add([(START + 10, "DS1", 21.0)])
-    desk.add([(START + 11, "DS1", 22.0)])
-    assert (await values_kept(desk))[-1] == 22.0
+    worker = ThreadHistoryWorker(path, BOUNDS)
+    worker.add([(START + 10, "DS1", 21.0)])
+    worker.add([(START + 11, "DS1", 22.0)])
+    assert (await values_kept(worker))[-1] == 22.0
     assert (tmp_path / "damaged-1" / "history.db").exists()
-    await desk.close(START + 12)
+    await worker.close(START + 12)
 
 
 async def test_a_file_that_cannot_be_written_is_told_and_tried_again(tmp_path: Path) -> None:
     told: asyncio.Queue[str | None] = asyncio.Queue()
-    desk = ThreadDesk(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
-    desk.tell = told.put_nowait
-    desk.add([(START, "DS1", 20.0)])
+    worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS, retry_s=0.01)
+    worker.tell = told.put_nowait
+    worker.add([(START, "DS1", 20.0)])
     with pytest.raises(StoreUnavailable):
-        await values_kept(desk)
+        await values_kept(worker)
     assert "cannot be used" in str(await asyncio.wait_for(told.get(), 5))
     (tmp_path / "missing").mkdir()
     assert await asyncio.wait_for(told.get(), 5) is None
-    desk.add([(START + 1, "DS1", 21.0)])
-    assert await values_kept(desk) == [20.0, 21.0]
-    assert desk.figures.dropped == 0
-    await desk.close(START + 2)
+    worker.add([(START + 1, "DS1", 21.0)])
+    assert await values_kept(worker) == [20.0, 21.0]
+    assert worker.figures.dropped == 0
+    await worker.close(START + 2)
 
 
 async def test_what_cannot_be_written_for_long_is_lost_and_counted(tmp_path: Path) -> None:
-    desk = ThreadDesk(tmp_path / "missing" / "history.db", BOUNDS)
+    worker = ThreadHistoryWorker(tmp_path / "missing" / "history.db", BOUNDS)
     for number in range(3):
-        desk.add([(START + number, "DS1", number)] * MOST_UNWRITTEN)
-    await desk.close(START + 3)
-    assert desk.figures.dropped == 2 * MOST_UNWRITTEN
+        worker.add([(START + number, "DS1", number)] * MAX_UNWRITTEN)
+    await worker.close(START + 3)
+    assert worker.figures.dropped == 2 * MAX_UNWRITTEN
 
 
 async def test_a_fault_loses_its_values_with_a_word_and_a_count_and_nothing_else(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = ThreadDesk(tmp_path / "history.db", BOUNDS)
+    worker = ThreadHistoryWorker(tmp_path / "history.db", BOUNDS)
     no_number: Any = object()
-    desk.add([(START, "DS1", 20.0)])
-    desk.add([(START + 1, "DS1", no_number), (START + 2, "DS1", 21.0)])
-    desk.add([(START + 3, "DS1", 22.0)])
-    assert await values_kept(desk) == [20.0, 22.0]
-    assert desk.figures.lost == 2
+    worker.add([(START, "DS1", 20.0)])
+    worker.add([(START + 1, "DS1", no_number), (START + 2, "DS1", 21.0)])
+    worker.add([(START + 3, "DS1", 22.0)])
+    assert await values_kept(worker) == [20.0, 22.0]
+    assert worker.figures.lost == 2
     assert "2 values of the history are lost by a fault" in caplog.text
-    await desk.close(START + 4)
+    await worker.close(START + 4)
 
 
 async def test_whoever_waits_for_the_thread_does_not_fail_with_it() -> None:
-    desk = ThreadDesk(None, BOUNDS, may_wait=True)
+    worker = ThreadHistoryWorker(None, BOUNDS, may_wait=True)
     no_number: Any = object()
     # So many that the thread is still busy with them when the next one comes.
-    desk.add([*[(START, "DS1", 19.0)] * MOST_WAITING, (START, "DS1", no_number)])
-    desk.add([(START + 1, "DS1", 20.0)])
-    assert await values_kept(desk) == [20.0]
-    await desk.close(START + 2)
+    worker.add([*[(START, "DS1", 19.0)] * MAX_WAITING, (START, "DS1", no_number)])
+    worker.add([(START + 1, "DS1", 20.0)])
+    assert await values_kept(worker) == [20.0]
+    await worker.close(START + 2)
 
 
-def fill_up(keeper: Keeper) -> Iterator[int]:
+def fill_up(compactor: Compactor) -> Iterator[int]:
     """How many values of each label were kept so far."""
     for second in range(10_000):
-        keeper.add([(START + second, f"m{n}", second * n / 7) for n in range(1, 31)])
+        compactor.add([(START + second, f"m{n}", second * n / 7) for n in range(1, 31)])
         yield second + 1
 
 
 def test_a_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
     pages = 24
-    with closing(SqliteShelf(tmp_path / "history.db", pages * 4096)) as shelf:
-        keeper = Keeper(shelf, BOUNDS)
+    with closing(SqliteChunkStore(tmp_path / "history.db", pages * 4096)) as chunk_store:
+        compactor = Compactor(chunk_store, BOUNDS)
         kept: deque[int] = deque(maxlen=1)
         with pytest.raises(sqlite3.OperationalError, match="full"):
-            kept.extend(fill_up(keeper))
-        times, _ = raw(keeper, span(START, START + 10_000), "m1")
+            kept.extend(fill_up(compactor))
+        times, _ = raw(compactor, span(START, START + 10_000), "m1")
         assert len(times) == kept[0]
-        assert shelf.points(RAW) == 30 * kept[0]
+        assert chunk_store.points(RAW) == 30 * kept[0]
 
 
 async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    desk = ThreadDesk(path, BOUNDS)
-    desk.add([(START, "DS1", 20.0)])
-    await desk.close(START + 60)
-    again = ThreadDesk(path, BOUNDS)
+    worker = ThreadHistoryWorker(path, BOUNDS)
+    worker.add([(START, "DS1", 20.0)])
+    await worker.close(START + 60)
+    again = ThreadHistoryWorker(path, BOUNDS)
     again.add([(START + 300, "DS1", 20.0)])
-    found = await again.ask(lambda keeper: raw(keeper, span(0, 9e9), "DS1"))
+    found = await again.ask(lambda compactor: raw(compactor, span(0, 9e9), "DS1"))
     assert found[0] == [START, START + 60, START + 300]
     assert str(found[1]) == str([20.0, nan, 20.0])
     await again.close(START + 400)
@@ -191,7 +198,7 @@ async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
 # --- following a controller -----------------------------------------------------------------------
 
 
-class WatchedDesk(MemoryDesk):
+class WatchedDesk(MemoryHistoryWorker):
     """Tells when something was handed over."""
 
     def __init__(self) -> None:
@@ -206,30 +213,30 @@ class WatchedDesk(MemoryDesk):
 
 
 async def test_values_are_handed_over_together_after_a_while_without_being_asked_for() -> None:
-    desk = WatchedDesk()
-    recorder = Recorder(desk, SystemClock(), gather_s=0.01)
+    worker = WatchedDesk()
+    recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.01)
     for second in range(10):
         recorder.trail.append((START + second, "DS1", second))
         recorder.look()
-    assert desk.times == 0
-    await asyncio.wait_for(desk.handed_over.wait(), 5)
-    assert (desk.times, desk.figures.points, recorder.trail) == (1, 10, [])
+    assert worker.times == 0
+    await asyncio.wait_for(worker.handed_over.wait(), 5)
+    assert (worker.times, worker.figures.points, recorder.trail) == (1, 10, [])
 
 
 async def test_many_values_are_handed_over_at_once() -> None:
-    desk = WatchedDesk()
-    recorder = Recorder(desk, VirtualClock())
+    worker = WatchedDesk()
+    recorder = HistoryRecorder(worker, VirtualClock())
     for second in range(3 * BATCH):
         recorder.trail.append((START + second, "DS1", second))
         recorder.look()
-    assert desk.times == 3
+    assert worker.times == 3
 
 
 async def test_on_virtual_time_the_thread_is_waited_for_and_nothing_is_lost() -> None:
-    desk = ThreadDesk(None, BOUNDS, may_wait=True)
-    batches = MOST_WAITING // 50_000 + 3
+    worker = ThreadHistoryWorker(None, BOUNDS, may_wait=True)
+    batches = MAX_WAITING // 50_000 + 3
     for number in range(batches):
-        desk.add([(START + number, "DS1", number)] * 50_000)
-    times, _ = await desk.ask(lambda keeper: raw(keeper, span(0, 9e9), "DS1"))
-    assert (len(times), desk.figures.dropped) == (batches, 0)
-    await desk.close(START + batches)
+        worker.add([(START + number, "DS1", number)] * 50_000)
+    times, _ = await worker.ask(lambda compactor: raw(compactor, span(0, 9e9), "DS1"))
+    assert (len(times), worker.figures.dropped) == (batches, 0)
+    await worker.close(START + batches)

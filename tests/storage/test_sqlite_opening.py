@@ -6,8 +6,10 @@ below. A new migration leaves them as they are and adds one.
 
 import asyncio
 import contextlib
+import os
 import re
 import sqlite3
+import stat
 import sys
 from importlib import resources
 from pathlib import Path
@@ -29,6 +31,7 @@ from leverframe.storage.store import Changes, StoreUnavailable
 from tests.effort import examples
 
 DUMPS = sorted((Path(__file__).parent.parent / "fixtures" / "databases").glob("v*.sql"))
+FIRST_FORMAT = DUMPS[0]
 SETTINGS = {
     "email.password": "gr\u00fcn & \u201eleise\u201c",
     "outputs.0.name": "Pump",
@@ -113,6 +116,30 @@ def test_a_migration_that_fails_leaves_the_format_before_it() -> None:
     migrate(connection, mended)
     assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
+
+
+async def test_a_store_is_copied_before_its_format_changes_and_the_copy_is_the_way_back(
+    tmp_path: Path,
+) -> None:
+    path = database_from_dump(FIRST_FORMAT, tmp_path / "store.db")
+    before = schema(path)
+    for _ in range(2):
+        await SqliteStore(path).close()
+    copy = tmp_path / "store-format-1.db"
+    assert ask(copy, "PRAGMA user_version") == [(1,)]
+    assert schema(copy) == before
+    assert stat.S_IMODE(os.stat(copy).st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["store-format-1.db", "store.db"]
+    os.replace(copy, path)
+    store = SqliteStore(path)
+    assert store.load().settings == SETTINGS
+    await store.close()
+
+
+async def test_a_new_store_and_one_in_the_present_format_are_not_copied(tmp_path: Path) -> None:
+    for _ in range(2):
+        await SqliteStore(tmp_path / "store.db").close()
+    assert os.listdir(tmp_path) == ["store.db"]
 
 
 async def test_a_newer_database_is_refused_by_both_numbers_and_left_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from leverframe.uploads.bad_upload import BadUpload
-from leverframe.uploads.picture import MOST_BYTES, checked_picture, content_type
+from leverframe.uploads.picture import MAX_BYTES, checked_picture, content_type
 from tests.effort import examples
 
 SECRET = b"54.3520N 18.6466E"
@@ -80,7 +80,7 @@ def test_pictures_of_every_colour_mode_are_taken(mode: str) -> None:
         (b"just text", "no PNG, JPEG, GIF or WebP"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "no PNG, JPEG, GIF or WebP"),
         (b"\x89PNG\r\n\x1a\n and so on", "damaged or no PNG"),
-        (bytes(MOST_BYTES + 1), "at most 8388608"),
+        (bytes(MAX_BYTES + 1), "at most 8388608"),
         (file_of(Image.new("1", (4000, 4000)), "PNG"), "too many dots"),
         (file_of(Image.new("1", (9000, 1)), "PNG"), "too many dots"),
         (file_of(Image.new("1", (15000, 15000)), "PNG"), "too many dots"),

@@ -13,8 +13,8 @@ from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.site_archive import (
     FORMAT,
     MAGIC,
-    MOST_BYTES,
-    MOST_FILES,
+    MAX_BYTES,
+    MAX_FILES,
     pack_site,
     unpack_site,
 )
@@ -87,12 +87,12 @@ def test_a_site_needs_a_front_page() -> None:
 
 def test_an_archive_that_grows_too_much_is_refused_unread() -> None:
     with pytest.raises(BadUpload, match="bytes; at most"):
-        unpack_site(archive_of(("zeros.html", bytes(MOST_BYTES))))
+        unpack_site(archive_of(("zeros.html", bytes(MAX_BYTES))))
 
 
 def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -> None:
-    honest = archive_of(("zeros.html", bytes(MOST_BYTES - 100)))[len(sealed(b"")) :]
-    size = (MOST_BYTES - 100).to_bytes(4, "little")
+    honest = archive_of(("zeros.html", bytes(MAX_BYTES - 100)))[len(sealed(b"")) :]
+    size = (MAX_BYTES - 100).to_bytes(4, "little")
     assert honest.count(size) == 2
     with pytest.raises(BadUpload, match="cannot be unpacked"):
         unpack_site(sealed(honest.replace(size, (100).to_bytes(4, "little"))))
@@ -100,7 +100,7 @@ def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -
 
 def test_too_many_files_are_refused() -> None:
     with pytest.raises(BadUpload, match="1001 files"):
-        pack_site({**FRONT, **{f"{number}.html": b"" for number in range(MOST_FILES)}})
+        pack_site({**FRONT, **{f"{number}.html": b"" for number in range(MAX_FILES)}})
 
 
 def test_a_plain_zip_file_is_refused_with_the_way_to_make_an_archive() -> None:

@@ -35,7 +35,7 @@ def test_the_value_shows_live_with_the_voltage_at_the_pin(
 ) -> None:
     twin.get("/inpa.cgi?sensor=21&multiplier=2200")
     reading = card(open_page("analog"), "INPA3").locator(".reading")
-    twin.feel(INPA3=1.25)
+    twin.set_readings(INPA3=1.25)
     expect(reading).to_contain_text("2.50")
     expect(reading).to_contain_text("at the pin: 1.250 V")
 

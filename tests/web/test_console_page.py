@@ -162,7 +162,7 @@ def test_a_file_is_chosen_and_sent(twin: ServedTwin, open_page: OpenPage) -> Non
 
 
 def test_status_files_and_the_api_are_read(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS1=21.5)
+    twin.set_readings(DS1=21.5)
     page = open_page("console")
     state = opened(page, "GET /api/state")
     state.get_by_role("button", name="Send").click()

@@ -31,7 +31,7 @@ def test_a_reading_is_made_of_two_others(twin: ServedTwin, open_page: OpenPage) 
 def test_the_result_shows_live_with_what_makes_it_up(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/inpa.cgi?diffsel=0*12*0*24")
     reading = card(open_page("differential"), "DIFF1").locator(".reading")
-    twin.feel(T1=21.5, VCC=12)
+    twin.set_readings(T1=21.5, VCC=12)
     expect(reading).to_contain_text("9.50")
     expect(reading).to_contain_text("21.5 − 12.00")
 

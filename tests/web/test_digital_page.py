@@ -46,7 +46,7 @@ def test_the_level_shows_live_and_negated_where_it_is_so_set(
 ) -> None:
     level = card(open_page("digital"), "INPD1").locator(".reading")
     expect(level).to_contain_text("high (1)")
-    twin.feel(INPD1=0)
+    twin.set_readings(INPD1=0)
     expect(level).to_contain_text("low (0)")
     twin.get("/stm.cgi?inpdnn=1")
     expect(level.locator(".value")).to_have_text("high (1)")

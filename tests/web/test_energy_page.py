@@ -44,7 +44,7 @@ def test_power_and_energy_show_live_in_the_units_that_are_set(
 ) -> None:
     twin.get("/inpa.cgi?sensor=06&peunit=01")
     readings = card(open_page("energy"), "POWER1").locator(".reading")
-    twin.feel(INPA1=1.0)
+    twin.set_readings(INPA1=1.0)
     expect(readings.first.locator(".value")).to_have_text("2300.000W")
     twin.get("/sim.cgi?advance=3600")
     expect(readings.last.locator(".value")).to_have_text("2.300kWh")

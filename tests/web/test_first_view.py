@@ -14,9 +14,9 @@ WEB = Path(str(resources.files("leverframe.web")))
 IMPORTED = re.compile(r'^(?:import|\} from) .*?"(\.[^"]+)";$', re.MULTILINE)
 PRELOADED = re.compile(r'rel="modulepreload" href="/web/([^"]+)"')
 AHEAD = re.compile(r'rel="preload" href="([^"]+)"')
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 #: Each request costs a slow phone more than its bytes do.
-MOST_REQUESTS = 30
+MAX_REQUESTS = 30
 
 
 def needed_by(module: Path) -> set[Path]:
@@ -60,7 +60,7 @@ def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: 
     lever = page.get_by_role("switch").first
     lever.click()
     expect(lever).to_have_attribute("aria-checked", "true")
-    assert 20_000 < sum(transferred) < MOST_BYTES
+    assert 20_000 < sum(transferred) < MAX_BYTES
 
 
 @pytest.mark.needs_program("chromium")
@@ -72,7 +72,7 @@ def test_the_levers_wait_for_nothing_but_themselves(open_page: OpenPage) -> None
     page.reload()
     expect(page.get_by_role("switch").first).to_be_visible()
     expect(page.get_by_role("heading", name="Readings")).to_have_count(0)
-    assert len(asked_for(page)) <= MOST_REQUESTS
+    assert len(asked_for(page)) <= MAX_REQUESTS
     for route in held:
         route.continue_()
     page.unroute_all()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from leverframe.process.serve import http_limits
-from leverframe.servers.routes.commands import MOST_COMMANDS
+from leverframe.servers.routes.commands import MAX_COMMANDS
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import LOSSES, OpenPage
 
@@ -178,7 +178,7 @@ def test_what_one_request_does_not_take_goes_out_in_several(
     )
     queries = [target.removeprefix("/x.cgi?") for target in targets]
     assert all(len(query) <= http_limits().query_bytes for query in queries)
-    assert all(query.count("&") < MOST_COMMANDS for query in queries)
+    assert all(query.count("&") < MAX_COMMANDS for query in queries)
     assert "&".join(queries) == "&".join(["a" * letters] * count)
 
 

@@ -172,7 +172,7 @@ def test_the_day_has_twenty_four_hours_in_every_language(
 ) -> None:
     twin.get("/sim.cgi?advance=75600")
     twin.get("/inpa.cgi?event=0*102*0*0*0*0*3*0*0*0*0*0&eventon=0*1")
-    twin.feel(INPD3=0)
+    twin.set_readings(INPD3=0)
     page = open_page("status", language=language)
     for name in ("rules", "interface", "simulation"):
         page.evaluate("(name) => (location.hash = `#/${name}`)", name)

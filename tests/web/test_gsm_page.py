@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from leverframe.hardware.modem_status import ModemStatus
-from leverframe.wire.at import Answer
+from leverframe.wire.at import AtAnswer
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import OpenPage, Serve
 
@@ -24,16 +24,16 @@ def test_the_modem_is_shown_with_its_network_and_signal(
 ) -> None:
     status = with_modem(twin)
     status.state = "ready"
-    status.took_sim(Answer(("+CPIN: READY",), "OK"))
-    status.took_registration(Answer(("+CREG: 0,5",), "OK"))
-    status.took_operator(Answer(('+COPS: 0,0,"Polkomtel"',), "OK"))
-    status.took_signal(Answer(("+CSQ: 20,0",), "OK"))
+    status.took_sim(AtAnswer(("+CPIN: READY",), "OK"))
+    status.took_registration(AtAnswer(("+CREG: 0,5",), "OK"))
+    status.took_operator(AtAnswer(('+COPS: 0,0,"Polkomtel"',), "OK"))
+    status.took_signal(AtAnswer(("+CSQ: 20,0",), "OK"))
     modem = open_page("gsm").locator(".modem")
     expect(modem.locator(".value")).to_have_text(["ready", "-73dBm", "Polkomtel", "READY"])
     expect(modem).to_contain_text("roaming")
     expect(modem).to_contain_text("good")
-    status.took_signal(Answer(("+CSQ: 2,0",), "OK"))
-    twin.feel(DS1=20.0)
+    status.took_signal(AtAnswer(("+CSQ: 2,0",), "OK"))
+    twin.set_readings(DS1=20.0)
     expect(modem).to_contain_text("weak: move the antenna")
 
 

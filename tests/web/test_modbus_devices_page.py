@@ -154,7 +154,7 @@ def test_readings_show_what_is_measured(twin: ServedTwin, open_page: OpenPage) -
     twin.get("/stm.cgi?modbus_sensor=1100")
     twin.get("/stm.cgi?modbusmapping=" + "*".join(["24", *["00"] * 29]))
     page = open_page("modbus_devices")
-    twin.feel(m1=38.25)
+    twin.set_readings(m1=38.25)
     expect(table(page).locator("tbody tr").nth(4).locator("td").last).to_have_text("38.25")
     expect(page.get_by_text("In slot: 2")).to_be_visible()
 

@@ -32,7 +32,7 @@ def test_a_reading_is_mapped_by_its_name_and_shown_live(
         {"slot": 1, "reading": 7},
         {"slot": 0, "reading": 0},
     ]
-    twin.feel(m2=49.98)
+    twin.set_readings(m2=49.98)
     expect(mapping.locator(".mapped .value").nth(1)).to_have_text("49.98 Hz")
     expect(slot.locator("dl")).to_have_text("frequency 49.98 Hz")
 
@@ -66,5 +66,5 @@ def test_a_version_with_one_slot_shows_its_readings_in_order(
     page = open_page("modbus", of=twin)
     expect(page.get_by_label("Connected module")).to_have_count(1)
     expect(page.get_by_text("Modbus TCP server")).to_have_count(0)
-    twin.feel(m1=231.5)
+    twin.set_readings(m1=231.5)
     expect(page.locator(".reading").first).to_have_text("m1 · voltage 231.50V")

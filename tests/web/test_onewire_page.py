@@ -37,7 +37,7 @@ def test_a_sensor_that_the_scan_finds_is_given_to_a_position(
     expect(page.locator(".found li", has_text=BOILER)).to_contain_text("is DS3")
     assert [one["id"] for one in twin.settings()["onewire"][:3]] == [NO_ID, NO_ID, BOILER]
     # The position shows what it measures at once.
-    twin.feel(DS3=61.4)
+    twin.set_readings(DS3=61.4)
     third = page.locator("form.card", has=page.get_by_role("heading", name="DS3"))
     expect(third.locator(".value")).to_have_text("61.4°C")
 

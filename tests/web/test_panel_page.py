@@ -66,7 +66,7 @@ def test_elements_are_dragged_onto_the_picture_and_stored(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     upload_picture(twin)
-    twin.feel(DS1=61.4)
+    twin.set_readings(DS1=61.4)
     page = open_page("panel")
     page.get_by_role("button", name="Arrange").click()
     drag(page, page.locator(".tray [data-element=OUT0]"), (200, 100))

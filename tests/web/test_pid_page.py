@@ -35,15 +35,15 @@ def test_the_regulator_is_set_up_as_a_whole(twin: ServedTwin, open_page: OpenPag
 
 
 def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS1=20)
+    twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     now = open_page("pid").locator(".card").first
     expect(now).to_contain_text("regulates")
     expect(now).to_contain_text("P 20.0 + I 0.0 + D 0.0")
-    twin.feel(DS1=25)
+    twin.set_readings(DS1=25)
     twin.get("/sim.cgi?advance=1")
     expect(now).to_contain_text("P 10.0 + I 0.0 + D 0.0")
-    twin.feel(DS1=None)
+    twin.set_readings(DS1=None)
     twin.get("/sim.cgi?advance=1")
     expect(now.get_by_text("The input is absent, so the duty stays as it is.")).to_be_visible()
 
@@ -70,13 +70,13 @@ def test_history_and_what_happens_make_one_course(open_page: OpenPage) -> None:
 
 
 def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS1=20)
+    twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     page = open_page("pid")
     canvas = page.get_by_role("img").locator("canvas")
     expect(canvas).to_be_visible()
     before = canvas.evaluate("(canvas) => canvas.toDataURL()")
-    twin.feel(DS1=29)
+    twin.set_readings(DS1=29)
     twin.get("/sim.cgi?advance=30")
     page.wait_for_function(
         "(before) => document.querySelector('.trend canvas').toDataURL() !== before", arg=before

@@ -91,7 +91,7 @@ def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
     page.context.set_offline(True)
     expect(page.locator(".connection[data-kind=lost]")).to_be_visible()
     for value in (50.0, 20.0):
-        twin.feel(DS1=value)
+        twin.set_readings(DS1=value)
         twin.get(f"/sim.cgi?advance={60 * minutes}")
     page.context.set_offline(False)
     expect(page.locator(".connection[data-kind=live]")).to_be_visible(timeout=AGAIN_MS)
@@ -100,7 +100,7 @@ def interrupted(page: Page, twin: ServedTwin, minutes: int = 10) -> None:
 def test_what_happened_while_nobody_listened_is_in_the_chart(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.feel(DS1=20.0)
+    twin.set_readings(DS1=20.0)
     page = open_page("charts?labels=DS1&range=1h", allow=FAILURES)
     expect(page.locator(".courses")).to_contain_text("20.0")
     interrupted(page, twin)
@@ -110,7 +110,7 @@ def test_what_happened_while_nobody_listened_is_in_the_chart(
 def test_what_happened_while_nobody_listened_is_in_the_small_lines(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.feel(DS1=20.0)
+    twin.set_readings(DS1=20.0)
     page = open_page("status", allow=FAILURES)
     interrupted(page, twin)
     page.wait_for_function("""() => {
@@ -123,7 +123,7 @@ def test_what_happened_while_nobody_listened_is_in_the_small_lines(
 def test_what_happened_while_nobody_listened_is_in_the_trend(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.feel(DS1=20.0)
+    twin.set_readings(DS1=20.0)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")
     page = open_page("pid", allow=FAILURES)
     expect(page.locator(".trend canvas")).to_be_visible()

@@ -38,14 +38,14 @@ def test_a_rule_reads_as_a_sentence_with_what_holds_now(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING, "eventon=0*1")
-    twin.feel(DS1=20.1)
+    twin.set_readings(DS1=20.1)
     rule = card(open_page("rules"), 1)
     expect(rule.locator(".sentence")).to_have_text(SENTENCE.format(now="20.1 °C false"))
     expect(rule.locator(".state")).to_have_text("not met")
     expect(rule.locator(".why")).to_have_text("It does not act: its conditions do not hold.")
-    twin.feel(DS1=22)
+    twin.set_readings(DS1=22)
     expect(rule.locator(".sentence")).to_have_text(SENTENCE.format(now="22.0 °C true"))
-    twin.feel(DS1=None)
+    twin.set_readings(DS1=None)
     expect(rule.locator(".why")).to_have_text("It does not act: DS1 is absent.")
 
 
@@ -53,7 +53,7 @@ def test_a_pending_delay_counts_down_and_the_firings_follow(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     set_rules(twin, HEATING, "eventon=0*1")
-    twin.feel(DS1=22)
+    twin.set_readings(DS1=22)
     rule = card(open_page("rules"), 1)
     expect(rule.locator(".why")).to_have_text("It begins in 3 s.")
     expect(rule.locator(".state")).to_have_text("waiting")
@@ -63,7 +63,7 @@ def test_a_pending_delay_counts_down_and_the_firings_follow(
     expect(rule.locator(".state")).to_have_text("met")
     expect(rule.locator(".strip li")).to_have_count(1)
     expect(rule.locator(".strip")).to_contain_text("began")
-    twin.feel(DS1=15)
+    twin.set_readings(DS1=15)
     expect(rule.locator(".why")).to_have_text("It ceases in 5 s.")
 
 
@@ -83,7 +83,7 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
     flicker = "event=2*104*0*0*0*0*10*0*0*0*0*0*1*0*0*0"
     set_rules(twin, HEATING, opposite, flicker, "event=3*10*0*20000*0*0*5*0*0*0*0*0*1*0*0*0")
     set_rules(twin, "eventon=0*1", "eventon=1*1", "eventon=2*1")
-    twin.feel(DS1=20)
+    twin.set_readings(DS1=20)
     page = open_page("rules")
     expect(card(page, 1).locator(".advice")).to_contain_text("Fights over OUT2 with rule 2")
     expect(card(page, 2).locator(".advice")).to_contain_text("Fights over OUT2 with rule 1")
@@ -119,7 +119,7 @@ def test_deleting_needs_a_second_press_and_later_rules_move_down(
 
 
 def test_a_new_rule_starts_from_a_template(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS1=19)
+    twin.set_readings(DS1=19)
     page = open_page("rules")
     expect(page.get_by_text("There are no rules yet.")).to_be_visible()
     page.get_by_role("button", name="Thermostat").click()
@@ -337,7 +337,7 @@ def test_rules_and_their_blanks_can_be_used_by_everybody(
 ) -> None:
     two = HEATING.replace("event=0", "event=1").replace("*50*0*2*0*0", "*50*1*2*100*0")
     set_rules(twin, HEATING, two, "eventon=0*1", "eventon=1*1")
-    twin.feel(DS1=25)
+    twin.set_readings(DS1=25)
     page = open_page("rules?edit=2", theme="dark")
     expect(editor(page)).to_be_visible()
     expect(card(page, 1).locator(".advice")).to_be_visible()
@@ -347,7 +347,7 @@ def test_rules_and_their_blanks_can_be_used_by_everybody(
 
 def test_a_rule_is_tried_on_what_was_recorded(twin: ServedTwin, open_page: OpenPage) -> None:
     for degrees in (20, 22, 20):
-        twin.feel(DS1=degrees)
+        twin.set_readings(DS1=degrees)
         twin.get("/sim.cgi?advance=60")
     set_rules(twin, HEATING)
     form = editor(open_page("rules?edit=1"))

@@ -19,7 +19,7 @@ def test_the_connected_sensor_is_detected_and_its_readings_shown(
     expect(page.get_by_text("Looked for a sensor")).to_be_visible()
     assert twin.settings()["i2c"]["primary"] == "BME280"
     expect(page.locator(".reading .value", has_text="21.5")).to_be_visible()
-    twin.feel(T1=22.5)
+    twin.set_readings(T1=22.5)
     expect(page.locator(".reading .value", has_text="22.5")).to_be_visible()
 
 
@@ -38,7 +38,7 @@ def test_the_particulate_sensor_is_chosen_beside_the_primary_one(
 def test_the_readings_are_those_of_the_chosen_module(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("serial")
     expect(page.locator(".empty")).to_contain_text("No module is chosen")
-    twin.feel(CO2=640)
+    twin.set_readings(CO2=640)
     twin.get("/stm.cgi?usart_sensor=4")
     expect(page.locator(".reading")).to_have_text("CO2 640ppm")
 

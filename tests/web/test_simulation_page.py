@@ -45,8 +45,8 @@ def test_a_number_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) ->
         address = f"http://127.0.0.1:{twin.port}/sim.cgi?{label}={value}"
         expect(last_request(page)).to_have_text(f"curl -X POST '{address}'")
         expect(page.get_by_role("textbox", name=label, exact=True)).to_have_value(str(value))
-    felt = twin.get("/api/sim").json()["readings"]
-    assert {label: felt[label]["value"] for label in turned} == turned
+    readings = twin.get("/api/sim").json()["readings"]
+    assert {label: readings[label]["value"] for label in turned} == turned
 
 
 def test_a_slider_is_felt_by_the_board(twin: ServedTwin, open_page: OpenPage) -> None:
@@ -73,7 +73,7 @@ def test_what_is_not_possible_is_refused_before_sending(
 def test_unplugging_makes_a_reading_absent_on_the_status_page(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.feel(DS1=21.5)
+    twin.set_readings(DS1=21.5)
     page = open_page("simulation")
     page.get_by_role("button", name="Unplug DS1").click()
     expect(page.get_by_role("button", name="Plug in DS1")).to_be_visible()
@@ -227,7 +227,7 @@ def test_a_plant_that_lacks_something_is_refused_in_words(open_page: OpenPage) -
 
 def test_what_others_do_to_the_board_shows(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("simulation")
-    twin.feel(CO2=800)
+    twin.set_readings(CO2=800)
     expect(page.get_by_role("textbox", name="CO2", exact=True)).to_have_value("800")
 
 

@@ -36,27 +36,27 @@ def test_what_changes_elsewhere_shows_within_a_second(
     page = open_page("status")
     twin.get("/stm.cgi?oname=2Pump")
     expect(lever(page, "Pump")).to_be_visible()
-    twin.feel(DS1=20.0)
+    twin.set_readings(DS1=20.0)
     expect(tile(page, "DS1")).to_contain_text("20.0")
     twin.get("/outs.cgi?out2=1")
     expect(lever(page, "Pump")).to_have_attribute("aria-checked", "true", timeout=WITHIN_A_SECOND)
-    twin.feel(DS1=61.4)
+    twin.set_readings(DS1=61.4)
     expect(tile(page, "DS1")).to_contain_text("61.4", timeout=WITHIN_A_SECOND)
 
 
 def test_a_value_that_changed_is_marked_once(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS1=20.0)
+    twin.set_readings(DS1=20.0)
     page = open_page("status")
     expect(tile(page, "DS1")).not_to_have_attribute("data-beat", re.compile("."))
-    twin.feel(DS1=20.5)
+    twin.set_readings(DS1=20.5)
     expect(tile(page, "DS1")).to_have_attribute("data-beat", "1")
     expect(tile(page, "VCC")).not_to_have_attribute("data-beat", re.compile("."))
 
 
 def test_an_absent_reading_says_since_when(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
-    twin.feel(DS1=20.0)
-    twin.feel(DS1=None)
+    twin.set_readings(DS1=20.0)
+    twin.set_readings(DS1=None)
     expect(page.locator(".tile[data-absent]")).to_contain_text("absent since")
     expect(page.locator(".troubles")).to_contain_text("DS1 absent since")
 
@@ -126,7 +126,7 @@ def test_the_delay_of_a_rule_counts_down_on_the_lever_that_it_moves(
     twin.get("/inpa.cgi?eventon=0*1")
     rule = twin.settings()["rules"][0]
     page = open_page("status")
-    twin.feel(**{rule["source"]: 40.0})
+    twin.set_readings(**{rule["source"]: 40.0})
     expect(lever(page, rule["action"])).to_contain_text("rule 1 acts in 60 s")
     expect(page.locator(".acting")).to_contain_text("Rule 1")
 
@@ -166,7 +166,7 @@ def test_older_versions_use_that_flag_for_something_else(
 
 
 def test_what_is_shown_can_be_chosen(twin: ServedTwin, open_page: OpenPage) -> None:
-    twin.feel(DS2=20.0)
+    twin.set_readings(DS2=20.0)
     page = open_page("status")
     page.get_by_role("button", name="Choose what is shown").click()
     page.get_by_role("dialog").get_by_label("OUT1", exact=True).uncheck()
@@ -182,7 +182,7 @@ def test_what_is_shown_can_be_chosen(twin: ServedTwin, open_page: OpenPage) -> N
 def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.get("/inpa.cgi?event=0*10*1*2150*50*0*0*0*0*0*0*0*1*0*0*0")
     source = twin.settings()["rules"][0]["source"]
-    twin.feel(**{source: 21.4375})
+    twin.set_readings(**{source: 21.4375})
     page = open_page("status")
     tile(page, source).click()
     drawer = page.get_by_role("dialog")
@@ -199,20 +199,20 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
 
 def test_every_reading_has_a_line_of_the_last_hour(twin: ServedTwin, open_page: OpenPage) -> None:
     for value in (20.0, 30.0, 25.0):
-        twin.feel(DS1=value)
+        twin.set_readings(DS1=value)
         twin.get("/sim.cgi?advance=600")
     page = open_page("status")
     path = tile(page, "DS1").locator("path")
     expect(path).to_have_attribute("d", re.compile(r"^M\d+ .*L\d+ "))
     before = path.get_attribute("d")
-    twin.feel(DS1=40.0)
+    twin.set_readings(DS1=40.0)
     expect(path).not_to_have_attribute("d", before or "")
 
 
 def test_thirty_readings_of_modules_find_their_place_on_a_phone(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin.feel(**{f"m{number}": float(number) for number in range(1, 31)})
+    twin.set_readings(**{f"m{number}": float(number) for number in range(1, 31)})
     page = open_page("status", viewport=PHONE)
     expect(page.locator(".tile[data-label^=m]")).to_have_count(30)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.describe import command_table
+from leverframe.commands.describe.listing import command_table
 from leverframe.profile import Profile
 
 WEB = Path(str(resources.files("leverframe.web")))

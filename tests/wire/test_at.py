@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.wire.at import ECHO_OFF, Answer, AtDialogue, Heard, Prompt, Restarted, Unasked
+from leverframe.wire.at import ECHO_OFF, AtAnswer, AtDialogue, Heard, Prompt, Restarted, Unasked
 from tests.effort import examples
 
 FEW = examples(80)
@@ -31,7 +31,7 @@ def test_a_command_ends_with_a_carriage_return_and_a_text_with_control_z() -> No
 
 def test_an_answer_is_every_line_up_to_the_result() -> None:
     assert asked("AT+CSQ", b"AT+CSQ\r\r\n+CSQ: 17,0\r\n\r\nOK\r\n") == [
-        Answer(("+CSQ: 17,0",), "OK")
+        AtAnswer(("+CSQ: 17,0",), "OK")
     ]
 
 
@@ -48,7 +48,7 @@ def test_an_answer_is_every_line_up_to_the_result() -> None:
 )
 def test_a_result_is_good_or_bad(result: str, good: bool) -> None:
     (answer,) = asked("AT+X", f"\r\n{result}\r\n".encode())
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, AtAnswer)
     assert answer.good is good
     assert answer.result == result
 
@@ -58,14 +58,14 @@ def test_what_nobody_asked_for_is_told_apart_in_the_middle_of_an_answer() -> Non
     assert asked("AT+CSQ", said) == [
         Unasked('+CMTI: "SM",3'),
         Unasked("RING"),
-        Answer(("+CSQ: 17,0",), "OK"),
+        AtAnswer(("+CSQ: 17,0",), "OK"),
     ]
 
 
 def test_the_state_of_the_sim_card_is_an_answer_only_where_it_was_asked_for() -> None:
     said = b"\r\n+CPIN: READY\r\n\r\nOK\r\n"
-    assert asked("AT+CPIN?", said) == [Answer(("+CPIN: READY",), "OK")]
-    assert asked("AT+CSQ", said) == [Unasked("+CPIN: READY"), Answer((), "OK")]
+    assert asked("AT+CPIN?", said) == [AtAnswer(("+CPIN: READY",), "OK")]
+    assert asked("AT+CSQ", said) == [Unasked("+CPIN: READY"), AtAnswer((), "OK")]
 
 
 def test_an_answer_that_comes_after_it_was_given_up_is_nobodys() -> None:
@@ -80,7 +80,7 @@ def test_a_prompt_is_heard_without_a_line_end() -> None:
     dialogue.ask("AT+CMGS=20")
     assert dialogue.feed(b"AT+CMGS=20\r\r\n>") == []
     assert dialogue.feed(b" ") == [Prompt()]
-    assert dialogue.feed(b"\r\n+CMGS: 12\r\n\r\nOK\r\n") == [Answer(("+CMGS: 12",), "OK")]
+    assert dialogue.feed(b"\r\n+CMGS: 12\r\n\r\nOK\r\n") == [AtAnswer(("+CMGS: 12",), "OK")]
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_an_echo_after_it_was_switched_off_means_a_restart() -> None:
     assert dialogue.feed(b"AT+CSQ\r\r\n") == [Restarted()]
     # Afterwards the echo is on until it is switched off again.
     dialogue.ask("AT+CSQ")
-    assert dialogue.feed(b"AT+CSQ\r\r\nOK\r\n") == [Answer((), "OK")]
+    assert dialogue.feed(b"AT+CSQ\r\r\nOK\r\n") == [AtAnswer((), "OK")]
 
 
 def test_a_value_behind_its_prefix_is_found() -> None:
-    answer = Answer(("noise", "+CREG: 0,1"), "OK")
+    answer = AtAnswer(("noise", "+CREG: 0,1"), "OK")
     assert answer.after("+CREG:") == "0,1"
     assert answer.after("+CSQ:") is None
 
@@ -122,4 +122,4 @@ def test_noise_without_end_is_not_hoarded() -> None:
     for _ in range(100):
         dialogue.feed(b"\xff" * 1000)
     dialogue.ask("AT")
-    assert dialogue.feed(b"\r\nOK\r\n") == [Answer((), "OK")]
+    assert dialogue.feed(b"\r\nOK\r\n") == [AtAnswer((), "OK")]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.wire.bme280 import Calibration, decode_calibration, decode_measurement
+from leverframe.wire.bme280 import Bme280Calibration, decode_calibration, decode_measurement
 from tests.effort import examples
 
 #: The example of the maker's data sheets.
@@ -14,7 +14,7 @@ T = (27504, 26435, -1000)
 P = (36477, -10685, 3024, 2855, 140, -7, 15500, -14600, 6000)
 #: Of a part on a desk.
 H = (75, 370, 0, 313, 50, 30)
-EXAMPLE = Calibration(T, P, H)
+EXAMPLE = Bme280Calibration(T, P, H)
 RAW_TEMPERATURE, RAW_PRESSURE = 519888, 415148
 
 
@@ -68,7 +68,7 @@ def test_calibration_numbers_are_found_in_their_registers(
     low = pack("<HhhHhhhhhhhh", *t, *p) + bytes((0, h1))
     shared = (h4 & 0x0F) | (h5 & 0x0F) << 4
     high = pack("<hBbBbb", h2, h3, h4 >> 4, shared, h5 >> 4, h6)
-    assert decode_calibration(low, high) == Calibration(t, p, h)
+    assert decode_calibration(low, high) == Bme280Calibration(t, p, h)
 
 
 def test_what_was_not_measured_is_absent() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from leverframe.commands import codes
+from leverframe.commands.table import codes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
@@ -19,9 +19,9 @@ from leverframe.profile import Profile
 from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import (
     MODULES,
-    Line,
     Module,
     ModuleReading,
+    ReadingLine,
     label_in_slot,
     module_in_slot,
 )
@@ -108,10 +108,10 @@ def test_sdm_meters_speak_at_the_bitrate_of_the_setting() -> None:
     for label in ("SDM120", "SDM72D-M", "SDM630/72D-v2"):
         module = module_in_slot(with_module(label, settings=settings), 1)
         assert module is not None
-        assert module.line == Line(19200)
+        assert module.line == ReadingLine(19200)
     other = module_in_slot(with_module("DTSU666", settings=settings), 1)
     assert other is not None
-    assert other.line == Line(9600)
+    assert other.line == ReadingLine(9600)
 
 
 def test_an_empty_slot_has_no_module() -> None:
@@ -136,7 +136,7 @@ def test_an_own_device_is_what_the_settings_describe() -> None:
     module = module_in_slot(settings, 3)
     assert module is not None
     assert module.readings == (ModuleReading(4, "flow", "l/min", 1000, 4, "int32", 100, "word"),)
-    assert (module.line, module.delay_s) == (Line(19200, "odd", 2), 0.5)
+    assert (module.line, module.delay_s) == (ReadingLine(19200, "odd", 2), 0.5)
 
 
 def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None:
@@ -149,7 +149,7 @@ def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None
 
 def test_an_own_device_is_asked_for_one_reading_at_a_time() -> None:
     module = Module(
-        tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), most_registers=0
+        tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), max_registers=0
     )
     assert [block.read.count for block in blocks_of(module)] == [1, 1, 1, 1]
 
@@ -168,7 +168,7 @@ def test_every_reading_is_read_once_and_never_across_a_hole(
         ModuleReading(number, "", "", register, function, type_name)
         for number, (register, function, type_name) in enumerate(rows)
     )
-    blocks = blocks_of(Module(readings, most_registers=most))
+    blocks = blocks_of(Module(readings, max_registers=most))
     numbers = [reading.number for block in blocks for reading in block.readings]
     assert sorted(numbers) == list(range(len(readings)))
     for block in blocks:

@@ -12,7 +12,7 @@ from pymodbus.pdu.register_message import (
 )
 
 from leverframe.wire.modbus import Read, exception_answer
-from leverframe.wire.modbus_rtu import Answer, AnswerReader, Data, Refused, crc16, framed
+from leverframe.wire.modbus_rtu import Answer, AnswerReader, Data, ExceptionReply, crc16, framed
 from tests.effort import examples
 
 PEER = FramerRTU(DecodePDU(True))
@@ -113,7 +113,7 @@ def test_an_echo_that_looks_like_an_answer_is_passed_over() -> None:
 
 
 def test_an_exception_is_an_answer() -> None:
-    assert heard(framed(SLAVE, exception_answer(3, 2))) == Refused(2)
+    assert heard(framed(SLAVE, exception_answer(3, 2))) == ExceptionReply(2)
     assert heard(framed(SLAVE + 1, exception_answer(3, 2))) is None
 
 
@@ -121,7 +121,7 @@ def test_an_exception_is_an_answer() -> None:
 @given(st.lists(st.binary(max_size=300), max_size=10))
 def test_any_bytes_are_an_answer_or_nothing(pieces: list[bytes]) -> None:
     answer = heard(*pieces)
-    assert answer is None or isinstance(answer, Data | Refused)
+    assert answer is None or isinstance(answer, Data | ExceptionReply)
 
 
 def test_noise_without_end_takes_no_memory() -> None:

@@ -136,5 +136,5 @@ def test_every_mass_survives_the_escaping(values: list[float]) -> None:
 
 def test_a_code_longer_than_any_is_noise_and_the_next_one_is_read() -> None:
     decoder = scanner.ScannerDecoder()
-    noise = b"x" * (scanner.MOST_BYTES + 1)
+    noise = b"x" * (scanner.MAX_BYTES + 1)
     assert fed(decoder, [noise, noise, b"tail\nnext\n"]) == [{"barcode": "next"}]

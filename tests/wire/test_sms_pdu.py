@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leverframe.wire.gsm7 import packed, septets_of
-from leverframe.wire.sms_inbox import MOST_UNFINISHED, Inbox, stored_messages
+from leverframe.wire.sms_inbox import MAX_UNFINISHED, Inbox, stored_messages
 from leverframe.wire.sms_pdu import BadPdu, delivered, submits
 from tests.effort import examples
 from tests.wire.incoming_sms import incoming
@@ -165,10 +165,10 @@ def test_parts_of_several_senders_are_kept_apart() -> None:
 
 def test_messages_that_are_never_completed_are_dropped() -> None:
     inbox = Inbox()
-    for sender in range(MOST_UNFINISHED + 3):
+    for sender in range(MAX_UNFINISHED + 3):
         inbox.take(incoming(f"+48{sender}", "x" * 200)[0])
     assert inbox.take(incoming("+480", "x" * 200)[1]) is None
-    last = inbox.take(incoming(f"+48{MOST_UNFINISHED + 2}", "x" * 200)[1])
+    last = inbox.take(incoming(f"+48{MAX_UNFINISHED + 2}", "x" * 200)[1])
     assert last is not None
 
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.tftp import (
-    MOST_BLOCK,
+    MAX_BLOCK,
     SILENCE_S,
-    Answer,
     Receiver,
+    TransferAnswer,
     acknowledgement,
     error_packet,
 )
@@ -33,7 +33,7 @@ def begun(**options: object) -> Receiver:
     return receiver
 
 
-def is_error(answer: Answer, code: int) -> bool:
+def is_error(answer: TransferAnswer, code: int) -> bool:
     return answer.packet is not None and answer.packet[:4] == b"\0\5" + code.to_bytes(2, "big")
 
 
@@ -63,7 +63,7 @@ def test_block_numbers_go_round() -> None:
 
 
 def test_a_write_request_without_options_is_acknowledged() -> None:
-    assert Receiver(MOST).datagram(write_request(), CLIENT, 0.0) == Answer(b"\0\4\0\0")
+    assert Receiver(MOST).datagram(write_request(), CLIENT, 0.0) == TransferAnswer(b"\0\4\0\0")
 
 
 def test_known_options_are_confirmed_and_others_are_not() -> None:
@@ -74,8 +74,10 @@ def test_known_options_are_confirmed_and_others_are_not() -> None:
 
 def test_a_block_size_is_agreed_upon_that_fits() -> None:
     answer = Receiver(MOST).datagram(write_request(blksize=65464), CLIENT, 0.0)
-    assert answer.packet == b"\0\6blksize\0" + str(MOST_BLOCK).encode() + b"\0"
-    assert Receiver(MOST).datagram(write_request(blksize=7), CLIENT, 0.0) == Answer(b"\0\4\0\0")
+    assert answer.packet == b"\0\6blksize\0" + str(MAX_BLOCK).encode() + b"\0"
+    assert Receiver(MOST).datagram(write_request(blksize=7), CLIENT, 0.0) == TransferAnswer(
+        b"\0\4\0\0"
+    )
 
 
 def test_a_repeated_write_request_gets_the_same_answer() -> None:
@@ -87,18 +89,18 @@ def test_a_repeated_write_request_gets_the_same_answer() -> None:
 def test_the_last_block_is_acknowledged_only_when_the_file_was_judged() -> None:
     receiver = begun()
     last = data(1, b"short")
-    assert receiver.datagram(last, CLIENT, 0.0) == Answer(file=b"short")
-    assert receiver.datagram(last, CLIENT, 1.0) == Answer()
+    assert receiver.datagram(last, CLIENT, 0.0) == TransferAnswer(file=b"short")
+    assert receiver.datagram(last, CLIENT, 1.0) == TransferAnswer()
     told = receiver.finish("The image is not signed.")
     assert told == error_packet(0, "The image is not signed.")
     # Our answer was lost.
-    assert receiver.datagram(last, CLIENT, 2.0) == Answer(told)
+    assert receiver.datagram(last, CLIENT, 2.0) == TransferAnswer(told)
 
 
 def test_a_second_client_has_to_wait_until_the_first_is_silent() -> None:
     receiver = begun()
     assert is_error(receiver.datagram(write_request(), OTHER, SILENCE_S - 0.1), 0)
-    assert receiver.datagram(write_request(), OTHER, SILENCE_S) == Answer(b"\0\4\0\0")
+    assert receiver.datagram(write_request(), OTHER, SILENCE_S) == TransferAnswer(b"\0\4\0\0")
     assert is_error(receiver.datagram(data(1, b"x"), CLIENT, SILENCE_S), 5)
 
 
@@ -126,12 +128,12 @@ def test_a_file_that_grows_too_large_is_refused() -> None:
 
 
 def test_a_block_out_of_turn_is_ignored() -> None:
-    assert begun().datagram(data(3, bytes(512)), CLIENT, 0.0) == Answer()
+    assert begun().datagram(data(3, bytes(512)), CLIENT, 0.0) == TransferAnswer()
 
 
 def test_a_client_can_give_up() -> None:
     receiver = begun()
-    assert receiver.datagram(error_packet(0, "stopped"), CLIENT, 0.0) == Answer()
+    assert receiver.datagram(error_packet(0, "stopped"), CLIENT, 0.0) == TransferAnswer()
     assert not receiver.is_receiving
 
 

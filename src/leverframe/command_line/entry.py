@@ -1,36 +1,30 @@
-"""Takes the command line apart, runs the command, and tells what went wrong.
+"""Run a command line, and tell what went wrong.
 
-This is the one place where an error for people becomes a line on the error output and an exit code:
-1, or 2 where 1 already means something (`backup diff`: they differ; `data check`: not sound), and
-always 2 for a command line that cannot be understood.
+This is the one place where an error for people becomes a line on the error output and an exit code.
 """
 
+import asyncio
 import errno
+import inspect
 import os
 import sys
-from collections.abc import Sequence
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
 
-from leverframe import __version__
-from leverframe.command_line import (
-    backup,
-    board,
-    commands,
-    config,
-    data,
-    firmware,
-    passwd,
-    run,
-    simulate,
-    site,
-)
-from leverframe.command_line.parser import OneLineParser
+from leverframe.command_line.configured import config_of, folder_of, sources_of
+from leverframe.command_line.parser import OneLineParser, command_line_parser
+from leverframe.command_line.table import Task
 from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE, INTERRUPTED, NOBODY_READS, NOT_DONE
 
-#: In the order of the help.
-COMMANDS = (run, simulate, commands, passwd, config, board, site, firmware, backup, data)
-INTERRUPTED = 130
-#: As of a program that the shell ends because nobody reads on: `leverframe commands | head`.
-NOBODY_READS = 141
+#: Parameters that are made from several options.
+MADE: dict[str, Callable[[Namespace], Any]] = {
+    "config": config_of,
+    "sources": sources_of,
+    "data_folder": folder_of,
+}
 _ADVICE = {
     errno.ENOENT: "check the name",
     errno.EACCES: "use an account that may, or another place",
@@ -48,18 +42,21 @@ _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 
 def carry_out(arguments: Sequence[str] | None) -> int:
-    """Run a command line; returns the exit code."""
-    options, unknown = command_line_parser().parse_known_args(arguments)
+    """Run a command line; return the exit code."""
+    parser = command_line_parser()
+    options, unknown = parser.parse_known_args(arguments)
     if unknown:
         options.parser.refuse(unknown)
+    if options.task is None:
+        return _help(parser, options.words)
     try:
-        result: int = options.command(options)
+        result = _run(options.task, options)
         # Here, where it can still be told that the disk is full.
         _flush()
     except KeyboardInterrupt:
         return INTERRUPTED
     except ErrorForPeople as error:
-        return _tell(str(error), options.failure)
+        return _tell(str(error))
     except BrokenPipeError:
         _drop_output()
         return NOBODY_READS
@@ -67,8 +64,27 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         if not _is_told(error):
             raise
         _drop_output()
-        return _tell(_of_a_file(error), options.failure)
+        return _tell(_of_a_file(error))
     return result
+
+
+def _run(task: Task, options: Namespace) -> int:
+    """Call the function of a task with the options that its parameters name."""
+    module, _, name = task.function.partition(":")
+    function = getattr(import_module(f"leverframe.{module}"), name)
+    values = {
+        parameter: MADE[parameter](options) if parameter in MADE else getattr(options, parameter)
+        for parameter in inspect.signature(function).parameters
+    }
+    result = function(**values)
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+    return DONE if result is None else int(result)
+
+
+def _help(parser: OneLineParser, words: Sequence[str]) -> int:
+    parser.parse_args([*words, "--help"])
+    return DONE
 
 
 def _is_told(error: OSError) -> bool:
@@ -97,20 +113,7 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _tell(lines: str, exit_code: int) -> int:
+def _tell(lines: str) -> int:
     for line in lines.splitlines():
         print(f"leverframe: {line}", file=sys.stderr)
-    return exit_code
-
-
-def command_line_parser() -> OneLineParser:
-    parser = OneLineParser(
-        prog="leverframe",
-        description="A networked controller in software.",
-        epilog="leverframe COMMAND --help tells more about each command.",
-    )
-    parser.add_argument("--version", action="version", version=f"leverframe {__version__}")
-    known = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add(known)
-    return parser
+    return NOT_DONE

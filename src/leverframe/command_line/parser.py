@@ -1,14 +1,16 @@
-"""A parser of arguments that complains in one line, and how commands and their tasks are added."""
+"""The argparse parser of the table: complains in one line, and names what was probably meant."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from leverframe import __version__
+from leverframe.command_line.configured import add_config
+from leverframe.command_line.table import COMMANDS, Group, Task
 from leverframe.config.described import nearest
+from leverframe.exit_codes import NOT_DONE
 
-Tasks = argparse._SubParsersAction
-CommandFunction = Callable[[argparse.Namespace], int]
-MISUSED = 2
+_SubParsers = argparse._SubParsersAction
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -23,36 +25,60 @@ class OneLineParser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        self.exit(MISUSED, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(NOT_DONE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Complain about arguments that no option takes."""
         first = unknown[0].partition("=")[0]
-        meant = nearest(first, self._option_string_actions) if first.startswith("-") else None
         what = "option" if first.startswith("-") else "argument"
-        self.error(f"unknown {what} {first}" + (f" (did you mean {meant}?)" if meant else ""))
+        known = self._option_string_actions if first.startswith("-") else ()
+        self.error(f"unknown {what} {first}{_suggestion(first, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Name the command that was probably meant, before all that there are."""
+        if isinstance(action, _SubParsers) and value not in action.choices:
+            kind, meant = str(action.metavar).lower(), _suggestion(value, action.choices)
+            self.error(f"unknown {kind} {value}{meant}; there are {', '.join(action.choices)}")
+        super()._check_value(action, value)
 
 
-def add_group(
-    commands: "Tasks[OneLineParser]", name: str, text: str, description: str
-) -> "Tasks[OneLineParser]":
-    """A command that consists of tasks, such as `backup show`."""
-    group = commands.add_parser(name, help=text, description=description)
-    return group.add_subparsers(title="tasks", metavar="TASK", required=True)
+def _suggestion(written: str, known: Any) -> str:
+    meant = nearest(written, known)
+    return f" (did you mean {meant}?)" if meant else ""
 
 
-def add_task(
-    tasks: "Tasks[OneLineParser]",
-    name: str,
-    run: CommandFunction,
-    text: str,
-    description: str | None = None,
-    *,
-    failure: int = 1,
-) -> OneLineParser:
-    """A command or task; `failure` is the exit code of an error for people."""
-    if description is None:
-        description = f"{text[0].upper()}{text[1:]}."
-    parser = tasks.add_parser(name, help=text, description=description)
-    parser.set_defaults(command=run, parser=parser, failure=failure)
+def command_line_parser() -> OneLineParser:
+    """Build the parser of all commands."""
+    parser = OneLineParser(
+        prog="leverframe",
+        description="A networked controller in software.",
+        epilog="leverframe help COMMAND tells more about a command.",
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"leverframe {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        if isinstance(command, Task):
+            _add_task(commands, command)
+        else:
+            _add_group(commands, command)
+    help_parser = commands.add_parser("help", help="show the help of a command", add_help=False)
+    help_parser.add_argument("words", nargs="*", metavar="COMMAND")
+    help_parser.set_defaults(parser=help_parser, task=None)
     return parser
+
+
+def _add_group(commands: "_SubParsers[OneLineParser]", group: Group) -> None:
+    parser = commands.add_parser(group.name, help=group.help, description=group.description)
+    tasks = parser.add_subparsers(title="tasks", metavar="TASK", required=True)
+    for task in group.tasks:
+        _add_task(tasks, task)
+
+
+def _add_task(tasks: "_SubParsers[OneLineParser]", task: Task) -> None:
+    description = task.description or f"{task.help[0].upper()}{task.help[1:]}."
+    parser = tasks.add_parser(task.name, help=task.help, description=description)
+    for names, settings in task.arguments:
+        parser.add_argument(*names, **settings)
+    if task.takes_config:
+        add_config(parser, task.config_keys, required=task.config_required)
+    parser.set_defaults(parser=parser, task=task)

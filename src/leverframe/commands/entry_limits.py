@@ -4,11 +4,11 @@ Their commands say a whole entry at once, so an entry is asked field by field, a
 send it. What is missing is a list of settings' names; an empty one means that all of it fits.
 """
 
-from leverframe.commands import rules as rule_rows
-from leverframe.commands import schedule as schedule_rows
-from leverframe.commands.codes import RULE_ACTIONS
-from leverframe.commands.refusals import Refusal
 from leverframe.commands.setting_limits import is_sendable
+from leverframe.commands.table import rules as rule_rows
+from leverframe.commands.table import schedule as schedule_rows
+from leverframe.commands.table.codes import RULE_ACTIONS
+from leverframe.commands.table.refusals import Refusal
 from leverframe.engine.settings import Rule, ScheduleEntry
 from leverframe.profile import Profile
 

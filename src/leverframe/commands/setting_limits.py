@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from leverframe.commands import (
+from leverframe.commands.table import (
     accounts,
     codes,
     display,
@@ -24,10 +24,11 @@ from leverframe.commands import (
     user_interface,
     watchdog,
 )
-from leverframe.commands.codes import HW35_SW
-from leverframe.commands.email import TEXT as MAIL_TEXT
-from leverframe.commands.outputs import SECONDS
-from leverframe.commands.params import (
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.email import TEXT as MAIL_TEXT
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.outputs import SECONDS
+from leverframe.commands.table.params import (
     NOTHING_SEEN,
     Flag,
     Int,
@@ -41,8 +42,7 @@ from leverframe.commands.params import (
     Trailing,
     Word,
 )
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.refusals import Refusal
 from leverframe.profile import ALWAYS, Profile, Spans, offered
 
 _HOLE = re.compile(r"\\\{([A-Z])\\\}")
@@ -145,7 +145,7 @@ def _by_function() -> tuple[Limit, ...]:
         _fixed("oled.screens.*.lines", ListOf(Text(63), 4)),
         _fixed("access.(?:required|updates_allowed)", Flag()),
         _fixed("access.(?:admin|user).name", accounts.ACCOUNT_NAME),
-        _fixed("access.users.*.name", Text(accounts.MOST_LETTERS, 1)),
+        _fixed("access.users.*.name", Text(accounts.MAX_LETTERS, 1)),
         _fixed("access.users.*.active", Flag()),
         _fixed(
             r"access.(?:admin|user|users.*).password",

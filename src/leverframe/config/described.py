@@ -55,7 +55,7 @@ class Key:
 
     @property
     def allowed(self) -> str:
-        return in_words(self.hint)
+        return describe_changes(self.hint)
 
     @property
     def usual(self) -> str:
@@ -142,11 +142,11 @@ def is_table(plain: Any) -> bool:
     return isinstance(plain, type) and issubclass(plain, Struct)
 
 
-def in_words(hint: Any) -> str:
+def describe_changes(hint: Any) -> str:
     """What is allowed by a type: a whole number from 0 to 65535."""
     plain, metas = taken_apart(hint)
     if members := alternatives(plain):
-        return " or ".join(in_words(member) for member in members)
+        return " or ".join(describe_changes(member) for member in members)
     origin = get_origin(plain)
     if origin is Literal:
         *others, last = (f'"{word}"' for word in get_args(plain))

@@ -17,7 +17,7 @@ _OPENING = """\
 # Configuration of a Leverframe controller: every key with its default. Keys right behind a # have
 # none and show an example.
 #
-#   leverframe config check --config FILE    what is in force, and who says so
+#   leverframe config check --config FILE    the effective settings and where each comes from
 #   leverframe run --config FILE             a controller told by this file
 #
 # An environment variable wins over this file (LEVERFRAME_PORT=8081), an option over both

@@ -176,7 +176,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         Meta(
-            description="Log from this level on, to standard error; info tells what happens.",
+            description="Log from this level on, to standard error; info also tells what happens."
+            " Starts and stops are logged unless it is error.",
             extra={"metavar": "LEVEL"},
         ),
     ] = "warning"

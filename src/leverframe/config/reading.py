@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from leverframe.config.described import in_words, is_table, nearest, taken_apart
+from leverframe.config.described import describe_changes, is_table, nearest, taken_apart
 from leverframe.config.fields import BadConfiguration, Config
 from leverframe.config.sources import Sources
 from leverframe.wiring import miswired
@@ -72,7 +72,7 @@ def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
         msgspec.convert(value, hint)
     except msgspec.ValidationError:
         shown = repr(value) if len(repr(value)) <= 60 else "what is there"
-        yield Mistake(place, f"{name} must be {in_words(hint)}, not {shown}.")
+        yield Mistake(place, f"{name} must be {describe_changes(hint)}, not {shown}.")
 
 
 def _misshapen_table(
@@ -86,7 +86,7 @@ def _misshapen_table(
             yield Mistake((*place, name), _unknown((*place, name), list(fields)))
     for name, field in fields.items():
         if field.required and name not in table:
-            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {in_words(field.type)}.")
+            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {describe_changes(field.type)}.")
 
 
 def _unknown(place: Place, known: list[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from leverframe.errors import ErrorForPeople
 
 #: No person writes more; a device that never ends gives more.
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
@@ -27,7 +27,7 @@ def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str,
 
 def _content(path: Path, refused: type[ErrorForPeople]) -> bytes:
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise refused(f"{path} is not read: it has more than {MOST_BYTES} bytes.")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise refused(f"{path} is not read: it has more than {MAX_BYTES} bytes.")
     return content

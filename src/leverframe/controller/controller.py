@@ -17,18 +17,18 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leverframe.clock import Clock
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.rights import FIELD, OPEN, Account, check_calls
-from leverframe.commands.stage import NO_HASHES, Stage
-from leverframe.commands.table import Call
-from leverframe.commands.version_change import EARLIER
+from leverframe.commands.table.matching import Call
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.rights import FIELD_BUS, UNRESTRICTED, Account, check_calls
+from leverframe.commands.table.stage import NO_HASHES, Stage
+from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.controller.hooks import Hooks
 from leverframe.controller.on_disk import pass_on, refuse, settle, when_all, when_over
-from leverframe.controller.passing_time import PassingTime
 from leverframe.controller.remembered import Remembered
-from leverframe.controller.surroundings import Surroundings
+from leverframe.controller.scheduler import Scheduler
 from leverframe.engine import effects as do
 from leverframe.engine.actions import Action
-from leverframe.engine.change_in_words import in_words
+from leverframe.engine.change_description import describe_changes
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
@@ -38,8 +38,8 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, difference, settings_from_leaves
 from leverframe.hardware.board import Board, Readings
 from leverframe.profile import Profile
+from leverframe.storage.action_audit import ActionAudit
 from leverframe.storage.audit import AuditTrail, is_audit
-from leverframe.storage.audit_deeds import DeedTrail
 from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
 
@@ -62,7 +62,7 @@ NO_VALUES: Mapping[str, Value] = MappingProxyType({})
 Command = tuple[Call, Any]
 
 
-class Told(NamedTuple):
+class ChangeRecord(NamedTuple):
     """What a change leaves behind: a line of the log, and rows of the audit trail; and the rows of
     remembered state that it took along."""
 
@@ -79,7 +79,7 @@ class NeedsHashing(Exception):
         self.passwords = tuple(passwords)
 
 
-class Controller(Surroundings):
+class Controller(Hooks):
     def __init__(
         self, profile: Profile, store: Store, board: Board, clock: Clock, timezone: tzinfo
     ) -> None:
@@ -94,13 +94,13 @@ class Controller(Surroundings):
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
         self.audit = AuditTrail(stored.kept)
-        self.deeds = DeedTrail(store, self.audit, stored.kept)
+        self.action_audit = ActionAudit(store, self.audit, stored.kept)
         kept = {name: value for name, value in stored.kept.items() if not is_audit(name)}
         self._remembered = Remembered(store, kept, self._tell_of_store)
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, kept)
-        self.time = PassingTime(clock, self.next_deadline, self.tick)
+        self.time = Scheduler(clock, self.next_deadline, self.tick)
         #: The monotonic second at which the bootloader gives up, while it waits.
         self.bootloader_until: float | None = None
         self._watched_version = NEVER_WATCHED
@@ -123,11 +123,11 @@ class Controller(Surroundings):
         """Power on. `former` are the values before, if this controller was on before."""
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
-        trail = machine.trail = None if self.history is None else self.history.trail
+        samples = machine.samples = None if self.history is None else self.history.samples
         effects = self.engine.start(at, sensed)
-        if trail is not None:
+        if samples is not None:
             # What a new engine begins with is no change to it, but one to who records.
-            trail += [
+            samples += [
                 (at.wall, label, value)
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
@@ -140,7 +140,7 @@ class Controller(Surroundings):
         # Whatever fails on the way, the store writes what it has.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.store.close)
-            afterwards.callback(self.deeds.write)
+            afterwards.callback(self.action_audit.write)
             afterwards.callback(self._remembered.end)
             self._live(self.engine.stop(self.clock.read()), wake=False)
 
@@ -169,9 +169,11 @@ class Controller(Surroundings):
         blobs: dict[str, bytes | None] = {} if site is None else {"site": site}
         leaf = ("profile.sw", self.profile.sw, sw)
         audit = self.audit.rows(self.clock.read().wall, cause, [leaf], blobs)
-        told = Told(in_words([leaf], blobs), audit)
+        told = ChangeRecord(describe_changes([leaf], blobs), audit)
         if lost:
-            told = Told(f"{told.text}; /api/restore-report lists {lost} settings left out", audit)
+            told = ChangeRecord(
+                f"{told.text}; /api/restore-report lists {lost} settings left out", audit
+            )
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         changes.kept = {**audit, "profile.sw": sw}
         changes.blobs |= blobs
@@ -184,7 +186,7 @@ class Controller(Surroundings):
         profile: Profile,
         uploads: Sequence[str],
         cause: Cause,
-        told: Told,
+        told: ChangeRecord,
         done: asyncio.Future[None],
         error: StoreUnavailable | None,
     ) -> None:
@@ -202,7 +204,7 @@ class Controller(Surroundings):
         when_all(under_way, partial(pass_on, done, None))
 
     def _become(
-        self, profile: Profile, uploads: Sequence[str], cause: Cause, told: Told
+        self, profile: Profile, uploads: Sequence[str], cause: Cause, told: ChangeRecord
     ) -> list[asyncio.Task[None]]:
         old = self.engine.settings
         settings, _ = settings_from_leaves(profile, self.store.load().settings)
@@ -222,10 +224,10 @@ class Controller(Surroundings):
         cause: Cause,
         hashes: Mapping[str, str] = NO_HASHES,
         *,
-        account: Account = FIELD,
+        account: Account = FIELD_BUS,
     ) -> asyncio.Future[None] | None:
         """All commands or, by a refusal, none. What is returned is done when it is on disk."""
-        if account is not OPEN:
+        if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
         stage = self._stage(hashes)
         for call, body in commands:
@@ -238,10 +240,10 @@ class Controller(Surroundings):
         cause: Cause,
         hashes: Mapping[str, str] = NO_HASHES,
         *,
-        account: Account = FIELD,
+        account: Account = FIELD_BUS,
     ) -> tuple[asyncio.Future[None] | None, list[Refusal]]:
         """As real units do: what is refused is skipped, the rest is carried out."""
-        if account is not OPEN:
+        if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
         stage = self._stage(hashes)
         skipped = []
@@ -267,7 +269,7 @@ class Controller(Surroundings):
 
     def _is_written(self, stage: Stage) -> bool:
         """Whether something of it goes to the disk before it is done."""
-        return stage.settings is not self.pending or bool(stage.blobs) or stage.starts_afresh
+        return stage.settings is not self.pending or bool(stage.blobs) or stage.replaces_all
 
     def actions_of(self, calls: Iterable[Call]) -> tuple[Action, ...] | None:
         """What these commands do while the settings stay as they are; None if they change some."""
@@ -281,7 +283,7 @@ class Controller(Surroundings):
         at = self.clock.read()
         self._catch_up(at)
         if actions:
-            self.deeds.note(self.engine.machine, actions, at.wall, cause)
+            self.action_audit.note(self.engine.machine, actions, at.wall, cause)
         return self._live(self.engine.apply(self.engine.settings, actions, at, cause))
 
     def _commit(self, stage: Stage, cause: Cause) -> asyncio.Future[None]:
@@ -291,10 +293,12 @@ class Controller(Surroundings):
         before, self.pending = self.pending, stage.settings
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
-        told = Told(in_words(leaves, stage.blobs), audit, self._remembered.missing())
+        told = ChangeRecord(
+            describe_changes(leaves, stage.blobs), audit, self._remembered.missing()
+        )
         follow = partial(self._follow, stage, cause, told, done)
         changes = Changes(settings=stored, kept={**told.remembered, **audit}, blobs=stage.blobs)
-        if stage.starts_afresh:
+        if stage.replaces_all:
             changes.blobs = {**stage.blobs, EARLIER: None}
         try:
             self.store.commit(changes, follow)
@@ -309,7 +313,7 @@ class Controller(Surroundings):
         self,
         stage: Stage,
         cause: Cause,
-        told: Told,
+        told: ChangeRecord,
         done: asyncio.Future[None],
         error: StoreUnavailable | None,
     ) -> None:
@@ -333,7 +337,7 @@ class Controller(Surroundings):
             pass_on(done, kept)
 
     def _adopt(
-        self, stage: Stage, cause: Cause, told: Told
+        self, stage: Stage, cause: Cause, told: ChangeRecord
     ) -> tuple[asyncio.Future[None] | None, list[asyncio.Task[None]]]:
         at = self.clock.read()
         self._catch_up(at)
@@ -342,7 +346,7 @@ class Controller(Surroundings):
         self.audit.written(told.audit)
         self._remembered.are_on_disk(told.remembered)
         if stage.actions:
-            self.deeds.note(self.engine.machine, stage.actions, at.wall, cause)
+            self.action_audit.note(self.engine.machine, stage.actions, at.wall, cause)
         kept = self._live(self.engine.apply(stage.settings, stage.actions, at, cause))
         return kept, self.tell_watchers(old, stage.settings, tuple(stage.blobs))
 

@@ -1,6 +1,7 @@
 """Carries out what rules, the schedule and the watchdog decide, by the printed name of the action.
 
-`SWITCHES`, `MESSAGES` and `DEEDS` together are the whole list. Activation and deactivation mean:
+`SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together are the whole list. What activation and
+deactivation mean:
 
 - `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
   the `opposite` of the activation's value, so both are done alike here.
@@ -102,8 +103,8 @@ class Actuator:
         elif action in MESSAGES:
             channel, slot = MESSAGES[action]
             self._machine.notify(channel, slot, active, str(cause), label, measured)
-        elif action in DEEDS:
-            carry_out, index = DEEDS[action]
+        elif action in OTHER_ACTIONS:
+            carry_out, index = OTHER_ACTIONS[action]
             carry_out(self, _Order(index, value, active, cause))
         else:
             # Settings come from files, too; a bad one must not stop the controller.
@@ -183,7 +184,7 @@ SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
 }
 
 #: Actions that do something else to the machine: how, and to which of its kind.
-DEEDS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
+OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_numbered(AUTO_SWITCH, Actuator._switch_periodic),
     **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),
     **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),

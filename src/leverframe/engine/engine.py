@@ -10,13 +10,13 @@ What happens in one instant, in this order:
 2. derived readings: dew point, power and energy, then differentials, which may use them all;
 3. rules, all against this one snapshot of the values;
 4. actions of those rules, in the order of the rules;
-5. steps 2-4 again while actions changed something, at most `MOST_STEPS` times. Rules that keep
+5. steps 2-4 again while actions changed something, at most `MAX_STEPS` times. Rules that keep
    setting each other off are logged as "rule loop"; what is left waits for the next call that
    changes something;
 6. timers whose deadline is this instant, one after the other, each followed by steps 2-5.
 
 Deadlines before the moment of a call are served first, each at its own moment, so that nothing
-drifts because calls come a little late. After a longer absence (`MOST_LATE_S`) they are served
+drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served
 late: what should have happened in between is not made up for in a burst, or relays would rattle
 and pings would time out that were never sent. Time that jumps on purpose jumps from
 `next_deadline` to `next_deadline`. A deadline that a feature sets in the past is due at once.
@@ -65,9 +65,9 @@ from leverframe.engine.timers import Key
 from leverframe.engine.watchdog import Watchdog
 from leverframe.profile import Profile
 
-MOST_STEPS = 24
+MAX_STEPS = 24
 #: How far back a moment may lie that is lived after it was missed.
-MOST_LATE_S = 0.5
+MAX_LATE_S = 0.5
 
 Kept = Mapping[str, bool | int | float | None]
 NOTHING_KEPT: Kept = MappingProxyType({})
@@ -216,7 +216,7 @@ class Engine:
         """Serve the deadlines before this moment."""
         machine = self.machine
         while (when := machine.timers.next()) is not None and when < at.now:
-            now = max(when, at.now - MOST_LATE_S, machine.at.now)
+            now = max(when, at.now - MAX_LATE_S, machine.at.now)
             machine.at = Moment(now, at.wall - (at.now - now))
             self._fire(when)
         machine.at = at
@@ -244,7 +244,7 @@ class Engine:
 
     def _settle(self) -> None:
         machine = self.machine
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if not machine.changed:
                 return
             changed = machine.changed
@@ -257,7 +257,7 @@ class Engine:
             self.rules.evaluate(changed)
         if machine.changed:
             labels = ", ".join(sorted(machine.changed))
-            machine.log(_BY_RULE_LOOP, f"stopped after {MOST_STEPS} steps, unsettled: {labels}")
+            machine.log(_BY_RULE_LOOP, f"stopped after {MAX_STEPS} steps, unsettled: {labels}")
 
     def _gather(self, changed: set[str]) -> None:
         """Add what a derivation changed to what the next one looks at."""

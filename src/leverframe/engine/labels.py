@@ -1,7 +1,8 @@
 """The printed names of everything that has a value, in the order they are shown.
 
 A label (`INPA1`) is how the program speaks of a reading or a state everywhere inside. The code
-numbers of the commands, which differ by command and version, exist only in `commands/codes.py`.
+numbers of the commands, which differ by command and version, exist only in
+`commands/table/codes.py`.
 """
 
 OUTPUTS = tuple(f"OUT{n}" for n in range(6))

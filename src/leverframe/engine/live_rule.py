@@ -17,7 +17,7 @@ from leverframe.engine.conditions import COMBINE, Condition
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.machine import Value
-from leverframe.engine.settings import MOST_RULES, Rule
+from leverframe.engine.settings import MAX_RULES, Rule
 from leverframe.engine.timers import Key
 
 #: Actions that have a value and know delays; all others act at once.
@@ -32,8 +32,8 @@ KEPT_FIRINGS = 20
 
 def dependence(rule: Rule) -> tuple[int, bool]:
     """The number of the rule that this one depends on, 0 for none, and whether it must be met."""
-    if rule.depends > MOST_RULES:
-        return rule.depends - MOST_RULES, True
+    if rule.depends > MAX_RULES:
+        return rule.depends - MAX_RULES, True
     return rule.depends, False
 
 

@@ -41,7 +41,7 @@ class Machine:
         "started",
         "timers",
         "timezone",
-        "trail",
+        "samples",
         "values",
         "version",
     )
@@ -68,7 +68,7 @@ class Machine:
         #: Wall time since when a label is absent; labels never seen are not in it.
         self.absent_since: dict[str, float] = {}
         #: Every value that a label gets, for whoever records them; None where nobody does.
-        self.trail: list[Traced] | None = None
+        self.samples: list[Traced] | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
         #: Grows with every change that a status file could show.
@@ -95,8 +95,8 @@ class Machine:
         """Let a value be seen that rules need not look at."""
         self.values[label] = value
         self.version += 1
-        if self.trail is not None:
-            self.trail.append((self.at.wall, label, value))
+        if self.samples is not None:
+            self.samples.append((self.at.wall, label, value))
 
     def run(self, action: str, on: bool) -> None:
         """Note that what a rule action starts runs now, or no longer."""

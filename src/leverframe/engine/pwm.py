@@ -28,7 +28,7 @@ from leverframe.engine.timers import Key
 
 #: Present duties, in percent, among the machine's values.
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
-MOST_STEPS_PER_SECOND = 50
+MAX_STEPS_PER_SECOND = 50
 
 _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWMS)))
 
@@ -155,7 +155,7 @@ class PwmOutputs:
         channel = self._channels[index]
         channel.start, channel.end = self.duty(index), float(end)
         channel.began, channel.lasts_s = self._machine.at.now, lasts_s
-        most = max(1, int(lasts_s * MOST_STEPS_PER_SECOND))
+        most = max(1, int(lasts_s * MAX_STEPS_PER_SECOND))
         channel.step, channel.steps = 0, min(ceil(abs(channel.end - channel.start)), most)
         self._time_next_step(index)
 

@@ -21,7 +21,7 @@ from leverframe.engine.source_setup import range_of
 from leverframe.profile import Profile
 
 #: How many combinations of the other sources are tried.
-MOST_TRIALS = 64
+MAX_TRIALS = 64
 
 _START = Moment(0.0, 0.0)
 #: How the engine calls what it stopped.
@@ -78,7 +78,7 @@ def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile)
     switched = {settings.rules[number - 1].action for number in numbers}
     return any(
         _is_stopped(Engine(profile, trial), others, switched)
-        for others in islice(_others(trial, switched, settings), MOST_TRIALS)
+        for others in islice(_others(trial, switched, settings), MAX_TRIALS)
     )
 
 

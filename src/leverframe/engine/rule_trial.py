@@ -23,7 +23,7 @@ from leverframe.profile import Profile
 
 DAY_S = 86400.0
 #: More than this nobody reads, and a rule that flickers would fill the answer.
-MOST_FIRINGS = 500
+MAX_FIRINGS = 500
 
 #: Moments, ascending, and the values that held from then on.
 Course = Sequence[tuple[float, Value]]
@@ -64,9 +64,9 @@ def try_rule(
     for moment in _lived(engine, courses, last):
         found += (firing for firing in firings if firing.time <= moment)
         firings.clear()
-        if len(found) >= MOST_FIRINGS:
+        if len(found) >= MAX_FIRINGS:
             break
-    return found[:MOST_FIRINGS]
+    return found[:MAX_FIRINGS]
 
 
 def _involved(rules: Sequence[Rule], index: int) -> list[Rule]:

@@ -22,7 +22,7 @@ from leverframe.engine.schedule_times import next_run
 from leverframe.engine.settings import ScheduleEntry, Settings
 from leverframe.engine.timers import Key
 
-MOST_OVERDUE_S = 60.0
+MAX_OVERDUE_S = 60.0
 _DAY_S = 86400
 #: A deadline that comes this little early is on time: clocks are read one after the other.
 _ROUNDING_S = 0.001
@@ -124,9 +124,9 @@ class Schedule:
         ]
         for planned, index in sorted(due):
             plan = self._plans[index]
-            if planned < wall - MOST_OVERDUE_S:
+            if planned < wall - MAX_OVERDUE_S:
                 self._machine.log(plan.cause, "not run: its time is past by more than a minute")
-                self._plan(plan, wall - MOST_OVERDUE_S - _ROUNDING_S)
+                self._plan(plan, wall - MAX_OVERDUE_S - _ROUNDING_S)
             self._run_if_due(plan)
 
     def _run_if_due(self, plan: _Plan) -> None:

@@ -13,7 +13,7 @@ different numbers of something, `factory_settings.py` says how many.
 from msgspec import Struct
 
 NO_ONEWIRE_ID = "00:00:00:00:00:00:00:00"
-MOST_RULES = 20
+MAX_RULES = 20
 SCHEDULE_ENTRIES = 50
 CONTROL_USERS = 50
 
@@ -322,7 +322,7 @@ class Snmp(Node, frozen=True):
     trap: SnmpTrap = SnmpTrap()
 
 
-class Account(Node, frozen=True):
+class StoredAccount(Node, frozen=True):
     name: str = ""
     #: An Argon2id hash, never the password itself.
     password: str = ""
@@ -334,11 +334,11 @@ class ControlUser(Node, frozen=True):
     active: bool = False
 
 
-class Access(Node, frozen=True):
+class AccessSettings(Node, frozen=True):
     required: bool = False
     updates_allowed: bool = True
-    admin: Account = Account(name="admin")
-    user: Account = Account(name="user")
+    admin: StoredAccount = StoredAccount(name="admin")
+    user: StoredAccount = StoredAccount(name="user")
     users: tuple[ControlUser | None, ...] = (None,) * CONTROL_USERS
 
 
@@ -383,7 +383,7 @@ class Settings(Node, frozen=True):
     http_double_percent: bool = False
     mqtt: Mqtt = Mqtt()
     snmp: Snmp = Snmp()
-    access: Access = Access()
+    access: AccessSettings = AccessSettings()
 
 
 #: Leaves whose value never leaves the controller; `*` stands for any index.

@@ -48,7 +48,7 @@ CODED = (
 #: What stands for a value that is absent: no number, and safe in an address.
 ABSENT = "--"
 #: An SMS is this long at most, whatever the codes became.
-MOST_SMS_LETTERS = 160
+MAX_SMS_LETTERS = 160
 TEST_TEXT = "Test message"
 
 
@@ -148,7 +148,7 @@ def message_texts(
     if channel == "sms":
         sms = settings.gsm.sms[slot - 1]
         text = _message_text(sms.on_text if active else sms.off_text, values, profile)
-        return text[:MOST_SMS_LETTERS], ""
+        return text[:MAX_SMS_LETTERS], ""
     return "", ""
 
 

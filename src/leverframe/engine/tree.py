@@ -18,7 +18,7 @@ from msgspec.structs import astuple, replace
 from leverframe.engine import settings as tree_classes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
-    MOST_RULES,
+    MAX_RULES,
     SECRETS,
     ControlUser,
     Node,
@@ -170,7 +170,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
     the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
     """
     tree = _plain(defaults(profile))
-    tree["rules"] = [None] * MOST_RULES
+    tree["rules"] = [None] * MAX_RULES
     unfit = [path for path, value in stored.items() if not _overlay(tree, path, value)]
     tree["profile"] = {"hw": profile.hw, "sw": profile.sw}
     tree["rules"] = [rule for rule in tree["rules"] if rule is not None]

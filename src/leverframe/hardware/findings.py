@@ -128,6 +128,6 @@ def _of_i2c(sensors: I2cSensors) -> Iterator[Finding]:
         return
     found = [name for name in (primary, "SPS30" if has_sps30 else None) if name is not None]
     yield Finding("I2C", sensors.name, True, " and ".join(found) or "no sensor that is known")
-    bus_khz, most_khz = sensors.bus_khz(), I2c().frequency
-    if bus_khz is not None and bus_khz > most_khz:
-        yield Finding("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, most_khz))
+    bus_khz, max_khz = sensors.bus_khz(), I2c().frequency
+    if bus_khz is not None and bus_khz > max_khz:
+        yield Finding("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, max_khz))

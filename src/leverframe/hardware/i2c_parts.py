@@ -32,7 +32,7 @@ class Bme280:
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus
         self._address: int | None = None
-        self._calibration: bme280.Calibration | None = None
+        self._calibration: bme280.Bme280Calibration | None = None
 
     def is_there(self) -> bool:
         return self._find() is not None
@@ -58,7 +58,7 @@ class Bme280:
         found = bme280.decode_measurement(data, calibration)
         return {"T1": found.celsius, "H1": found.percent, "P1": found.hpa}
 
-    def _set_up(self) -> tuple[int, bme280.Calibration]:
+    def _set_up(self) -> tuple[int, bme280.Bme280Calibration]:
         if self._address is None or self._calibration is None:
             self._address = self._find()
             if self._address is None:
@@ -107,7 +107,7 @@ class Am2320:
 class Hts221:
     def __init__(self, bus: I2cBus) -> None:
         self._bus = bus
-        self._calibration: hts221.Calibration | None = None
+        self._calibration: hts221.Hts221Calibration | None = None
 
     def is_there(self) -> bool:
         with suppress(OSError):

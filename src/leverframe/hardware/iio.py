@@ -11,7 +11,7 @@ from pathlib import Path
 from leverframe.hardware.poller import Look
 from leverframe.hardware.sysfs import read_number, read_text
 from leverframe.hardware.troubles import Unusable
-from leverframe.wiring import Channel
+from leverframe.wiring import AdcChannel
 
 FOLDER = Path("bus/iio/devices")
 
@@ -22,7 +22,7 @@ class Converter:
     period_s = 0.5
     limit_s = 5.0
 
-    def __init__(self, sysfs: Path, device: str, channels: Mapping[str, Channel]) -> None:
+    def __init__(self, sysfs: Path, device: str, channels: Mapping[str, AdcChannel]) -> None:
         self.name = f"converter {device}"
         self._devices = sysfs / FOLDER
         self._device = device
@@ -59,7 +59,7 @@ class Converter:
         raise Unusable(f"no converter {self._device} in {self._devices}; check wiring and driver.")
 
 
-def _measure(folder: Path, channel: Channel) -> float:
+def _measure(folder: Path, channel: AdcChannel) -> float:
     """Volts, or degrees, with the factor applied."""
     own = folder / f"in_{channel.channel}"
     finished = own.with_name(f"{own.name}_input")

@@ -12,7 +12,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from leverframe.ending import end_each
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS, PWMS
 from leverframe.engine.settings import Settings
 from leverframe.hardware.board import Readings, Sense, nobody_listens
@@ -26,6 +25,7 @@ from leverframe.hardware.pins import InputPin, OutputPin
 from leverframe.hardware.poller import Poller
 from leverframe.hardware.sysfs_pwm import PwmPin
 from leverframe.hardware.troubles import Troubles
+from leverframe.shutdown import close_all
 from leverframe.wiring import Wiring
 
 #: How long a start waits for devices to say what they sense. Levels that are known at the start
@@ -96,7 +96,7 @@ class LinuxBoard:
         await _within(LAST_DRIVES_S, self._settled())
         for thread in self._threads.values():
             thread.close()
-        await end_each(poller.close for poller in self._pollers)
+        await close_all(poller.close for poller in self._pollers)
 
     def adopt(self, settings: Settings) -> None:
         """Follow the settings that concern the buses."""

@@ -10,18 +10,18 @@ import asyncio
 import logging
 from collections.abc import Callable, MutableMapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
-from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.board import Sense
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
-from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot
+from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.troubles import Troubles, told
+from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_blocks import blocks_of
-from leverframe.wire.modbus_modules import Line, label_in_slot, module_in_slot
+from leverframe.wire.modbus_modules import ReadingLine, label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Answer
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Bus(Protocol):
     #: The device file, for people.
     path: str
 
-    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
         """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
 
     async def close(self) -> None: ...
@@ -77,18 +77,18 @@ class ModbusMaster:
             for number in MODBUS_SLOTS:
                 self._tell(number)
 
-    def report(self) -> dict[str, Any]:
-        """What is in the slots, for people."""
+    def report(self) -> dict[str, SlotReport]:
+        """Describe the modules by the number of their slot."""
         return {
-            str(slot.number): {
-                "module": slot.label,
-                "slave_id": slot.slave,
-                "silent_since": slot.silent_since,
-                "readings": {
+            str(slot.number): SlotReport(
+                slot.label,
+                slot.slave,
+                slot.silent_since,
+                {
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
-            }
+            )
             for slot in self._slots.values()
         }
 
@@ -143,7 +143,7 @@ class ModbusMaster:
             except Exception:
                 # A fault, also of whoever takes the readings, must not end the asking.
                 log.exception("%s: a turn ended unexpectedly", self._bus.path)
-                if is_being_ended():
+                if is_being_cancelled():
                     return
                 await asyncio.sleep(REST_S)
 
@@ -217,6 +217,6 @@ def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
 
 
-def _in_words(line: Line) -> str:
+def _in_words(line: ReadingLine) -> str:
     bits = "stop bit" if line.stop_bits == 1 else "stop bits"
     return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from leverframe.engine.effects import SendModem
 from leverframe.engine.settings import Gsm, Settings
 from leverframe.hardware.modem_line import (
+    CommandPace,
     ModemLine,
     ModemRefused,
     ModemRestarted,
     ModemSilent,
-    Pace,
 )
 from leverframe.hardware.modem_status import ModemStatus
 from leverframe.hardware.serial_port import Reader, Writer
@@ -34,14 +34,14 @@ log = logging.getLogger(__name__)
 NAME = "GSM modem SIM800L"
 PART = "GSM modem"
 #: How often a message is begun again because the modem restarted or fell silent.
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 #: Incoming messages are told of, kept on the SIM card, and come as PDUs.
 _SET_UP = ("AT+CMGF=0", "AT+CNMI=2,1,0,0,0")
 _ALL_MESSAGES = "AT+CMGL=4"
 _NEW_MESSAGE = "+CMTI:"
 _BOOTED = "SMS Ready"
 
-PACE = Pace()
+PACE = CommandPace()
 
 
 class ModemUnavailable(Exception):
@@ -81,7 +81,7 @@ class Modem:
         gsm: Callable[[], Gsm],
         on_sms: Callable[[str, str], Awaitable[str | None]],
         troubles: MutableMapping[str, str],
-        pace: Pace = PACE,
+        pace: CommandPace = PACE,
     ) -> None:
         self._gsm = gsm
         self._on_sms = on_sms
@@ -282,7 +282,7 @@ class Modem:
             self._failed(message, f"{refusal}.")
         except (ModemSilent, ModemRestarted):
             message.attempts += 1
-            if message.attempts == MOST_ATTEMPTS:
+            if message.attempts == MAX_ATTEMPTS:
                 jobs.popleft()
                 self._failed(message, "The GSM modem restarts whenever it is to send.")
             raise

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leverframe.hardware.serial_port import Reader, Writer
-from leverframe.wire.at import CANCEL, Answer, AtDialogue, Prompt, Restarted, Unasked
+from leverframe.wire.at import CANCEL, AtAnswer, AtDialogue, Prompt, Restarted, Unasked
 from leverframe.wire.sms_pdu import Submit
 
 _READ_AT_ONCE = 4096
@@ -30,7 +30,7 @@ class ModemRestarted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class CommandPace:
     """How long things with a modem may take, in seconds."""
 
     #: An ordinary answer; the network's answers take longer.
@@ -50,7 +50,7 @@ class ModemLine:
     def __init__(
         self,
         writer: Writer,
-        pace: Pace,
+        pace: CommandPace,
         unasked: Callable[[str], None],
         on_restart: Callable[[], None],
     ) -> None:
@@ -59,7 +59,7 @@ class ModemLine:
         self._unasked = unasked
         self._on_restart = on_restart
         self._dialogue = AtDialogue()
-        self._heard: asyncio.Future[Answer | Prompt] | None = None
+        self._heard: asyncio.Future[AtAnswer | Prompt] | None = None
         #: The modem has to be set up again; no other command is sent until then.
         self.restarted = False
 
@@ -91,17 +91,17 @@ class ModemLine:
                     raise
         await asyncio.sleep(self._pace.settle_s)
 
-    async def ask(self, command: str) -> Answer:
+    async def ask(self, command: str) -> AtAnswer:
         """The answer to a command, whatever it is."""
         heard = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
-        if isinstance(heard, Answer):
+        if isinstance(heard, AtAnswer):
             return heard
         self._writer.write(CANCEL)
         self._dialogue.forget()
         await asyncio.sleep(self._pace.settle_s)
         raise ModemRefused(f"the modem asks for a text after {_name(command)}, and there is none")
 
-    async def order(self, command: str) -> Answer:
+    async def order(self, command: str) -> AtAnswer:
         """The good answer to a command; anything else is a refusal."""
         answer = await self.ask(command)
         if not answer.good:
@@ -115,11 +115,11 @@ class ModemLine:
         if isinstance(heard, Prompt):
             text = self._dialogue.text(message.digits)
             heard = await self._answer_to(text, self._pace.network_s)
-        if not (isinstance(heard, Answer) and heard.good):
-            result = heard.result if isinstance(heard, Answer) else "it asks for the text again"
+        if not (isinstance(heard, AtAnswer) and heard.good):
+            result = heard.result if isinstance(heard, AtAnswer) else "it asks for the text again"
             raise ModemRefused(f"the modem does not send the SMS: {result}")
 
-    async def _answer_to(self, data: bytes, limit_s: float) -> Answer | Prompt:
+    async def _answer_to(self, data: bytes, limit_s: float) -> AtAnswer | Prompt:
         if self.restarted:
             raise ModemRestarted
         self._heard = asyncio.get_running_loop().create_future()
@@ -131,7 +131,7 @@ class ModemLine:
             self._dialogue.forget()
             raise ModemSilent from None
 
-    def _hear(self, heard: Answer | Prompt | ModemRestarted) -> None:
+    def _hear(self, heard: AtAnswer | Prompt | ModemRestarted) -> None:
         if self._heard is None or self._heard.done():
             return
         if isinstance(heard, ModemRestarted):

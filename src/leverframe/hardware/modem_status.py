@@ -5,9 +5,10 @@ Answers that are not what they should be leave a value unknown; nothing here fai
 
 import re
 from collections import deque
-from typing import Any
 
-from leverframe.wire.at import Answer
+from msgspec import Struct, structs
+
+from leverframe.wire.at import AtAnswer
 
 _READY = "READY"
 _HINTS = {
@@ -33,6 +34,25 @@ _SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
 def shown_command(command: str) -> str:
     """A typed command as it may be shown: without a PIN or password."""
     return _SECRET.sub(r"\1***", command)
+
+
+class ModemState(Struct, frozen=True):
+    """What everybody may know who may read the state."""
+
+    state: str
+    sim: str | None
+    registration: str | None
+    operator: str | None
+    signal_dbm: int | None
+    apn: str | None
+
+
+class ModemReport(ModemState, frozen=True):
+    """What the administrator may know: also what was typed, and what the modem said unasked."""
+
+    command: str | None
+    answer: tuple[str, ...] | None
+    unasked: list[str]
 
 
 class ModemStatus:
@@ -64,10 +84,10 @@ class ModemStatus:
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
-    def took_sim(self, answer: Answer) -> None:
+    def took_sim(self, answer: AtAnswer) -> None:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
-    def took_signal(self, answer: Answer) -> None:
+    def took_signal(self, answer: AtAnswer) -> None:
         """0 to 31 are -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MOST_SIGNAL:
@@ -75,11 +95,11 @@ class ModemStatus:
         else:
             self.signal_dbm = -113 + 2 * strength
 
-    def took_registration(self, answer: Answer) -> None:
+    def took_registration(self, answer: AtAnswer) -> None:
         code = _number(answer.after("+CREG:"), 1)
         self.registration = _REGISTRATIONS.get(code, "unknown") if code is not None else "unknown"
 
-    def took_operator(self, answer: Answer) -> None:
+    def took_operator(self, answer: AtAnswer) -> None:
         found = re.search(r'"([^"]*)"', answer.after("+COPS:") or "")
         self.operator = found[1] if found else None
 
@@ -92,25 +112,18 @@ class ModemStatus:
     def heard(self, line: str) -> None:
         self._unasked.append(line)
 
-    def shown(self) -> dict[str, Any]:
-        """For everybody who may read the state."""
-        return {
-            "state": self.state,
-            "sim": self.sim,
-            "registration": self.registration,
-            "operator": self.operator,
-            "signal_dbm": self.signal_dbm,
-            "apn": self.apn,
-        }
+    def shown(self) -> ModemState:
+        return ModemState(
+            self.state, self.sim, self.registration, self.operator, self.signal_dbm, self.apn
+        )
 
-    def shown_in_full(self) -> dict[str, Any]:
-        """For the administrator: also what was typed, and what the modem said unasked."""
-        return {
-            **self.shown(),
-            "command": self._command,
-            "answer": self._answer,
-            "unasked": list(self._unasked),
-        }
+    def shown_in_full(self) -> ModemReport:
+        return ModemReport(
+            **structs.asdict(self.shown()),
+            command=self._command,
+            answer=self._answer,
+            unasked=list(self._unasked),
+        )
 
 
 def _number(fields: str | None, place: int) -> int | None:

@@ -2,14 +2,26 @@
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME
 from leverframe.wire.modbus_blocks import Block
 from leverframe.wire.modbus_modules import STALE_S, Module
-from leverframe.wire.modbus_rtu import Answer, Data, Refused
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply
 
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
+
+
+class SlotReport(Struct, frozen=True):
+    """The module in one slot, for people."""
+
+    module: str
+    slave_id: int
+    #: Seconds since 1970; None while it answers.
+    silent_since: float | None
+    readings: dict[str, float | None]
 
 
 @dataclass(slots=True)
@@ -32,7 +44,7 @@ class ModuleSlot:
         return STALE_S + 3 * len(self.blocks) * self.module.delay_s
 
     def take(self, block: Block, answer: Answer, now: float) -> None:
-        if isinstance(answer, Refused) and answer.code in NOT_NOW:
+        if isinstance(answer, ExceptionReply) and answer.code in NOT_NOW:
             # What it said before counts until it is too old.
             return
         values = block.values(answer.data) if isinstance(answer, Data) else {}

@@ -22,7 +22,7 @@ from leverframe.engine.labels import (
 from leverframe.hardware.plant_kinds import JOULES_PER_KWH, Load, Meter, Room, Tank
 from leverframe.hardware.plants import Plant
 
-MOST_PULSES_PER_S = 20.0
+MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(ValueError):
@@ -243,8 +243,8 @@ def _check_together(kind: str, values: Mapping[str, Any]) -> None:
         _check_tank(values)
     if kind == "meter":
         per_s = max(values["watts"], values["standby"]) * values["pulses"] / JOULES_PER_KWH
-        if per_s > MOST_PULSES_PER_S:
-            most = f"up to {MOST_PULSES_PER_S:g} pulses a second"
+        if per_s > MAX_PULSES_PER_S:
+            most = f"up to {MAX_PULSES_PER_S:g} pulses a second"
             raise BadPlant(f"These are {per_s:.0f} pulses a second.", most, "pulses")
 
 

@@ -9,13 +9,13 @@ import asyncio
 from typing import Any
 
 from leverframe.wire.modbus import Read
-from leverframe.wire.modbus_modules import Line
+from leverframe.wire.modbus_modules import ReadingLine
 from leverframe.wire.modbus_rtu import Answer, AnswerReader, answer_frame_bytes
 
 #: How long a slave may think before it answers.
 ANSWER_S = 0.5
 #: A line that never falls silent is asked in spite of it.
-MOST_QUIET_WAIT_S = 0.25
+MAX_QUIET_WAIT_S = 0.25
 #: Start bit, eight data bits, parity or a second stop bit, stop bit.
 _BITS_PER_BYTE = 11
 _GAP_BYTES = 3.5
@@ -27,14 +27,14 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
         self.path = path
-        self._line: Line | None = None
+        self._line: ReadingLine | None = None
         self._transport: Any = None
         self._lost: Exception | None = None
         self._heard_at = float("-inf")
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[Answer] | None = None
 
-    async def ask(self, line: Line, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
         """The slave's answer; None if it is silent. OSError: the port cannot be used."""
         await self._speak_as(line)
         await self._quiet(line)
@@ -62,7 +62,7 @@ class SerialLine(asyncio.Protocol):
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def _speak_as(self, line: Line) -> None:
+    async def _speak_as(self, line: ReadingLine) -> None:
         if self._lost is not None:
             await self.close()
         if self._line == line:
@@ -82,11 +82,11 @@ class SerialLine(asyncio.Protocol):
         )
         self._line = line
 
-    async def _quiet(self, line: Line) -> None:
+    async def _quiet(self, line: ReadingLine) -> None:
         """Wait until nobody has spoken for the gap between two frames."""
         loop = asyncio.get_running_loop()
         gap_s = max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
-        give_up_at = loop.time() + MOST_QUIET_WAIT_S
+        give_up_at = loop.time() + MAX_QUIET_WAIT_S
         # At least one wait: it also lets in what the system has kept for us so far.
         wait_s = gap_s
         while wait_s > 0 and loop.time() < give_up_at:

@@ -1,8 +1,8 @@
 """The serial port: kept open for the chosen module, opened again when it was lost.
 
-A module is a `Session`: it gets a reader and a writer and talks until the port fails. A port that
-is missing, taken or not permitted is tried again with growing pauses; meanwhile it is a trouble
-that people can read. Choosing another module closes the port and opens it for the new one.
+A module is a `SerialSession`: it gets a reader and a writer and talks until the port fails. A port
+that is missing, taken or not permitted is tried again with growing pauses; meanwhile it is a
+trouble that people can read. Choosing another module closes the port and opens it for the new one.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Settings
 from leverframe.hardware.troubles import Troubles, told, unexpected
+from leverframe.shutdown import is_being_cancelled
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Writer(Protocol):
     def write(self, data: bytes) -> None: ...
 
 
-class Session(Protocol):
+class SerialSession(Protocol):
     """What talks to the module on the other end."""
 
     @property
@@ -46,7 +46,7 @@ class Pauses:
     """Seconds before a port that cannot be used is tried again, doubled each time."""
 
     first_s: float = 1.0
-    most_s: float = 60.0
+    max_s: float = 60.0
 
 
 PAUSES = Pauses()
@@ -58,7 +58,7 @@ class SerialPortService:
     def __init__(
         self,
         path: str,
-        sessions: Mapping[str, Callable[[], Session]],
+        sessions: Mapping[str, Callable[[], SerialSession]],
         troubles: MutableMapping[str, str],
         *,
         unreadable: Mapping[str, str],
@@ -111,7 +111,7 @@ class SerialPortService:
         finally:
             session.leave()
 
-    async def _keep_open(self, session: Session) -> None:
+    async def _keep_open(self, session: SerialSession) -> None:
         pause_s = self._pauses.first_s
         while True:
             try:
@@ -124,13 +124,13 @@ class SerialPortService:
                 # A mistake in one session must not end the port for good.
                 log.exception("the serial module failed")
                 text = unexpected(error)
-            if is_being_ended():
+            if is_being_cancelled():
                 return
             self._troubles.note(PART, text)
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, self._pauses.most_s)
+            pause_s = min(2 * pause_s, self._pauses.max_s)
 
-    async def _talk(self, session: Session) -> None:
+    async def _talk(self, session: SerialSession) -> None:
         # Imported when a port is really used: it takes a tenth of a second.
         import serialx
 

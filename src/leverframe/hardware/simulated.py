@@ -1,8 +1,8 @@
 """The simulated board: a test bench for the whole controller.
 
-What it senses is set by whoever plays with it (`feel`, `unplug`, the page, `/sim.cgi`); what it is
-told to drive is remembered with its time in a bounded history. A fresh board is a bare one on a
-12 V supply in a room: no sensors are plugged in and the digital inputs are open.
+What it senses is set with `set_readings`, on the page or by `/sim.cgi`; what it is told to drive is
+remembered with its time in a bounded history. A fresh board is a bare one on a 12 V supply in a
+room: no sensors are plugged in and the digital inputs are open.
 
 Plants can be wired between its outputs and its inputs (see `plants.py`). A value set by hand where
 a plant gives the reading lasts until the plant moves; a reading that was unplugged stays unplugged
@@ -28,7 +28,7 @@ from leverframe.hardware.plants import Plant, Plants
 from leverframe.hardware.simulated_hosts import SimulatedHosts
 
 #: Everything that can be given a value on this board.
-FELT = frozenset(
+SETTABLE = frozenset(
     {
         *("VCC", "TEMP", "T1", "H1", "P1", "CO2", "DISTANCE"),
         *ANALOG_INPUTS,
@@ -64,7 +64,7 @@ class SimulatedBoard:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._felt: dict[str, Any] = dict(BARE)
+        self._readings: dict[str, Any] = dict(BARE)
         self._bus: list[str] = []
         self._sense: Sense = nobody_listens
         self.outputs = [False] * len(OUTPUTS)
@@ -82,7 +82,7 @@ class SimulatedBoard:
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
-        return {**self._felt, "onewire": tuple(self._bus)}
+        return {**self._readings, "onewire": tuple(self._bus)}
 
     def drive_output(self, index: int, on: bool) -> None:
         now = self._now()
@@ -106,7 +106,7 @@ class SimulatedBoard:
         self.pin_settings[what] = value
         self.history.append(Driven(self._now(), what, value))
 
-    def feel(self, readings: Readings) -> None:
+    def set_readings(self, readings: Readings) -> None:
         """Change by hand what the board senses; None unplugs."""
         for label, value in readings.items():
             if value is None:
@@ -123,9 +123,9 @@ class SimulatedBoard:
             self._show({label: fed[label]})
 
     @property
-    def felt(self) -> Readings:
+    def readings(self) -> Readings:
         """What is sensed at present, by label or 1-Wire ID."""
-        return self._felt
+        return self._readings
 
     @property
     def onewire_ids(self) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ class SimulatedBoard:
             **dict(zip(OUTPUTS, map(float, self.outputs), strict=True)),
             **dict(zip(PWMS, self.levels, strict=True)),
         }
-        felt = {label: value for label, value in self._felt.items() if value is not None}
+        readings = {label: value for label, value in self._readings.items() if value is not None}
         self._unplugged.difference_update(plant.feeds)
-        self._show(self._plants.wire(plant, self._now(), felt | pins))
+        self._show(self._plants.wire(plant, self._now(), readings | pins))
         self._wirings[plant] = wiring
         self._wirings = {wired: self._wirings[wired] for wired in self._plants.wired}
 
@@ -164,7 +164,7 @@ class SimulatedBoard:
         new = {
             label: value
             for label, value in fed.items()
-            if value != self._felt.get(label) and label not in self._unplugged
+            if value != self._readings.get(label) and label not in self._unplugged
         }
         if new:
             self._show(new)
@@ -175,25 +175,25 @@ class SimulatedBoard:
         if sensor_id not in self._bus:
             self._bus.append(sensor_id)
         if celsius is None:
-            celsius = self._felt.get(sensor_id)
+            celsius = self._readings.get(sensor_id)
         if celsius is None:
             celsius = ROOM_TEMPERATURE
-        self.feel({sensor_id: celsius, **self._bus_reading()})
+        self.set_readings({sensor_id: celsius, **self._bus_reading()})
 
     def detach_onewire(self, sensor_id: str) -> None:
         """Unplug one sensor of the 1-Wire bus."""
         if sensor_id in self._bus:
             self._bus.remove(sensor_id)
-            self.feel({sensor_id: None, **self._bus_reading()})
+            self.set_readings({sensor_id: None, **self._bus_reading()})
 
     def clear_onewire(self) -> None:
         """Unplug every sensor of the 1-Wire bus."""
         gone = dict.fromkeys(self._bus)
         self._bus.clear()
-        self.feel({**gone, **self._bus_reading()})
+        self.set_readings({**gone, **self._bus_reading()})
 
     def _show(self, readings: Readings) -> None:
-        self._felt.update(readings)
+        self._readings.update(readings)
         if self._plants:
             now = self._now()
             for label, value in readings.items():

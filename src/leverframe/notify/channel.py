@@ -25,11 +25,11 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChannelLimits:
     #: After that long nobody wants the message any more.
     expires_s: float = 86_400.0
     #: When more wait, the oldest are dropped.
-    most_waiting: int = 2_000
+    max_waiting: int = 2_000
     #: Attempts per second on average, after so many at once.
     per_s: float = 10.0
     burst: int = 20
@@ -52,7 +52,7 @@ class CannotSend(Exception):
 
 class Channel(Protocol):
     @property
-    def limits(self) -> Limits: ...
+    def limits(self) -> ChannelLimits: ...
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         """The messages of an effect, one per recipient; none if there is nothing to say.

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Email, Settings
-from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
 
@@ -19,7 +19,7 @@ TLS_PORT = 465
 
 
 class Mail:
-    limits = Limits(
+    limits = ChannelLimits(
         expires_s=3 * 86_400.0, per_s=2.0, burst=20, timeout_s=60.0, longest_pause_s=900.0
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import HttpClient, Settings
-from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.targets import checked_addresses
 from leverframe.notify.troubles import sentence
@@ -30,7 +30,7 @@ PASSING = frozenset({401, 403, 407, 408, 421, 425, 429}) | frozenset(range(500, 
 class HttpCalls:
     """One of HTTP1-HTTP4."""
 
-    limits = Limits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
+    limits = ChannelLimits(expires_s=3_600.0, per_s=50.0, burst=50, timeout_s=25.0)
 
     def __init__(
         self, slot: int, trust: Trust, *, allow_local: bool, answer_s: float = ANSWER_S
@@ -58,13 +58,18 @@ class HttpCalls:
         # With the first request, as most controllers never make one, and beside the loop, because
         # loading what it takes lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.http_request")
-        from leverframe.notify.http_request import Request, Server, new_client, status_of
+        from leverframe.notify.http_request import (
+            OutgoingRequest,
+            RemoteServer,
+            new_client,
+            status_of,
+        )
 
         call = settings.http[self._slot - 1]
         if not call.url:
             raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
         try:
-            server = Server.of(_split(call.url)[0])
+            server = RemoteServer.of(_split(call.url)[0])
         except (ValueError, KeyError) as error:
             raise CannotSend(
                 f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
@@ -74,7 +79,9 @@ class HttpCalls:
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s)
         content = message.content
-        request = Request(content["path"], content.get("body"), call.username, call.password)
+        request = OutgoingRequest(
+            content["path"], content.get("body"), call.username, call.password
+        )
         return _judged(await status_of(self._client, server, addresses, request), str(server))
 
     async def _addresses(self, host: str, port: int) -> list[str]:

@@ -28,13 +28,13 @@ for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class RemoteServer:
     scheme: str
     host: str
     port: int
 
     @classmethod
-    def of(cls, text: str) -> "Server":
+    def of(cls, text: str) -> "RemoteServer":
         origin = urlsplit(text)
         return cls(
             origin.scheme, origin.hostname or "", origin.port or DEFAULT_PORTS[origin.scheme]
@@ -49,7 +49,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OutgoingRequest:
     path: str
     #: Makes it a POST.
     body: str | None
@@ -71,7 +71,7 @@ def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
 
 
 async def status_of(
-    client: httpx.AsyncClient, server: Server, addresses: list[str], request: Request
+    client: httpx.AsyncClient, server: RemoteServer, addresses: list[str], request: OutgoingRequest
 ) -> int:
     """The status that the server answers; what else stands in the answer is of no use."""
     status, _ = await answer_of(client, server, addresses, request)
@@ -80,15 +80,15 @@ async def status_of(
 
 async def answer_of(
     client: httpx.AsyncClient,
-    server: Server,
+    server: RemoteServer,
     addresses: list[str],
-    request: Request,
-    most_bytes: int = 0,
+    request: OutgoingRequest,
+    max_bytes: int = 0,
 ) -> tuple[int, bytes]:
     """What the first address answers which takes the connection; at most so much of its body."""
     for number, address in enumerate(addresses, start=1):
         try:
-            return await _ask(client, server, address, request, most_bytes)
+            return await _ask(client, server, address, request, max_bytes)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             if number == len(addresses):
                 raise CannotSend(sentence(error, server.host, server.port)) from error
@@ -106,7 +106,11 @@ async def answer_of(
 
 
 async def _ask(
-    client: httpx.AsyncClient, server: Server, address: str, request: Request, most_bytes: int
+    client: httpx.AsyncClient,
+    server: RemoteServer,
+    address: str,
+    request: OutgoingRequest,
+    max_bytes: int,
 ) -> tuple[int, bytes]:
     headers = {"Host": server.host_header}
     if request.body is not None:
@@ -122,19 +126,19 @@ async def _ask(
     login = Login(request.username, request.password) if request.username else None
     response = await client.send(built, stream=True, auth=login)
     try:
-        return response.status_code, await _beginning(response, most_bytes)
+        return response.status_code, await _beginning(response, max_bytes)
     finally:
         await response.aclose()
 
 
-async def _beginning(response: httpx.Response, most_bytes: int) -> bytes:
+async def _beginning(response: httpx.Response, max_bytes: int) -> bytes:
     read = b""
-    if most_bytes:
+    if max_bytes:
         async for part in response.aiter_bytes():
             read += part
-            if len(read) >= most_bytes:
+            if len(read) >= max_bytes:
                 break
-    return read[:most_bytes]
+    return read[:max_bytes]
 
 
 def _content_type(body: str) -> str:

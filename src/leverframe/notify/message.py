@@ -1,8 +1,8 @@
 """One message of the outbox: what is stored of it, and what is shown of it."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, structs
 
 WAITING = "waiting"
 SENT = "sent"
@@ -11,35 +11,33 @@ FAILED = "failed"
 CAPTURED = "captured"
 
 
-class Message(Struct):
+class MessageReport(Struct):
+    """All of a message but what it says."""
+
     #: Counts up; the order within a channel.
     number: int
     #: The name of its lane: `http1`, `email`.
     channel: str
     slot: int
-    active: bool
-    #: Who asked for it: `rule 3`, `test`.
-    reason: str
+    active: Annotated[bool, Meta(description="Did the condition start or stop being met?")]
+    reason: Annotated[str, Meta(description="Who asked for it, like `rule 3`.")]
     target: str
-    content: dict[str, Any] = field(default_factory=dict)
-    #: Seconds since 1970 when the effect occurred.
-    created: float = 0.0
+    created: Annotated[float, Meta(description="Seconds since 1970.")] = 0.0
     state: str = WAITING
     attempts: int = 0
     #: Why it has not been delivered, or the last attempt failed.
     problem: str | None = None
-    #: What the other side answered.
-    answer: str | None = None
-    #: Seconds since 1970 when it was sent or given up.
-    ended: float | None = None
+    answer: Annotated[str | None, Meta(description="What the other side answered.")] = None
+    #: When it was sent or given up.
+    ended: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
 
 
-def shown(message: Message) -> dict[str, Any]:
-    """The message for `/api/outbox`: what it says in full only where it is captured, because an
-    address may hold a key."""
-    fields = {
-        name: getattr(message, name) for name in message.__struct_fields__ if name != "content"
-    }
-    if message.state == CAPTURED:
-        fields["content"] = message.content
-    return fields
+class Message(MessageReport):
+    content: Annotated[dict[str, Any], Meta(description="What it says.")] = {}
+
+
+def without_content(message: Message) -> MessageReport:
+    """Leave out what a message says: an address may hold a key."""
+    fields = structs.asdict(message)
+    del fields["content"]
+    return MessageReport(**fields)

@@ -9,14 +9,14 @@ import msgspec
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Mqtt, Settings
-from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.mqtt_link import MqttLink
 
 
 class MqttMessages:
-    limits = Limits(
-        expires_s=86_400.0, most_waiting=5_000, per_s=500.0, burst=5_000, longest_pause_s=30.0
+    limits = ChannelLimits(
+        expires_s=86_400.0, max_waiting=5_000, per_s=500.0, burst=5_000, longest_pause_s=30.0
     )
 
     def __init__(self, link: MqttLink) -> None:

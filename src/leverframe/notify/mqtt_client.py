@@ -23,7 +23,7 @@ KEEPALIVE_S = 30
 REFUSED_LOGIN = (4, 5)
 
 
-class Refused(Exception):
+class PublishRefused(Exception):
     """The broker answered, and does not want us."""
 
     def __init__(self, code: int) -> None:
@@ -104,7 +104,7 @@ class BrokerConnection:
     async def open(
         self, host: str, port: int, login: tuple[str, str], tls: ssl.SSLContext | None
     ) -> None:
-        """Connect and sign in; raises `Refused` or what the network raises."""
+        """Connect and sign in; raises `PublishRefused` or what the network raises."""
         username, password = login
         if username:
             self._client.set_auth_credentials(username, password)
@@ -118,7 +118,7 @@ class BrokerConnection:
                 raise ConnectionResetError("closed before it answered")
             connecting.result()
         except MQTTConnectError as error:
-            raise Refused(error._code) from error
+            raise PublishRefused(error._code) from error
         finally:
             connecting.cancel()
             going.cancel()

@@ -13,12 +13,12 @@ from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING
 
-from leverframe.ending import is_being_ended
 from leverframe.engine.settings import Mqtt
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.pacing import FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
+from leverframe.shutdown import is_being_cancelled
 
 if TYPE_CHECKING:
     from leverframe.notify.mqtt_client import BrokerConnection
@@ -117,7 +117,7 @@ class MqttLink:
                 # A fault of ours must not end the link.
                 log.exception("MQTT: a connection ended unexpectedly")
                 lasted_s = 0.0
-            if is_being_ended():
+            if is_being_cancelled():
                 return
             failures = 1 if lasted_s > SHORT_S else failures + 1
             await asyncio.sleep(
@@ -157,7 +157,7 @@ class MqttLink:
         # Loaded here, because a controller without MQTT does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
-        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, Refused
+        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, PublishRefused
 
         connection = BrokerConnection(
             self._client_id,
@@ -173,7 +173,7 @@ class MqttLink:
                     (settings.username, settings.password),
                     await self._trust.ready() if settings.tls else None,
                 )
-        except Refused as refusal:
+        except PublishRefused as refusal:
             place = f"{settings.host}:{settings.port}"
             self._set_problem(
                 f"The broker at {place} refuses the user name or password; correct them with "

@@ -13,18 +13,27 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from random import Random, SystemRandom
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from leverframe.clock import Clock
-from leverframe.ending import end_each
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
-from leverframe.notify.lane import Lane, Surroundings, Waiting
-from leverframe.notify.message import CAPTURED, FAILED, SENT, WAITING, Message, shown
+from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
+from leverframe.notify.message import (
+    CAPTURED,
+    FAILED,
+    SENT,
+    WAITING,
+    Message,
+    MessageReport,
+    without_content,
+)
 from leverframe.notify.pacing import FIRST_PAUSE_S
+from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +48,7 @@ SET_CLOCK = 1_735_689_600.0
 CHANCE = SystemRandom()
 
 
-class Shelf(Protocol):
+class MessageStore(Protocol):
     """Where messages survive."""
 
     def load(self) -> dict[int, Any]:
@@ -58,14 +67,27 @@ class LaneFigures(msgspec.Struct, frozen=True):
     failed: int
     captured: int
     dropped: int
-    problem: str | None
-    next_attempt_in: float | None
+    problem: Annotated[
+        str | None, Meta(description="What keeps messages from being delivered now.")
+    ]
+    next_attempt_in: Annotated[float | None, Meta(description="Seconds.")]
+
+
+class OutboxReport(msgspec.Struct, frozen=True):
+    """Everything for `/api/outbox`: oldest messages first, and no secrets."""
+
+    capture: Annotated[bool, Meta(description="Are messages kept instead of sent?")]
+    channels: dict[str, LaneFigures]
+    waiting: list[MessageReport]
+    sent: list[MessageReport]
+    failed: list[MessageReport]
+    captured: list[Message]
 
 
 class Outbox:
     def __init__(
         self,
-        shelf: Shelf,
+        store: MessageStore,
         clock: Clock,
         settings: Callable[[], Settings],
         *,
@@ -76,16 +98,16 @@ class Outbox:
         chance: Random = CHANCE,
     ) -> None:
         self.capture = capture
-        self._shelf = shelf
+        self._store = store
         self._clock = clock
         self._settings = settings
         self._tell = tell
         #: What is wrong now, by lane; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._around = Surroundings(clock, settings, first_pause_s, chance)
+        self._around = QueueContext(clock, settings, first_pause_s, chance)
         self._channels: dict[str, Channel] = {}
         #: Of the channels that have had something to send.
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, ChannelQueue] = {}
         self._ended: dict[tuple[str, str], deque[Message]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
@@ -97,7 +119,7 @@ class Outbox:
 
     def start(self) -> None:
         """Go on with what an earlier run left; called once all channels are there."""
-        for number, row in self._shelf.load().items():
+        for number, row in self._store.load().items():
             self._number = max(self._number, number)
             try:
                 message = msgspec.convert(row, Message)
@@ -120,7 +142,9 @@ class Outbox:
         age_s = max(0.0, at.wall - message.created) if known else 0.0
         stored = asyncio.get_running_loop().create_future()
         stored.set_result(None)
-        self._put(lane, Waiting(message, stored, at.now + lane.channel.limits.expires_s - age_s))
+        self._put(
+            lane, QueuedMessage(message, stored, at.now + lane.channel.limits.expires_s - age_s)
+        )
 
     def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
         """Take an effect. Never waits, never raises; what it gives is done when all of its
@@ -144,10 +168,10 @@ class Outbox:
             return stored[-1] if stored else None
         return None
 
-    def _lane(self, name: str) -> Lane:
+    def _lane(self, name: str) -> ChannelQueue:
         lane = self._lanes.get(name)
         if lane is None:
-            lane = self._lanes[name] = Lane(name, self._channels[name], self._around, self)
+            lane = self._lanes[name] = ChannelQueue(name, self._channels[name], self._around, self)
         return lane
 
     def _message(self, channel: str, effect: Notify, draft: Draft) -> Message:
@@ -172,10 +196,10 @@ class Outbox:
         lane = self._lane(message.channel)
         expires_at = self._clock.read().now + lane.channel.limits.expires_s
         if not self._closed:
-            self._put(lane, Waiting(message, stored, expires_at))
+            self._put(lane, QueuedMessage(message, stored, expires_at))
         return stored
 
-    def _put(self, lane: Lane, waiting: Waiting) -> None:
+    def _put(self, lane: ChannelQueue, waiting: QueuedMessage) -> None:
         dropped = lane.put(waiting)
         if dropped is not None:
             self._write({dropped.number: None})
@@ -214,7 +238,7 @@ class Outbox:
         return kept.popleft() if len(kept) > KEPT[message.state] else None
 
     def _write(self, rows: Mapping[int, Message | None]) -> "asyncio.Future[None]":
-        future = self._shelf.write(rows)
+        future = self._store.write(rows)
         if future.done():
             _log_failure(future)
         else:
@@ -227,7 +251,7 @@ class Outbox:
         """By channel, for `/api/outbox` and the metrics."""
         return {name: self._figures(name, self._lanes.get(name)) for name in self._channels}
 
-    def _figures(self, name: str, lane: Lane | None) -> LaneFigures:
+    def _figures(self, name: str, lane: ChannelQueue | None) -> LaneFigures:
         count = {state: self._counts.get((name, state), 0) for state in KEPT}
         return LaneFigures(
             waiting=lane.waiting_count if lane else 0,
@@ -240,24 +264,25 @@ class Outbox:
             next_attempt_in=lane.next_attempt_in() if lane else None,
         )
 
-    def report(self) -> dict[str, Any]:
-        """Everything, for `/api/outbox`: oldest messages first, and no secrets."""
+    def report(self) -> OutboxReport:
         waiting = [
-            shown(message)
+            message
             for lane in self._lanes.values()
             for message, _ in zip(lane.waiting(), range(SHOWN_WAITING), strict=False)
         ]
-        return {
-            "capture": self.capture,
-            "channels": self.figures(),
-            WAITING: _in_order(waiting),
-            **{state: self._shown(state) for state in KEPT},
-        }
+        return OutboxReport(
+            capture=self.capture,
+            channels=self.figures(),
+            waiting=[without_content(message) for message in _in_order(waiting)],
+            sent=[without_content(message) for message in self._kept(SENT)],
+            failed=[without_content(message) for message in self._kept(FAILED)],
+            captured=self._kept(CAPTURED),
+        )
 
-    def _shown(self, state: str) -> list[dict[str, Any]]:
+    def _kept(self, state: str) -> list[Message]:
         return _in_order(
             [
-                shown(message)
+                message
                 for (_, ended_as), kept in self._ended.items()
                 if ended_as == state
                 for message in kept
@@ -281,11 +306,11 @@ class Outbox:
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""
         self._closed = True
-        await end_each(lane.close for lane in self._lanes.values())
+        await close_all(lane.close for lane in self._lanes.values())
 
 
-def _in_order(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(messages, key=lambda message: int(message["number"]))
+def _in_order(messages: list[Message]) -> list[Message]:
+    return sorted(messages, key=lambda message: message.number)
 
 
 def _log_failure(future: "asyncio.Future[None]") -> None:

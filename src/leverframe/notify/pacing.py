@@ -18,7 +18,7 @@ def pause_after(failures: int, first_s: float, longest_s: float, chance: Random)
     return min(first_s * 2.0**doublings, longest_s) * chance.uniform(0.5, 1.0)
 
 
-class Pace:
+class AttemptPace:
     """A bucket that fills by `per_s` up to `burst`; every attempt takes one out of it."""
 
     __slots__ = ("_burst", "_filled_at", "_full", "_per_s")

@@ -10,7 +10,7 @@ from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.settings import Settings
 from leverframe.notify.email import Mail
 from leverframe.notify.http_call import HttpCalls
-from leverframe.notify.outbox import Outbox, Shelf
+from leverframe.notify.outbox import MessageStore, Outbox
 from leverframe.notify.trust import Trust
 
 
@@ -29,7 +29,7 @@ class Sending:
 
 
 def network_outbox(
-    shelf: Shelf,
+    store: MessageStore,
     clock: Clock,
     settings: Callable[[], Settings],
     name: str,
@@ -40,7 +40,7 @@ def network_outbox(
 ) -> Outbox:
     """An outbox that has not been started yet."""
     capture = isinstance(clock, VirtualClock) if sending.capture is None else sending.capture
-    outbox = Outbox(shelf, clock, settings, capture=capture, tell=tell, troubles=troubles)
+    outbox = Outbox(store, clock, settings, capture=capture, tell=tell, troubles=troubles)
     trust = Trust(sending.ca_file)
     for slot in range(1, 5):
         outbox.add(f"http{slot}", HttpCalls(slot, trust, allow_local=sending.allow_local_targets))

@@ -7,20 +7,20 @@ from typing import Protocol
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Gsm, Settings
-from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 
 
-class Modem(Protocol):
+class SmsSender(Protocol):
     async def send_sms(self, number: str, text: str) -> None:
         """Done when the network has taken it; an exception says in a sentence why it has not."""
 
 
 class Sms:
     # Every one costs money, and the network delays and drops what comes in floods.
-    limits = Limits(expires_s=86_400.0, most_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
+    limits = ChannelLimits(expires_s=86_400.0, max_waiting=200, per_s=0.2, burst=10, timeout_s=90.0)
 
-    def __init__(self, modem: Modem) -> None:
+    def __init__(self, modem: SmsSender) -> None:
         self._modem = modem
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
-from leverframe.notify.channel import CannotSend, Draft, Limits
+from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.wire.snmp_tree import ACTIVATED, DEACTIVATED, TRAP_FIELDS, ticks, trap_field
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class SnmpTraps:
-    limits = Limits(expires_s=3_600.0, most_waiting=1_000, per_s=20.0, burst=50, timeout_s=15.0)
+    limits = ChannelLimits(
+        expires_s=3_600.0, max_waiting=1_000, per_s=20.0, burst=50, timeout_s=15.0
+    )
 
     def __init__(self, mac: str, uptime_s: Callable[[], float]) -> None:
         self._mac = mac

@@ -10,13 +10,12 @@ from datetime import tzinfo
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.controller import Controller
-from leverframe.ending import end_each
 from leverframe.hardware.board import Board
 from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.notify.sending import Sending
-from leverframe.process.beside import (
+from leverframe.process.services import (
     Service,
     connect_firmware_check,
     connect_history,
@@ -28,7 +27,8 @@ from leverframe.process.beside import (
 )
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
-from leverframe.storage.history.desk import Desk, MemoryDesk
+from leverframe.shutdown import close_all
+from leverframe.storage.history.worker import HistoryWorker, MemoryHistoryWorker
 from leverframe.storage.store import Changes, Store
 from leverframe.wiring import Wiring
 
@@ -49,7 +49,7 @@ class BuiltController:
     async def stop(self) -> None:
         """End everything, each part by itself; the log says what failed."""
         services = (service.close for service in reversed(self.services))
-        await end_each([*services, self.controller.stop])
+        await close_all([*services, self.controller.stop])
 
 
 async def build(
@@ -63,13 +63,13 @@ async def build(
     serial_port: str | None = None,
     sending: Sending = NORMALLY,
     reach: Reach = THIS_MACHINE,
-    history: Desk | None = None,
+    history: HistoryWorker | None = None,
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
     board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
     controller = Controller(profile, store, board, clock, timezone)
-    services: list[Service] = [connect_history(controller, history or MemoryDesk())]
+    services: list[Service] = [connect_history(controller, history or MemoryHistoryWorker())]
     if isinstance(board, LinuxBoard):
         await board.open(controller.engine.settings, controller.troubles)
         controller.settings_watchers.append(lambda _, settings: board.adopt(settings))

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import random
-from typing import Any
 
 import msgspec
 
@@ -18,8 +17,9 @@ from leverframe.controller import Controller
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend
-from leverframe.process.firmware_news import News
+from leverframe.process.release_check import Release
 from leverframe.profile import version
+from leverframe.servers.routes.api import FirmwareReport
 from leverframe.storage.store import Changes, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -35,14 +35,14 @@ NO_ADDRESS = (
     "captured."
 )
 
-Ask = Callable[[], Awaitable[News]]
+Ask = Callable[[], Awaitable[Release]]
 
 
 class Heard(msgspec.Struct, frozen=True):
     """The last question: when it was asked, and the answer or what went wrong."""
 
     at: float
-    news: News | None = None
+    news: Release | None = None
     trouble: str | None = None
 
 
@@ -72,22 +72,22 @@ class FirmwareCheck:
         if self._asking is None or self._asking.done():
             self._asking = asyncio.get_running_loop().create_task(self._listen(self._ask, at.wall))
 
-    def report(self) -> dict[str, Any]:
-        """What `/api/firmware` shows."""
+    def report(self) -> FirmwareReport:
+        """Give what `/api/firmware` shows."""
         heard, profile = self._heard, self._controller.profile
         news = heard.news if heard else None
         fits = news is not None and (not news.hardware or profile.hw in news.hardware)
         on = self._controller.engine.settings.ui.firmware_check
-        trouble = NO_ADDRESS if on and self._ask is None else heard and heard.trouble
-        return {
-            "on": on,
-            "installed": profile.sw,
-            "checked": heard.at if heard else None,
-            "newest": news.version if news and fits else None,
-            "is_newer": bool(news and fits and version(news.version) > version(profile.sw)),
-            "notes": news.notes if news and fits else None,
-            "trouble": trouble,
-        }
+        trouble = heard.trouble if heard else None
+        return FirmwareReport(
+            on=on,
+            installed=profile.sw,
+            checked=heard.at if heard else None,
+            newest=news.version if news and fits else None,
+            is_newer=bool(news and fits and version(news.version) > version(profile.sw)),
+            notes=news.notes if news and fits else None,
+            trouble=NO_ADDRESS if on and self._ask is None else trouble,
+        )
 
     async def close(self) -> None:
         if self._asking is not None:

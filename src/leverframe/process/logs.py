@@ -54,6 +54,9 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
         handlers.append(_syslog_handler(syslog))
     root = logging.getLogger()
     root.setLevel(level.upper())
+    if level == "warning":
+        # Few lines in years, and the first that one looks for: starts, stops and the version.
+        logging.getLogger("leverframe.process.serve").setLevel(logging.INFO)
     for handler in handlers:
         handler.setFormatter(formatter)
         root.addHandler(handler)

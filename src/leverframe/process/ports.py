@@ -4,8 +4,8 @@ from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine
-from leverframe.process.beside import Service
 from leverframe.process.build import BuiltController
+from leverframe.process.services import Service
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
 

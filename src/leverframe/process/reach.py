@@ -15,9 +15,9 @@ from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
-from leverframe.servers.http.port import HttpServer
+from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.router import Reach
-from leverframe.servers.routes.signing_in import redirect_to_https
+from leverframe.servers.routes.sign_in import redirect_to_https
 from leverframe.storage.store import Store, StoreUnavailable
 
 log = logging.getLogger(__name__)

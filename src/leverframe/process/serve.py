@@ -4,22 +4,22 @@ import asyncio
 import errno
 import gc
 import logging
+import platform
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from leverframe import __version__
 from leverframe.clock import SystemClock, VirtualClock
-from leverframe.commands.table import TABLE
+from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
-from leverframe.ending import end_each
 from leverframe.errors import ErrorForPeople
 from leverframe.notify.sending import Sending
-from leverframe.process.beside import Service
 from leverframe.process.build import BuiltController, build
-from leverframe.process.keeping import history_desk, keep_snapshots
+from leverframe.process.keeping import history_worker, keep_snapshots
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
@@ -29,27 +29,27 @@ from leverframe.process.reach import (
     take_up_certificate,
     try_address,
 )
+from leverframe.process.services import Service
 from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
 from leverframe.servers.bootloader import BootloaderServer
+from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
-from leverframe.servers.http.port import HttpServer, Limits
+from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.journal_log import JournalLog
-from leverframe.servers.presence.announcing import Announcing, announce
 from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
+from leverframe.shutdown import close_all
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.opening import open_store
-from leverframe.storage.sealed import SealedStore
 
 log = logging.getLogger(__name__)
 
 #: How much each command with a body takes.
-_BODY_LIMITS = {
-    row.form.items[0].text: row.body.most_bytes for row in TABLE if row.body is not None
-}
+_BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
 _POST_PATH = "/post.cgi"
 #: How soon the schedule follows somebody who sets the machine's clock.
 LOOK_AT_CLOCK_S = 20.0
@@ -59,12 +59,12 @@ class CannotListen(ErrorForPeople):
     """The address cannot be used: one sentence."""
 
 
-def http_limits() -> Limits:
-    return Limits(body_limit=_body_limit, needs_length=_needs_length)
+def http_limits() -> HttpLimits:
+    return HttpLimits(body_limit=_body_limit, needs_length=_needs_length)
 
 
 def _body_limit(_method: str, path: str, query: str | None) -> int:
-    default = Limits.body_limit(_method, path, query)
+    default = HttpLimits.body_limit(_method, path, query)
     return _BODY_LIMITS.get(query or "", default) if path == _POST_PATH else default
 
 
@@ -80,7 +80,7 @@ async def serve(config: Config) -> None:
             try_address(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
-        built = await _built(config, folder, SealedStore(opened.store, folder.key_path), reach)
+        built = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
             built.controller.troubles[part] = sentence
@@ -98,20 +98,23 @@ async def serve(config: Config) -> None:
             async for service in _services(built, config, server.port):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
+            log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)
+            log.info("stopping")
             supervisor.stopping()
         finally:
             services = (service.close for service in reversed(beside))
-            await end_each([*services, server.stop, built.stop])
+            await close_all([*services, server.stop, built.stop])
+        log.info("leverframe %s stopped", __version__)
 
 
 async def _built(
-    config: Config, folder: DataFolder, store: SealedStore, reach: Reach
+    config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> BuiltController:
     """The controller on what its store holds; with an administrator if strangers reach it."""
     profile = await settle_version(store, config)
@@ -132,7 +135,7 @@ async def _built(
             config.firmware_check_url,
         ),
         reach=reach,
-        history=history_desk(config, folder),
+        history=history_worker(config, folder),
     )
 
 
@@ -169,6 +172,15 @@ def _say_where(
     )
     if certificate:
         print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+
+
+def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:
+    """Describe the controller for the log, so that an old log says what it is of."""
+    return (
+        f"{built.name} ({built.controller.profile}, {built.controller.board.kind} board),"
+        f" data in {folder.path}, Python {platform.python_version()},"
+        f" {'virtual' if config.virtual_time else 'real'} time"
+    )
 
 
 def _address(host: str, port: int) -> str:

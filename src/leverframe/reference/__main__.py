@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leverframe.reference.pages import pages
+from leverframe.reference.pages import packaged_files, pages
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,10 +17,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--check", action="store_true", help="write nothing, fail if a page is out of date"
     )
     parser.add_argument(
-        "folder", nargs="?", type=Path, default=Path("docs"), help="where to (default docs)"
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="the project, with docs and packaging in it (default: this folder)",
     )
     options = parser.parse_args(arguments)
-    texts = pages()
+    texts = {f"docs/{place}": text for place, text in pages().items()}
+    texts |= {f"packaging/{place}": text for place, text in packaged_files().items()}
     stale = [place for place, text in texts.items() if _read(options.folder / place) != text]
     if options.check:
         return _complain(options.folder, stale)

@@ -1,97 +1,68 @@
-"""The page of the command line. Written by hand but for the options of `leverframe run`; a test
-compares it with the real options.
-"""
+"""The page of the command line, made from the table of commands."""
 
-from leverframe.config.described import Key, keys
+from collections.abc import Iterator
+
+from leverframe.command_line.table import COMMANDS, Group, Task
+from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOBODY_READS, NOT_DONE
+from leverframe.reference.command_line_options import Documented, documented_tasks
 from leverframe.reference.markdown import code, prose, table
 
+#: Exit code -> what it says; the man page has the same.
+EXIT_CODES = {
+    DONE: "it is done, or the answer is yes",
+    NO: "the answer is no: two backups differ, a store is not sound, a device is missing, a"
+    " configuration is wrong",
+    NOT_DONE: "it could not be done, or was not understood; one line on the error output says why",
+    INTERRUPTED: "it was interrupted from the keyboard",
+    NOBODY_READS: "nobody reads its output any more",
+}
 _OPENING = """\
 # Command line
 
-Mistakes end in a line that says what to do, and in exit code 1; a command line that cannot be
-understood ends in 2.
-
-## `leverframe run`
-
-Runs one controller until it is stopped. `--config FILE` names a TOML file; every other option is
-also a key of that file and an environment variable, see [configuration](configuration.md). Options
-win over variables, and variables over the file.
-"""
-_COMMANDS = """\
-
-## `leverframe simulate SCENARIO.toml`
-
-Lets a controller live through a [scenario](simulation.md#scenarios) on virtual time. `--for 7d`
-says how long (24 hours if not given), `--csv FILE` records values whenever one changes, and with
-`--step 60s` at every step instead. The exit code is 1, with one line that says why, if the
-scenario has a mistake.
-
-## `leverframe commands [WORD]`
-
-Lists the commands of a version in the terminal, with a word only those that contain it. `--hw` and
-`--sw` choose the version.
-
-## `leverframe passwd [ACCOUNT]`
-
-Sets the password of an account, of the administrator if none is named, while the controller is
-stopped; sign-in is required from then on. The password is asked for, or read from standard input;
-`--generate` makes a random one and shows it. `--data` or `--config` name the controller.
-
-## `leverframe config check|example`
-
-`example` prints a complete [configuration](configuration.md) with every key, its default and its
-meaning. `check` takes the options of `run` and prints every value that is in force and where it
-comes from; the exit code is 1, with a line for each mistake, if something is wrong.
-
-## `leverframe board check --config FILE`
-
-Looks at every device that the `[board]` table of the file wires and says what is there, what is
-missing and what to do. Nothing is driven. The exit code is 1 if something is missing.
-
-## `leverframe backup show|diff|convert|restore`
-
-Prints a backup as TOML (`--json`: as JSON), prints what differs between two (exit code 1 if
-anything does), writes one in another form or for another version (`--hw`, `--sw`), or restores one
-into the data folder of a stopped controller (`--data`, `--config`). The ending of a file's name
-says its form: `.bin`, `.toml` or `.json`. `--passphrase` takes sealed passwords along. See
-[backup](../how-to/backup.md).
-
-## `leverframe data check|repair|show|export|reset`
-
-Works on the data folder of a stopped controller (`--data`, `--config`): says whether its store and
-snapshots are sound (exit code 1 if the store is not), puts a damaged store right, prints everything
-but secrets as JSON, writes the history as CSV (`--labels`, `--from`, `--to`, `--output`), or goes
-back to the factory settings (`--accounts`: accounts too).
-
-## `leverframe site build FOLDER`, `leverframe site reset`
-
-Packs a folder of pages for `/post.cgi?wwwfileupload`, into FOLDER.site or the file that `--output`
-names. `reset` removes the uploaded site of a stopped controller (`--data`, `--config`). See
-[web site and firmware](../how-to/site-and-firmware.md).
-
-## `leverframe firmware keygen|build|sign|show`
-
-Makes a pair of keys, an image for a hardware (`--hw`, several times if need be) and a software
-version (`--sw`), perhaps with a site (`--site`); signs it with the private key, and says what an
-image holds and whether the owner of a public key (`--key`) has signed it.
-
-## `python -m leverframe.reference`
-
-Writes this reference; `--check` only tells whether it is up to date. `make docs` does the same and
-builds the site.
+`leverframe help COMMAND` shows what stands here, and `leverframe -V` the version. A package also
+brings a man page and completion for bash, zsh and fish (`share/` of the environment it is in).
 """
 
 
 def command_line_page() -> str:
-    lines = [
-        (code(_option(key)), code(key.usual) if key.usual else "", prose(key.description))
-        for key in keys()
-    ]
-    lines.append((code("--verbose"), "", prose("The same as `--log-level debug`.")))
-    return f"{_OPENING}\n{table(('option', 'default', ''), lines)}\n{_COMMANDS}"
+    """Write the page: exit codes, then every command with its options."""
+    codes = [(code(str(number)), prose(text)) for number, text in EXIT_CODES.items()]
+    parts = [_OPENING, "## Exit codes", table(("code", "meaning"), codes)]
+    for command in COMMANDS:
+        parts += _command(command)
+    return "\n\n".join(parts)
 
 
-def _option(key: Key) -> str:
-    if key.is_switch:
-        return f"{key.flag}, --no-{key.flag[2:]}"
-    return f"{key.flag} {key.metavar}"
+def _command(command: Task | Group) -> Iterator[str]:
+    tasks = documented_tasks(command)
+    if isinstance(command, Group):
+        names = "|".join(task.name for task in command.tasks)
+        yield f"## `leverframe {command.name} {names}`"
+        yield described(command.description)
+    for task in tasks:
+        depth = "###" if isinstance(command, Group) else "##"
+        yield f"{depth} `leverframe {task.words}`"
+        yield described(task.task.description or sentence(task.task.help))
+        yield from _options(task)
+
+
+def _options(task: Documented) -> Iterator[str]:
+    if task.options:
+        lines = [(code(option.usage), prose(option.help)) for option in task.options]
+        yield table(("argument", ""), lines)
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def described(text: str) -> str:
+    """Show the examples of a description as a block of code."""
+    paragraphs = []
+    for paragraph in text.strip("\n").split("\n\n"):
+        if paragraph.startswith("  "):
+            lines = "\n".join(line.removeprefix("  ") for line in paragraph.splitlines())
+            paragraphs.append(f"```text\n{lines}\n```")
+        else:
+            paragraphs.append(prose(paragraph))
+    return "\n\n".join(paragraphs)

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 
-from leverframe.commands.availability import (
+from leverframe.commands.describe.availability import (
     NEWEST,
     newest_with,
     params_of,
     tables_in,
     variants,
 )
-from leverframe.commands.bodies import FormBody, ListBody, Upload
-from leverframe.commands.codes import CodeTable
-from leverframe.commands.examples import example_body, example_request
-from leverframe.commands.params import Param, Trailing, has_field
-from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
-from leverframe.commands.table import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
+from leverframe.commands.describe.examples import example_body, example_request
+from leverframe.commands.table.bodies import FormBody, ListBody, Upload
+from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.matching import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
+from leverframe.commands.table.params import Param, Trailing, has_field
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
 from leverframe.reference.markdown import code, link_within, prose, table
 from leverframe.reference.trials import any_index, settings_changed, settings_of_fields
@@ -97,7 +97,7 @@ def _facts(row: Row, profile: Profile) -> Iterator[str]:
     if body is not None:
         yield f"Example of the body: {code(body)}"
     if isinstance(row.body, Upload):
-        yield f"The body is {row.body.what}, up to {row.body.most_bytes >> 20} MiB."
+        yield f"The body is {row.body.what}, up to {row.body.max_bytes >> 20} MiB."
     if isinstance(row.body, ListBody):
         yield f"The body is a list of {code('&' + row.body.item.text)} that ends with `&&`."
     if isinstance(row.body, FormBody):

@@ -20,10 +20,10 @@ variable switches with `true` or `false`, an option switches on (`--tls`) or off
 empty variable counts as not set; one that begins with `LEVERFRAME_` and stands for no key is a
 mistake.
 
-`leverframe config example` prints a complete file, `leverframe config check --config FILE` says
-what is in force and who says so. Mistakes are told all at once, one line each, with the file and
-line, the variable or the option that is wrong. Paths are relative to the folder in which the
-program starts.
+`leverframe config example` prints a complete file, `leverframe config check --config FILE` the
+effective settings and where each comes from. Mistakes are told all at once, one line each, with the
+file and line, the variable or the option that is wrong. Paths are relative to the folder in which
+the program starts.
 
 ## Keys
 """

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from leverframe import status_files
-from leverframe.commands.endpoints import STATUS_FILES
 from leverframe.reference.markdown import code, prose, table
 
 _OPENING = """\
@@ -24,7 +23,7 @@ def _parts() -> Iterator[str]:
     yield _OPENING.rstrip()
     for path, keys in groupby(status_files.describe(), key=lambda described: described.path):
         yield f"\n## {code(path)}\n"
-        yield f"{prose(STATUS_FILES[path][1])}\n"
+        yield f"{prose(status_files.FILES[path].doc)}\n"
         yield table(
             ("key", "meaning", "scale", "in"),
             [(code(x.key), prose(x.meaning), prose(x.scale), x.when) for x in keys],

@@ -1,20 +1,19 @@
-"""The page of what goes over HTTP besides the commands themselves."""
+"""The reference page of requests, replies and paths; the commands have a page of their own."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
-from leverframe.commands.endpoints import (
-    API,
-    REFUSALS,
-    SENSED,
+from leverframe.commands.describe.refusal_statuses import REFUSALS
+from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.reference.markdown import code, prose, table
+from leverframe.servers.routes.endpoints import (
+    RULE_TRIAL,
     SIM_PATH,
     STATUS_FILES,
     STREAM_PATH,
-    TRY_DOC,
-    TRY_PATH,
+    VALUES,
 )
-from leverframe.commands.row import ADMIN, ANYBODY, CONTROL
-from leverframe.reference.markdown import code, prose, table
+from leverframe.servers.routes.sim import SENSED
 
 _READERS = {ADMIN: "administrator", CONTROL: "every account", ANYBODY: "everybody"}
 
@@ -131,26 +130,25 @@ def http_page() -> str:
             "Typed JSON, to read. The whole interface as OpenAPI is among it.\n",
             table(
                 ("path", "for", ""),
-                [(code(x.path), _READERS[x.role], prose(x.doc)) for x in API],
+                [(code(x.path), _READERS[x.role], prose(x.doc)) for x in VALUES],
             ),
-            f"\n`POST {TRY_PATH}`, for the administrator: {prose(TRY_DOC)}\n",
+            f"\n`POST {RULE_TRIAL.path}`, for the administrator: {prose(RULE_TRIAL.doc)}\n",
             _STREAM,
             "\n## Status files\n",
             "What clients of such controllers read. [Files](files.md) tells every key.\n",
             table(
                 ("path", "holds"),
-                [(code(path), prose(doc)) for path, (_, doc) in STATUS_FILES.items()],
+                [(code(x.path), prose(x.doc)) for x in STATUS_FILES],
             ),
             _PICTURES,
             _BACKUPS,
             "\n## The simulated board\n",
-            _bench(),
+            _simulated_board(),
         ]
     )
 
 
-def _bench() -> str:
-    """Only a controller on a simulated board has it."""
+def _simulated_board() -> str:
     return f"""\
 `{SIM_PATH}` plays the world around a simulated board; elsewhere it is 404. Items are joined with
 `&`; all are checked before the first is carried out.
@@ -172,7 +170,7 @@ def _bench() -> str:
 
 
 def _sensed() -> Iterator[str]:
-    """`DS1 to DS8` for what is only counted."""
+    """Join labels that are only counted: `DS1 to DS8`."""
     for _, group in groupby(SENSED, key=lambda label: label.rstrip("0123456789")):
         labels = list(group)
         yield labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"

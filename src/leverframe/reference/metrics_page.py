@@ -10,7 +10,7 @@ from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.http.messages import Request
-from leverframe.servers.http.port import HttpServer
+from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.metrics import families, server_families
 from leverframe.storage.store import MemoryStore
 from leverframe.wire.prometheus import Family

@@ -81,7 +81,7 @@ def _parts() -> Iterator[str]:
     yield _numbered(modbus_map.COILS)
     yield "\n" + _INPUTS
     yield _numbered(modbus_map.DISCRETE_INPUTS)
-    yield "\n" + _DUTIES.format(most=modbus_map.MOST_DUTY)
+    yield "\n" + _DUTIES.format(most=modbus_map.MAX_DUTY)
     yield _numbered(modbus_map.DUTIES)
     yield "\n" + _READINGS
     yield table(

@@ -1,10 +1,12 @@
-"""All pages of the reference by their place below `docs/`."""
+"""All that is written from the program: pages below `docs/`, files below `packaging/`."""
 
 from leverframe.reference.command_line_page import command_line_page
 from leverframe.reference.commands_page import commands_page
+from leverframe.reference.completion import completions
 from leverframe.reference.configuration_page import configuration_page
 from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
+from leverframe.reference.man_page import man_page
 from leverframe.reference.metrics_page import metrics_page
 from leverframe.reference.modbus_page import modbus_page
 from leverframe.reference.settings_page import settings_page
@@ -35,6 +37,7 @@ A running controller tells the same about its own version: `/api/commands` is th
 
 
 def pages() -> dict[str, str]:
+    """Return every page of the reference by its place below `docs/`."""
     texts = {
         "reference.md": _OVERVIEW,
         "reference/commands.md": commands_page(),
@@ -50,3 +53,9 @@ def pages() -> dict[str, str]:
     }
     noticed = {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}
+
+
+def packaged_files() -> dict[str, str]:
+    """Return the man page and shell completion by their place below `packaging/`."""
+    scripts = {f"completion/{name}": text for name, text in completions().items()}
+    return {"leverframe.1": man_page(), **scripts}

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from leverframe.commands.availability import NEWEST, variants
-from leverframe.commands.row import Row
-from leverframe.commands.table import TABLE
+from leverframe.commands.describe.availability import NEWEST, variants
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.row import Row
 from leverframe.engine import settings as classes
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import MOST_RULES, SECRETS, Node, Settings
+from leverframe.engine.settings import MAX_RULES, SECRETS, Node, Settings
 from leverframe.profile import Profile, spans_in_words
 from leverframe.reference.markdown import code, prose, table
 from leverframe.reference.trials import ALL_SETTINGS, settings_changed
@@ -141,7 +141,7 @@ def _length(place: Place) -> str | None:
         return str(len(values[0])) if values and isinstance(values[0], tuple) else None
 
     if place.path == "rules":
-        return f"{code('rules')} has up to {MOST_RULES} entries, and none by default."
+        return f"{code('rules')} has up to {MAX_RULES} entries, and none by default."
     counts = variants(ask)
     if not counts or (place.is_leaf and len(counts) == 1):
         return None

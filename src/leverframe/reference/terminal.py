@@ -13,10 +13,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leverframe.commands.describe import command_table
+from leverframe.commands.describe.listing import (
+    CommandDescription,
+    FieldDescription,
+    command_table,
+)
 from leverframe.profile import Profile
 
-Description = dict[str, Any]
+Schema = dict[str, Any]
+
+
+def list_commands(word: str | None, hw: str, sw: str) -> None:
+    """Print the commands of a version, or those that contain a word."""
+    print_commands(Profile(hw, sw), word, Console())
 
 
 def print_commands(profile: Profile, word: str | None, console: Console) -> None:
@@ -31,20 +40,20 @@ def print_commands(profile: Profile, word: str | None, console: Console) -> None
             _print_plainly(section, list(rows), console)
 
 
-def _is_about(row: Description, word: str) -> bool:
+def _is_about(row: CommandDescription, word: str) -> bool:
     parts = [row["section"], row["line"], row["doc"]]
     parts += [path for paths in row["sets"].values() for path in paths]
     parts += [codes for field in _fields(row) for codes in _codes(field["schema"])]
     return any(word.lower() in part.lower() for part in parts)
 
 
-def _fields(row: Description) -> list[Description]:
+def _fields(row: CommandDescription) -> list[FieldDescription]:
     """The fields of the query, or of the body."""
-    body_fields: list[Description] = (row["body"] or {}).get("fields", [])
+    body_fields: list[FieldDescription] = (row["body"] or {}).get("fields", [])
     return [*row["fields"], *body_fields]
 
 
-def _section_table(title: str, rows: list[Description]) -> Table:
+def _section_table(title: str, rows: list[CommandDescription]) -> Table:
     table = Table(title=title, title_justify="left", expand=True, show_lines=True)
     table.add_column("command", ratio=4, overflow="fold")
     table.add_column("what it does", ratio=4)
@@ -57,18 +66,18 @@ def _section_table(title: str, rows: list[Description]) -> Table:
     return table
 
 
-def _sentence(row: Description) -> str:
+def _sentence(row: CommandDescription) -> str:
     return f"{row['doc']} (Deprecated.)" if row["deprecated"] else row["doc"]
 
 
-def _field_line(field: Description) -> str:
+def _field_line(field: FieldDescription) -> str:
     line = f"{field['letter']}: {field['allowed']}"
     if codes := "; or ".join(_codes(field["schema"])):
         line += f" ({codes})"
     return f"{line}, may be left out" if field["optional"] else line
 
 
-def _codes(schema: Description) -> Iterator[str]:
+def _codes(schema: Schema) -> Iterator[str]:
     """`0 OFF, 1 SDM120` for every code table in a schema."""
     if words := schema.get("x-words"):
         yield ", ".join(f"{number} {word}" for number, word in words.items())
@@ -77,7 +86,7 @@ def _codes(schema: Description) -> Iterator[str]:
         yield from _codes(part)
 
 
-def _print_plainly(title: str, rows: list[Description], console: Console) -> None:
+def _print_plainly(title: str, rows: list[CommandDescription], console: Console) -> None:
     lines = [title, ""]
     for row in rows:
         lines += [row["line"], f"    {_sentence(row)}"]

@@ -1,7 +1,7 @@
 """The page of reading codes: what may stand in the texts of messages and on the display."""
 
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.texts import ABSENT, CODED, MOST_SMS_LETTERS
+from leverframe.engine.texts import ABSENT, CODED, MAX_SMS_LETTERS
 from leverframe.reference.markdown import code, table
 
 _TEXT = f"""\
@@ -24,7 +24,7 @@ the display is drawn: `%0141` is T1 with one decimal, such as `26.3`.
 - What is no code, or has a number that is not in the table, stays as it is. With two digits
   `%201` is a code; where `%20` shall be a space in an address, use `httpdouble=1`.
 - In a command a percent sign is written `%25`: `http1=example.org/in?t=%250141`.
-- A text longer than {MOST_SMS_LETTERS} letters with its values in place is cut there for SMS.
+- A text longer than {MAX_SMS_LETTERS} letters with its values in place is cut there for SMS.
 
 """
 

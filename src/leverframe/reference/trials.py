@@ -11,19 +11,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.availability import newest_with, params_of
-from leverframe.commands.bodies import FormBody, ListBody
-from leverframe.commands.examples import CHOSEN, fill
-from leverframe.commands.inputs import AMPLIFIED
-from leverframe.commands.params import Int, Param
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.restored import Restored
-from leverframe.commands.row import Row
-from leverframe.commands.stage import Stage
-from leverframe.commands.system import RESTORE_ROW
+from leverframe.commands.describe.availability import newest_with, params_of
+from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.inputs import AMPLIFIED
+from leverframe.commands.table.params import Int, Param
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import Row
+from leverframe.commands.table.stage import Stage
+from leverframe.commands.table.system import RESTORE_ROW
+from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
-    MOST_RULES,
+    MAX_RULES,
     SCHEDULE_ENTRIES,
     Rule,
     ScheduleEntry,
@@ -94,7 +94,7 @@ def _prepared(profile: Profile) -> Settings:
     """Settings in which every entry exists, so that it can be changed."""
     settings = replace(
         defaults(profile),
-        rules=(Rule(),) * MOST_RULES,
+        rules=(Rule(),) * MAX_RULES,
         schedule=(ScheduleEntry(),) * SCHEDULE_ENTRIES,
     )
     return with_value(settings, "analog_inputs.0.sensor", AMPLIFIED)
@@ -128,6 +128,6 @@ def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[s
 
 def _samples(param: Param, profile: Profile, seen: Mapping[str, Any]) -> list[str]:
     """An index may select what is set, so all of them are tried."""
-    if isinstance(param, Int) and param.hi - param.lo < MOST_RULES:
+    if isinstance(param, Int) and param.hi - param.lo < MAX_RULES:
         return [str(number) for number in range(param.lo, param.hi + 1)]
     return param.examples(profile, seen)

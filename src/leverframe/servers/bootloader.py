@@ -18,7 +18,7 @@ from leverframe.hardware.troubles import Troubles
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
-from leverframe.uploads.firmware import MOST_BYTES, Firmware, check_image
+from leverframe.uploads.firmware import MAX_BYTES, Firmware, check_image
 from leverframe.wire.tftp import Receiver, Sender
 
 PART = "bootloader"
@@ -41,7 +41,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
         self._address = (host, port)
         self._public_key = public_key
         self._troubles = Troubles(controller.troubles)
-        self._receiver = Receiver(MOST_BYTES)
+        self._receiver = Receiver(MAX_BYTES)
         self._transport: asyncio.DatagramTransport | None = None
         self._closing: asyncio.TimerHandle | None = None
         self._opened_at = 0.0
@@ -66,7 +66,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
 
     def _follow(self, waits: bool) -> None:
         if waits:
-            self._receiver = Receiver(MOST_BYTES)
+            self._receiver = Receiver(MAX_BYTES)
             self._opened_at = self._controller.clock.read().now
             self._open()
             return

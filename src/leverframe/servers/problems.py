@@ -2,7 +2,7 @@
 
 import msgspec
 
-from leverframe.commands.refusals import Refusal
+from leverframe.commands.table.refusals import Refusal
 from leverframe.servers.http.messages import PROBLEM_TYPE, Headers, Reply
 
 

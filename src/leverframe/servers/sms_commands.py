@@ -10,10 +10,10 @@ import asyncio
 import hmac
 import logging
 
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.refusals import NotAllowed, Refusal
-from leverframe.commands.rights import Account
-from leverframe.commands.row import ADMIN
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.refusals import NotAllowed, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -22,7 +22,7 @@ from leverframe.storage.store import StoreUnavailable
 log = logging.getLogger(__name__)
 
 #: An answer is one message.
-MOST_LETTERS = 160
+MAX_LETTERS = 160
 #: Whoever knows the code.
 BY_CODE = Account("", ADMIN, joins_commands=True)
 
@@ -39,7 +39,7 @@ class SmsCommands:
             return None
         if self._controller.bootloader_until is not None:
             return "The controller is in its bootloader."
-        return (await self._perform(command, sender))[:MOST_LETTERS]
+        return (await self._perform(command, sender))[:MAX_LETTERS]
 
     def _command_in(self, text: str) -> str | None:
         """What stands behind the right code and its colon."""

@@ -63,7 +63,7 @@ class Timeline:
         self._console.print(line, soft_wrap=True)
 
 
-class Recorder:
+class RunRecorder:
     """Writes values to a CSV file: at every step, or without steps whenever one changes."""
 
     def __init__(

@@ -15,17 +15,17 @@ from typing import Protocol
 import msgspec
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.rights import OPEN
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
-from leverframe.controller.passing_time import DEADLINES_AT_A_TIME
+from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.process.build import BuiltController, build
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.commands import CommandEndpoint
-from leverframe.servers.routes.sim import Bench
+from leverframe.servers.routes.sim import SimCommands
 from leverframe.simulation.scenario import (
     Happening,
     Order,
@@ -34,7 +34,7 @@ from leverframe.simulation.scenario import (
     request_parts,
     sentence_of,
 )
-from leverframe.storage.history.desk import ForgetfulDesk
+from leverframe.storage.history.worker import NullHistory
 from leverframe.storage.store import MemoryStore
 
 #: Who is the cause of what a scenario commands.
@@ -65,7 +65,7 @@ class Simulation:
         self.scenario = scenario
         self.controller: Controller = built.controller
         self.board = board
-        self._bench = Bench(built.controller, board)
+        self._bench = SimCommands(built.controller, board)
         self._commands = CommandEndpoint(built.controller, Passwords(), lenient=False)
         for happening in scenario.happenings:
             self._check_sim(happening)
@@ -79,7 +79,7 @@ class Simulation:
             MemoryStore(),
             clock,
             scenario.timezone,
-            history=ForgetfulDesk(),
+            history=NullHistory(),
         )
         board = built.controller.board
         assert isinstance(board, SimulatedBoard)
@@ -137,7 +137,7 @@ class Simulation:
         path, query, body = request_parts(order)
         request = Request("POST", path, query, {}, body, BY_SCENARIO)
         try:
-            answer = self._commands.handle(request, self._commands.calls(request), OPEN)
+            answer = self._commands.handle(request, self._commands.calls(request), UNRESTRICTED)
         except Refusal as refusal:
             raise self.scenario.mistake(order, sentence_of(refusal)) from None
         reply = answer if isinstance(answer, Reply) else await answer

@@ -29,8 +29,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.table import COMMAND_PATHS, Call, find
+from leverframe.commands.table.matching import COMMAND_PATHS, Call, find
+from leverframe.commands.table.refusals import Refusal
 from leverframe.config import BadConfiguration, Config
 from leverframe.config.toml_file import read_toml
 from leverframe.config.toml_lines import TomlPath, line_of

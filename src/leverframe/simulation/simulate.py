@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from leverframe.durations import text_from_seconds
-from leverframe.simulation.report import Recorder, Summary, Timeline
+from leverframe.simulation.report import RunRecorder, Summary, Timeline
 from leverframe.simulation.run import Simulation, Watcher
 from leverframe.simulation.scenario import BadScenario, Scenario, plant_from_table, read_scenario
 
@@ -22,26 +22,26 @@ from leverframe.simulation.scenario import BadScenario, Scenario, plant_from_tab
 LOOKS_PER_MOVE = 1000
 
 
-async def simulate(path: Path, for_s: float, csv_path: Path | None, step_s: float | None) -> None:
-    """Run a scenario; raises `BadScenario` with a sentence for people."""
-    scenario = read_scenario(path)
-    labels = scenario.record or _labels_of_plants(scenario)
-    if csv_path is not None and not labels:
-        raise BadScenario(f'{path} names nothing to record; add record = ["DS1", "OUT0"].')
+async def simulate(scenario: Path, for_s: float, csv: Path | None, step_s: float | None) -> None:
+    """Run a scenario; raise `BadScenario` with a sentence for people."""
+    story = read_scenario(scenario)
+    labels = story.record or _labels_of_plants(story)
+    if csv is not None and not labels:
+        raise BadScenario(f'{scenario} names nothing to record; add record = ["DS1", "OUT0"].')
     output, errors = Console(highlight=False), Console(stderr=True)
-    simulation = await Simulation.start(scenario)
+    simulation = await Simulation.start(story)
     summary = Summary(simulation, labels)
     watchers: list[Watcher] = [Timeline(simulation, output), summary]
     began = time.monotonic()
     # Lines and bar on one terminal must come from one console, or they overwrite each other.
     shown_on = output if output.is_terminal else errors
-    with _csv_file(csv_path) as file, _progress(shown_on, for_s) as progress:
+    with _csv_file(csv) as file, _progress(shown_on, for_s) as progress:
         if file is not None:
-            watchers.append(Recorder(simulation, file, labels, on_change=step_s is None))
+            watchers.append(RunRecorder(simulation, file, labels, on_change=step_s is None))
         await simulation.run(for_s, [*watchers, progress], step_s)
     output.print(summary.table())
     took_s = time.monotonic() - began
-    errors.print(f"{text_from_seconds(for_s)} of {path.name} took {took_s:.1f} s")
+    errors.print(f"{text_from_seconds(for_s)} of {scenario.name} took {took_s:.1f} s")
 
 
 def _labels_of_plants(scenario: Scenario) -> tuple[str, ...]:

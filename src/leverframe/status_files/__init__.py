@@ -6,8 +6,9 @@ A file changes with its engine's `machine.version` and, if it shows the clock, w
 """
 
 from leverframe.status_files.catalogue import (
-    ADMIN_FILES,
+    FILES,
     PATHS,
+    File,
     KeyDescription,
     build,
     content_type,
@@ -17,8 +18,9 @@ from leverframe.status_files.reply import bootloader_reply, command_reply
 from leverframe.status_files.view import View
 
 __all__ = [
-    "ADMIN_FILES",
+    "FILES",
     "PATHS",
+    "File",
     "KeyDescription",
     "View",
     "bootloader_reply",

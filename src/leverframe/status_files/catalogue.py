@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from leverframe.commands.codes import span
+from leverframe.commands.table.codes import span
 from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
 from leverframe.status_files import entries, readings, settings, states
-from leverframe.status_files.keys import Keys, Shown, in_words, only_on
+from leverframe.status_files.keys import Keys, Shown, describe_changes, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
@@ -23,8 +23,12 @@ JSON, XML = "application/json", "text/xml"
 @dataclass(frozen=True, slots=True)
 class File:
     path: str
+    #: What the file holds, for people.
+    doc: str
     keys: tuple[Keys, ...]
     when: Spans = ALWAYS
+    #: Read by the administrator alone; the others are values and names.
+    is_for_administrator: bool = False
 
     @property
     def content_type(self) -> str:
@@ -188,11 +192,20 @@ _ST0 = (
 FILES = {
     file.path: file
     for file in (
-        File("/json/status.json", _STATUS),
-        File("/json/status_per.json", (*_STATUS_PER, *only_on(HW35, states.VARIABLES))),
-        File("/json/all.json", _ALL),
+        File(
+            "/json/status.json",
+            "Names, flags, the restart flag, and all states and readings.",
+            _STATUS,
+        ),
+        File(
+            "/json/status_per.json",
+            "States and readings.",
+            (*_STATUS_PER, *only_on(HW35, states.VARIABLES)),
+        ),
+        File("/json/all.json", "Identity, states and readings in one file.", _ALL),
         File(
             "/json/pwmpid.json",
+            "PWM duties and frequencies, the PID regulator.",
             (
                 settings.PWM_NAMES,
                 states.PWM,
@@ -204,10 +217,12 @@ FILES = {
         ),
         File(
             "/json/outputs.json",
+            "Settings of the outputs.",
             (settings.INVERTED, settings.LOCKED, settings.OUTPUT_NAMES, *settings.OUTPUTS),
         ),
         File(
             "/json/inputs.json",
+            "Settings of the inputs.",
             (
                 settings.ANALOG_NAMES,
                 *settings.ANALOG,
@@ -218,9 +233,15 @@ FILES = {
                 readings.SELECTION,
             ),
         ),
-        File("/json/events_per.json", (states.VARIABLES,), span("1.22b")),
+        File(
+            "/json/events_per.json",
+            "States of the event variables.",
+            (states.VARIABLES,),
+            span("1.22b"),
+        ),
         File(
             "/json/dsi2c.json",
+            "1-Wire and I2C settings; `dsid` is the 1-Wire ID read last.",
             (
                 settings.LAST_ID,
                 *settings.ONEWIRE,
@@ -231,11 +252,14 @@ FILES = {
         ),
         File(
             "/json/network.json",
+            "Network name and address.",
             (states.NAME, states.MAC, states.HARDWARE, states.SOFTWARE, settings.MODBUS_TCP),
+            is_for_administrator=True,
         ),
-        File("/xml/ix.xml", _IX),
+        File("/xml/ix.xml", "States and readings.", _IX),
         File(
             "/xml/stat.xml",
+            "Versions, name and address, PWM duties and frequencies.",
             (
                 states.HARDWARE,
                 states.SOFTWARE,
@@ -245,17 +269,20 @@ FILES = {
                 states.PWM_FREQUENCY,
             ),
         ),
-        File("/xml/st.xml", settings.ACCOUNTS),
-        File("/xml/eve.xml", (entries.RULE_RESULTS,)),
-        File("/xml/eve2.xml", (entries.RULES,)),
-        File("/xml/sched.xml", (entries.SCHEDULE,)),
-        File("/xml/co.xml", (states.TIME,)),
-        File("/st0.xml", _ST0),
+        File(
+            "/xml/st.xml",
+            "Whether sign-in is required and firmware updates are allowed; no passwords.",
+            settings.ACCOUNTS,
+            is_for_administrator=True,
+        ),
+        File("/xml/eve.xml", "Which event entries are met.", (entries.RULE_RESULTS,)),
+        File("/xml/eve2.xml", "The event entries.", (entries.RULES,)),
+        File("/xml/sched.xml", "The schedule.", (entries.SCHEDULE,)),
+        File("/xml/co.xml", "The clock.", (states.TIME,)),
+        File("/st0.xml", "Output states in the oldest form.", _ST0),
     )
 }
 PATHS = tuple(FILES)
-#: Read by the administrator alone; the others are values and names.
-ADMIN_FILES = frozenset({"/xml/st.xml", "/json/network.json"})
 
 
 @lru_cache(maxsize=256)
@@ -296,7 +323,7 @@ def describe() -> list[KeyDescription]:
     return [
         KeyDescription(
             file.path,
-            in_words(keys.names),
+            describe_changes(keys.names),
             keys.meaning,
             keys.scale,
             spans_in_words(keys.when if file.when == ALWAYS else file.when),

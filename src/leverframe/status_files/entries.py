@@ -4,11 +4,11 @@ A field is written as the command that sets it takes it, in the version's own co
 have an element, too, so that an entry is always found at its number.
 """
 
-from leverframe.commands import codes
-from leverframe.commands.codes import HW35_ANY, HW35_SW
-from leverframe.commands.schedule import day_number, days_mask
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import HW35_ANY, HW35_SW
+from leverframe.commands.table.schedule import day_number, days_mask
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.settings import MOST_RULES, SCHEDULE_ENTRIES, Rule, ScheduleEntry
+from leverframe.engine.settings import MAX_RULES, SCHEDULE_ENTRIES, Rule, ScheduleEntry
 from leverframe.profile import Profile, offered
 from leverframe.status_files.keys import JOINED, Keys, code, joined, numbered
 from leverframe.status_files.view import View
@@ -60,15 +60,15 @@ def rule_fields(rule: Rule, profile: Profile) -> list[int]:
 
 def _rules(view: View) -> list[str]:
     machine = view.engine.machine
-    rules, profile = machine.settings.rules[:MOST_RULES], machine.profile
+    rules, profile = machine.settings.rules[:MAX_RULES], machine.profile
     empty = [0] * (_FIELDS_OF_ALL + len(_late_fields(Rule(), profile)))
-    entries = [rule_fields(rule, profile) for rule in rules] + [empty] * (MOST_RULES - len(rules))
+    entries = [rule_fields(rule, profile) for rule in rules] + [empty] * (MAX_RULES - len(rules))
     return ["*".join(map(str, fields)) for fields in entries]
 
 
 def _results(view: View) -> list[str]:
-    results = ["00"] * MOST_RULES
-    for index, rule in enumerate(view.engine.rules.explain()[:MOST_RULES]):
+    results = ["00"] * MAX_RULES
+    for index, rule in enumerate(view.engine.rules.explain()[:MAX_RULES]):
         met = ["1" if condition.result else "0" for condition in rule.conditions]
         results[index] = "".join(met).ljust(2, "0")
     return results
@@ -97,13 +97,13 @@ def _day(entry: ScheduleEntry) -> int:
 
 
 RULE_RESULTS = Keys(
-    numbered("eve", 0, MOST_RULES),
+    numbered("eve", 0, MAX_RULES),
     _results,
     "results of condition 1 and condition 2 of every event entry",
     "two characters 0 or 1; a missing condition 2 is 0",
 )
 RULES = Keys(
-    numbered("ev", 0, MOST_RULES),
+    numbered("ev", 0, MAX_RULES),
     _rules,
     "event entries: exists, enabled, fields B-K of the `event` command, permanent; on HW 3.5+ also "
     "field L, from SW 1.45 on M, from SW 1.57 on N-P",

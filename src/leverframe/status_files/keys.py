@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from leverframe.commands.codes import CodeTable
+from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
-from leverframe.profile import ALWAYS, Profile, Span, Spans
+from leverframe.profile import ALWAYS, Profile, Spans, VersionSpan
 from leverframe.status_files.view import View
 
 Shown = str | list[str] | list[list[str]]
@@ -74,7 +74,7 @@ def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
     )
 
 
-def _narrowed(span: Span, hw: tuple[str, ...]) -> Span:
+def _narrowed(span: VersionSpan, hw: tuple[str, ...]) -> VersionSpan:
     return replace(span, hw=tuple(one for one in span.hw if one in hw))
 
 
@@ -114,7 +114,7 @@ def readings(
         values = view.engine.machine.values
         return [multiplied(values[label], factor, absent) for label in labels]
 
-    return Keys(names, show, in_words(labels), scale_of(factor, unit, absent), when)
+    return Keys(names, show, describe_changes(labels), scale_of(factor, unit, absent), when)
 
 
 def reading(
@@ -128,7 +128,7 @@ def scale_of(factor: int, unit: str, absent: str) -> str:
     return f"{divided}, {absent} if absent"
 
 
-def in_words(names: tuple[str, ...]) -> str:
+def describe_changes(names: tuple[str, ...]) -> str:
     """`ds1-ds8` where only the number counts up, else all of them."""
     prefix = names[0].rstrip("0123456789")
     number = names[0].removeprefix(prefix)
@@ -149,7 +149,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask(values[label] for label in labels)
 
-    return key(name, show, in_words(labels), MASK)
+    return key(name, show, describe_changes(labels), MASK)
 
 
 # --- settings -------------------------------------------------------------------------------------

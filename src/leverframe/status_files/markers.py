@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from leverframe.status_files.catalogue import ADMIN_FILES, PATHS, shown
+from leverframe.status_files.catalogue import FILES, shown
 from leverframe.status_files.view import View
 
 MARKER_FILES = tuple(
-    path for path in PATHS if path.startswith("/json/") and path not in ADMIN_FILES
+    file.path
+    for file in FILES.values()
+    if file.path.startswith("/json/") and not file.is_for_administrator
 )
 _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 

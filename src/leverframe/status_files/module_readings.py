@@ -9,11 +9,11 @@
 The files have no sign for an absent reading of a module: it is 0, as on real units.
 """
 
-from leverframe.commands import codes
-from leverframe.commands.codes import span
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import span
 from leverframe.engine.labels import MAPPED
 from leverframe.engine.settings import module_mapping
-from leverframe.profile import HW30, Span
+from leverframe.profile import HW30, VersionSpan
 from leverframe.status_files.keys import (
     DECIMAL,
     JOINED,
@@ -29,7 +29,7 @@ from leverframe.status_files.keys import (
 )
 from leverframe.status_files.view import View
 
-SINGLE = (Span(HW30), *span(until="1.33"))
+SINGLE = (VersionSpan(HW30), *span(until="1.33"))
 LISTED = span("1.31a", until="1.33")
 SLOTTED = span("1.33", until="1.50")
 DIRECT = span("1.50")

@@ -4,8 +4,8 @@ The scales are those that clients know. Differentials are the odd ones: from HW 
 are thousandths, before that they have the scale of their first input, which `diffsel` tells.
 """
 
-from leverframe.commands import codes
-from leverframe.commands.codes import HW35_SW, span
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
@@ -25,7 +25,7 @@ from leverframe.status_files.keys import (
     Keys,
     code,
     decimal,
-    in_words,
+    describe_changes,
     key,
     multiplied,
     numbered,
@@ -75,8 +75,8 @@ DISTANCE = key(
 
 def _lighting(labels: tuple[str, ...], factor: int) -> Keys:
     def show(view: View) -> list[str]:
-        felt = view.engine.inputs.lighting
-        return [multiplied(felt[label], factor, ZERO) for label in labels]
+        readings = view.engine.inputs.lighting
+        return [multiplied(readings[label], factor, ZERO) for label in labels]
 
     return Keys(labels, show, "lighting module", scale_of(factor, "of an unknown unit", ZERO))
 
@@ -150,7 +150,7 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
     return Keys(
         numbered("diff", first, len(indices)),
         show,
-        in_words(DIFFERENTIALS[first - 1 : last]),
+        describe_changes(DIFFERENTIALS[first - 1 : last]),
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,

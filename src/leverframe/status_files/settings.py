@@ -7,9 +7,9 @@ what it means there. Secrets have no key.
 from base64 import b64encode
 from functools import lru_cache
 
-from leverframe.commands import codes
-from leverframe.commands.codes import HW35_ANY, HW35_SW
-from leverframe.engine.settings import Account, Settings
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import HW35_ANY, HW35_SW
+from leverframe.engine.settings import Settings, StoredAccount
 from leverframe.status_files.keys import (
     FLAG,
     JOINED,
@@ -350,7 +350,7 @@ MODBUS_TCP = setting(
 )
 
 
-def _base64(account: Account) -> str:
+def _base64(account: StoredAccount) -> str:
     return b64encode(account.name.encode()).decode()
 
 

@@ -5,7 +5,7 @@ Output states are never inverted here: `outnn` tells a client whether its page s
 
 from dataclasses import replace
 
-from leverframe.commands.codes import HW35_SW, span
+from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.pwm import DUTIES
 from leverframe.profile import HW30, HW35

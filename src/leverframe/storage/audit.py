@@ -8,44 +8,48 @@ setting changing is in `audit_deeds.py`.
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import GONE, is_secret, masked
 from leverframe.storage.store import DELETED
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 #: So many that are outlived go at once: each for itself would be a second place on disk to write to
 #: with every change.
 GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
-MOST_CHANGES = 200
-MOST_LETTERS = 300
+MAX_CHANGES = 200
+MAX_LETTERS = 300
 _PREFIX = "audit."
 DEED_PREFIX = "deed."
 
 Leaf = tuple[str, Any, Any]
 
 
+_Value = Annotated[Any, Meta(description="Null where there is none, `***` for a secret.")]
+
+
 class AuditChange(msgspec.Struct, frozen=True, gc=False):
     path: str
-    old: Any
-    new: Any
+    old: _Value
+    new: _Value
 
 
 class AuditEntry(msgspec.Struct, frozen=True, gc=False):
     """What one request changed."""
 
     number: int
-    time: float
+    time: Annotated[float, Meta(description="Seconds since 1970.")]
     cause: str
     detail: str
-    account: str
-    source: str
+    account: Annotated[str, Meta(description="Empty where nobody has to sign in.")]
+    source: Annotated[str, Meta(description="The address that the request came from.")]
     changes: tuple[AuditChange, ...]
-    not_listed: int = 0
+    not_listed: Annotated[int, Meta(description="Further changes of the same request.")] = 0
 
 
 def entry_of(
@@ -85,11 +89,11 @@ class AuditTrail:
     ) -> dict[str, Any]:
         """What to write together with a change."""
         number = self.next_number()
-        changes = [_change(*leaf) for leaf in leaves[:MOST_CHANGES]]
+        changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
-        entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MOST_CHANGES))
+        entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MAX_CHANGES))
         rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
-        too_many = len(self._texts) - len(self._going) + 1 - MOST_ENTRIES
+        too_many = len(self._texts) - len(self._going) + 1 - MAX_ENTRIES
         if too_many >= GO_TOGETHER:
             outlived = (name for name in self._texts if name not in self._going)
             gone = dict.fromkeys(islice(outlived, too_many), DELETED)
@@ -112,7 +116,7 @@ class AuditTrail:
 
     def entries(self) -> dict[int, msgspec.Raw]:
         """The newest entries by number, ready to be put into a JSON document."""
-        newest = islice(self._texts.items(), max(0, len(self._texts) - MOST_ENTRIES), None)
+        newest = islice(self._texts.items(), max(0, len(self._texts) - MAX_ENTRIES), None)
         return {_number(name): msgspec.Raw(text.encode()) for name, text in newest}
 
 
@@ -145,6 +149,6 @@ def _shown(value: Any, secret: bool) -> Any:
     if secret:
         return masked(value)
     text = msgspec.json.encode(value)
-    if len(text) <= MOST_LETTERS:
+    if len(text) <= MAX_LETTERS:
         return value
-    return f"{text[:MOST_LETTERS].decode(errors='replace')}..."
+    return f"{text[:MAX_LETTERS].decode(errors='replace')}..."

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from leverframe.commands.backup_content import Content
-from leverframe.commands.system import MOST_BACKUP_BYTES
+from leverframe.commands.table.system import MAX_BACKUP_BYTES
+from leverframe.commands.version_change.backup_content import Content
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import is_secret, leaves
 from leverframe.errors import ErrorForPeople
@@ -96,7 +96,7 @@ def pack(file: BackupFile) -> bytes:
 
 def unpack(data: bytes) -> BackupFile:
     """The content of a whole and undamaged file."""
-    if len(data) > MOST_BACKUP_BYTES:
+    if len(data) > MAX_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):
         raise BackupRefused("The file is not a settings backup: it does not begin like one.")

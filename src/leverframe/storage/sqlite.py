@@ -198,7 +198,7 @@ class SqliteStore:
         self.transactions += 1
         self._pages += pages_of(statements)
         if self._pages >= _FOLD_PAGES:
-            self._fold_log("PASSIVE")
+            self._checkpoint("PASSIVE")
 
     def _look(self) -> None:
         """Raises StoreUnavailable where nothing may be written."""
@@ -206,17 +206,17 @@ class SqliteStore:
             is_foreign = self._watch.look()
         except LogLost:
             # Nobody but us can reach it any more.
-            self._fold_log("PASSIVE")
+            self._checkpoint("PASSIVE")
             raise
         if is_foreign:
-            self._fold_log("TRUNCATE")
+            self._checkpoint("TRUNCATE")
             self._watch.take_up_log()
 
     def settle(self) -> None:
         """On any thread: bring the main file up to date; raises StoreUnavailable if it is lost."""
         with self._in_use:
             self._look()
-            self._fold_log("PASSIVE")
+            self._checkpoint("PASSIVE")
 
     def _write_and_erase(self, statements: Sequence[Statement]) -> None:
         """What is replaced or removed is overwritten, which costs a third of the speed.
@@ -230,7 +230,7 @@ class SqliteStore:
             self._write_statements(statements)
         finally:
             self._writing.execute("PRAGMA secure_delete = FAST").fetchall()
-        self._fold_log("TRUNCATE")
+        self._checkpoint("TRUNCATE")
         self._watch.note_log(emptied=True)
 
     def _write_statements(self, statements: Sequence[Statement]) -> None:
@@ -250,7 +250,7 @@ class SqliteStore:
             roll_back(self._writing)
             raise
 
-    def _fold_log(self, how: str) -> None:
+    def _checkpoint(self, how: str) -> None:
         """Write into the main file what is only in the log, unless somebody else has been there."""
         if not self._watch.is_untouched():
             return

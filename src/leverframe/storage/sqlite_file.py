@@ -5,6 +5,7 @@ The format is counted in SQLite's `user_version`. It only goes forward, one numb
 """
 
 import contextlib
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ import msgspec
 
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.store import StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 #: How long to wait for a foreign program that has the file locked.
 _BUSY_S = 1.0
@@ -62,6 +65,7 @@ def open_file(path: Path) -> sqlite3.Connection:
             # Whoever writes folds the log into the main file and knows when that changes it.
             connection.execute("PRAGMA wal_autocheckpoint = 0")
             connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES}")
+            copy_before_migration(connection, path, len(scripts))
             migrate(connection, scripts)
         except BaseException:
             connection.close()
@@ -95,6 +99,26 @@ def shipped_migrations() -> list[str]:
     folder = resources.files("leverframe.storage") / "migrations"
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
+
+
+def copy_before_migration(connection: sqlite3.Connection, path: Path, present: int) -> None:
+    """Keep the file in its old format beside it, for whoever wants the older program back."""
+    found = _version(connection)
+    copy = old_format_path(path, found)
+    if not 0 < found < present or copy.exists():
+        return
+    unfinished = copy.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    # Made here so that it is never readable to others; SQLite fills an empty file.
+    os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    connection.execute("VACUUM INTO ?", (str(unfinished),))
+    unfinished.rename(copy)
+    log.info("The store is copied to %s before its format changes from %d.", copy, found)
+
+
+def old_format_path(path: Path, version: int) -> Path:
+    """Name the copy of a store that was made before its format changed."""
+    return path.with_name(f"{path.stem}-format-{version}{path.suffix}")
 
 
 def migrate(connection: sqlite3.Connection, scripts: Sequence[str]) -> None:

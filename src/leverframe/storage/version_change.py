@@ -4,10 +4,10 @@ import logging
 
 import msgspec
 
-from leverframe.commands.refusals import Refusal
-from leverframe.commands.restored import NotCarriedOver
-from leverframe.commands.system import RESTORE_REPORT
-from leverframe.commands.version_change import EARLIER, VersionChange, change_version
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.commands.version_change.restored import NotCarriedOver
+from leverframe.commands.version_change.version_change import EARLIER, VersionChange, change_version
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves, settings_from_leaves

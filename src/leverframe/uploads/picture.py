@@ -14,8 +14,8 @@ from leverframe.uploads.bad_upload import BadUpload
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST_BYTES = 8 << 20
-MOST_DOTS = 8_000_000
+MAX_BYTES = 8 << 20
+MAX_DOTS = 8_000_000
 LONGEST_SIDE = 8192
 QUALITY = 90
 #: Formats that are taken, and what each becomes. GIF has nothing that PNG has not, but for motion.
@@ -26,9 +26,9 @@ _MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", 
 
 def checked_picture(file: bytes) -> bytes:
     """The picture and nothing else; raises `BadUpload`."""
-    if len(file) > MOST_BYTES:
+    if len(file) > MAX_BYTES:
         raise BadUpload(
-            f"The picture has {len(file)} bytes; at most {MOST_BYTES} are taken. Make it smaller."
+            f"The picture has {len(file)} bytes; at most {MAX_BYTES} are taken. Make it smaller."
         )
     try:
         return _drawn_anew(file)
@@ -57,7 +57,7 @@ def _drawn_anew(file: bytes) -> bytes:
         raise _too_large() from None
     with opened as picture:
         kind = BECOMES[picture.format or ""]
-        if picture.width * picture.height > MOST_DOTS or max(picture.size) > LONGEST_SIDE:
+        if picture.width * picture.height > MAX_DOTS or max(picture.size) > LONGEST_SIDE:
             raise _too_large()
         return _encoded(ImageOps.exif_transpose(picture), kind)
 
@@ -73,6 +73,6 @@ def _encoded(picture: "Image", kind: str) -> bytes:
 
 def _too_large() -> BadUpload:
     return BadUpload(
-        f"The picture has too many dots; at most {MOST_DOTS} in all and {LONGEST_SIDE} on a side "
+        f"The picture has too many dots; at most {MAX_DOTS} in all and {LONGEST_SIDE} on a side "
         "are taken. Make it smaller."
     )

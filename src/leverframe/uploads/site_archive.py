@@ -19,8 +19,8 @@ from leverframe.uploads.bad_upload import BadUpload
 MAGIC = b"LEVERFRAME SITE\x00"
 FORMAT = 1
 FRONT_PAGE = "index.html"
-MOST_FILES = 1000
-MOST_BYTES = 16 << 20
+MAX_FILES = 1000
+MAX_BYTES = 16 << 20
 _HEAD = len(MAGIC) + 1 + sha256().digest_size
 _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
@@ -105,7 +105,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _check_sizes(sizes: list[int]) -> None:
-    if len(sizes) > MOST_FILES:
-        raise BadUpload(f"The site has {len(sizes)} files; at most {MOST_FILES} are taken.")
-    if sum(sizes) > MOST_BYTES:
-        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MOST_BYTES} are taken.")
+    if len(sizes) > MAX_FILES:
+        raise BadUpload(f"The site has {len(sizes)} files; at most {MAX_FILES} are taken.")
+    if sum(sizes) > MAX_BYTES:
+        raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_BYTES} are taken.")

@@ -18,12 +18,12 @@ ANSWER_AFTER_S = 0.002
 _SIGN = 0x8000
 
 
-class Measurement(NamedTuple):
+class Am2320Measurement(NamedTuple):
     celsius: float
     percent: float
 
 
-def decode_answer(answer: bytes) -> Measurement | None:
+def decode_answer(answer: bytes) -> Am2320Measurement | None:
     """What the answer says; None for one that is damaged or of another kind."""
     if len(answer) != ANSWER_BYTES or answer[:2] != b"\x03\x04":
         return None
@@ -33,4 +33,4 @@ def decode_answer(answer: bytes) -> Measurement | None:
     temperature = int.from_bytes(answer[4:6], "big")
     # The highest bit is the sign, the others are the amount.
     amount = (temperature & ~_SIGN) / 10
-    return Measurement(-amount if temperature & _SIGN else amount, humidity / 10)
+    return Am2320Measurement(-amount if temperature & _SIGN else amount, humidity / 10)

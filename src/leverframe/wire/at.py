@@ -31,7 +31,7 @@ _STOPPED = "POWER DOWN"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AtAnswer:
     lines: tuple[str, ...]
     result: str
 
@@ -62,7 +62,7 @@ class Restarted:
     """The modem has forgotten what it was told; the outstanding command gets no answer."""
 
 
-Heard = Answer | Prompt | Unasked | Restarted
+Heard = AtAnswer | Prompt | Unasked | Restarted
 
 
 class AtDialogue:
@@ -116,8 +116,8 @@ class AtDialogue:
         name = line.partition(":")[0]
         return line.startswith(_UNASKED_UNLESS_ASKED) and name not in (self._command or "")
 
-    def _answered(self, result: str) -> Answer:
-        answer = Answer(tuple(self._lines), result)
+    def _answered(self, result: str) -> AtAnswer:
+        answer = AtAnswer(tuple(self._lines), result)
         if self._command == ECHO_OFF and answer.good:
             self._echo = False
         self._command = None

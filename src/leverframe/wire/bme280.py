@@ -21,37 +21,37 @@ _NOT_MEASURED = 0x80000
 _NO_HUMIDITY = 0x8000
 
 
-class Calibration(NamedTuple):
+class Bme280Calibration(NamedTuple):
     t: tuple[int, ...]
     p: tuple[int, ...]
     h: tuple[int, ...]
 
 
-class Measurement(NamedTuple):
+class Bme280Measurement(NamedTuple):
     celsius: float | None
     percent: float | None
     hpa: float | None
 
 
-def decode_calibration(low: bytes, high: bytes) -> Calibration:
+def decode_calibration(low: bytes, high: bytes) -> Bme280Calibration:
     """The calibration numbers from the two blocks of `CALIBRATION_REGISTERS`."""
     words = unpack("<HhhHhhhhhhhh", low[:24])
     h2, h3, middle, h6 = unpack("<hB3sb", high)
     # H4 and H5 have twelve bits each and share the byte between them.
     h4 = unpack("b", middle[:1])[0] << 4 | middle[1] & 0x0F
     h5 = unpack("b", middle[2:])[0] << 4 | middle[1] >> 4
-    return Calibration(words[:3], words[3:], (low[25], h2, h3, h4, h5, h6))
+    return Bme280Calibration(words[:3], words[3:], (low[25], h2, h3, h4, h5, h6))
 
 
-def decode_measurement(data: bytes, calibration: Calibration) -> Measurement:
+def decode_measurement(data: bytes, calibration: Bme280Calibration) -> Bme280Measurement:
     pressure = data[0] << 12 | data[1] << 4 | data[2] >> 4
     temperature = data[3] << 12 | data[4] << 4 | data[5] >> 4
     humidity = data[6] << 8 | data[7]
     if temperature == _NOT_MEASURED:
         # The other two are corrected by the temperature.
-        return Measurement(None, None, None)
+        return Bme280Measurement(None, None, None)
     fine = _fine_temperature(temperature, calibration.t)
-    return Measurement(
+    return Bme280Measurement(
         round(fine / 5120.0, 2),
         None if humidity == _NO_HUMIDITY else round(_percent(humidity, fine, calibration.h), 2),
         None if pressure == _NOT_MEASURED else _hpa(pressure, fine, calibration.p),

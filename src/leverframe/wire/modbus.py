@@ -19,8 +19,8 @@ DEVICE_FAILURE, DEVICE_NEEDS_TIME, DEVICE_BUSY = 4, 5, 6
 #: Set in the function code of an answer that is an exception.
 EXCEPTION_BIT = 0x80
 
-MOST_BITS_READ, MOST_REGISTERS_READ = 2000, 125
-MOST_BITS_WRITTEN, MOST_REGISTERS_WRITTEN = 1968, 123
+MAX_BITS_READ, MAX_REGISTERS_READ = 2000, 125
+MAX_BITS_WRITTEN, MAX_REGISTERS_WRITTEN = 1968, 123
 ADDRESSES = 0x10000
 
 _WORDS = Struct(">HH")
@@ -78,9 +78,9 @@ def request_from(pdu: bytes) -> Read | Write:
     """What a request asks for."""
     function = pdu[0]
     if function in BIT_READS:
-        return _read(pdu, MOST_BITS_READ)
+        return _read(pdu, MAX_BITS_READ)
     if function in REGISTER_READS:
-        return _read(pdu, MOST_REGISTERS_READ)
+        return _read(pdu, MAX_REGISTERS_READ)
     if function in (WRITE_COIL, WRITE_REGISTER):
         return _write_one(pdu)
     if function in (WRITE_COILS, WRITE_REGISTERS):
@@ -111,7 +111,7 @@ def _write_many(pdu: bytes) -> Write:
     address, count, size = _MANY.unpack_from(pdu, 1)
     data = pdu[1 + _MANY.size :]
     of_bits = pdu[0] == WRITE_COILS
-    most = MOST_BITS_WRITTEN if of_bits else MOST_REGISTERS_WRITTEN
+    most = MAX_BITS_WRITTEN if of_bits else MAX_REGISTERS_WRITTEN
     needed = (count + 7) // 8 if of_bits else 2 * count
     if not 1 <= count <= most or not size == len(data) == needed:
         raise ModbusException(ILLEGAL_VALUE)

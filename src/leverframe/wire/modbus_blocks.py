@@ -34,7 +34,7 @@ def blocks_of(module: Module) -> tuple[Block, ...]:
     ordered = sorted(module.readings, key=lambda reading: (reading.function, reading.register))
     groups: list[list[ModuleReading]] = []
     for reading in ordered:
-        if groups and _continues(groups[-1], reading, module.most_registers):
+        if groups and _continues(groups[-1], reading, module.max_registers):
             groups[-1].append(reading)
         else:
             groups.append([reading])

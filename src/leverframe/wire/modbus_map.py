@@ -27,7 +27,7 @@ COILS = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 DISCRETE_INPUTS = DIGITAL_INPUTS
 #: Functions 3, 6 and 16, from address 0 on: the set duty of these in percent.
 DUTIES = PWMS
-MOST_DUTY = 100
+MAX_DUTY = 100
 
 #: Function 4. Label -> the factor by which the whole number is greater than the reading.
 SCALES: dict[str, int] = {

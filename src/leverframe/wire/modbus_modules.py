@@ -18,7 +18,7 @@ from leverframe.wire.modbus_numbers import register_count
 STALE_S = 15.0
 
 
-class Line(NamedTuple):
+class ReadingLine(NamedTuple):
     """How a device speaks on the serial line; always eight data bits."""
 
     bitrate: int = 9600
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     stop_bits: int = 1
 
 
-COMMON_LINE = Line()
+COMMON_LINE = ReadingLine()
 
 
 class ModuleReading(NamedTuple):
@@ -47,11 +47,11 @@ class ModuleReading(NamedTuple):
 
 class Module(NamedTuple):
     readings: tuple[ModuleReading, ...]
-    line: Line = COMMON_LINE
+    line: ReadingLine = COMMON_LINE
     #: Seconds between two reads.
     delay_s: float = 0.0
     #: Most registers in one read; a device of the user's own is asked for one reading at a time.
-    most_registers: int = 60
+    max_registers: int = 60
     #: Does the setting of the SDM bitrate apply?
     is_sdm: bool = False
 
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
 def _module(
     function: int,
     rows: Iterable[_Row],
-    line: Line = COMMON_LINE,
+    line: ReadingLine = COMMON_LINE,
     *,
     is_sdm: bool = False,
     endian: str = "none",
@@ -270,14 +270,14 @@ _DTSU666 = (
 MODULES: dict[str, Module] = {
     "SDM120": _module(READ_INPUT_REGISTERS, _SDM120, is_sdm=True),
     "SDM72D-M": _module(READ_INPUT_REGISTERS, _SDM72D_M, is_sdm=True),
-    "RDO-PRO-X": _module(READ_HOLDING_REGISTERS, _RDO_PRO_X, Line(19200, "even")),
+    "RDO-PRO-X": _module(READ_HOLDING_REGISTERS, _RDO_PRO_X, ReadingLine(19200, "even")),
     "charge controller (solar)": _module(
-        READ_INPUT_REGISTERS, _CHARGE_CONTROLLER, Line(115200), endian="word"
+        READ_INPUT_REGISTERS, _CHARGE_CONTROLLER, ReadingLine(115200), endian="word"
     ),
     "solar inverter": _module(READ_HOLDING_REGISTERS, _INVERTER),
     "GTIL": _module(READ_INPUT_REGISTERS, _GTIL),
     "refrigeration controller EKC 202C": _module(
-        READ_HOLDING_REGISTERS, _EKC_202C, Line(9600, "even")
+        READ_HOLDING_REGISTERS, _EKC_202C, ReadingLine(9600, "even")
     ),
     "SDM630/72D-v2": _module(READ_INPUT_REGISTERS, _SDM630, is_sdm=True),
     "DTSU666": _module(READ_HOLDING_REGISTERS, _DTSU666),
@@ -304,7 +304,7 @@ def module_in_slot(settings: Settings, slot: int) -> Module | None:
         return _own_device(settings.modbus_devices[_CUSTOM[label]], mapped)
     module = MODULES.get(label)
     if module is not None and module.is_sdm:
-        return module._replace(line=Line(settings.serial.sdm_bitrate))
+        return module._replace(line=ReadingLine(settings.serial.sdm_bitrate))
     return module
 
 
@@ -333,5 +333,5 @@ def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
         for number, reading in enumerate(device.readings)
         if reading.name or number in mapped
     )
-    line = Line(device.bitrate, device.parity, device.stop_bit)
-    return Module(readings, line, device.delay, most_registers=0)
+    line = ReadingLine(device.bitrate, device.parity, device.stop_bit)
+    return Module(readings, line, device.delay, max_registers=0)

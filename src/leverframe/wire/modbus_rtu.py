@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from leverframe.wire.modbus import EXCEPTION_BIT, Read
 
 #: More than the longest frame twice: noise without end takes no memory.
-MOST_PENDING = 1024
+MAX_PENDING = 1024
 _CHECKSUM_BYTES = 2
 _EXCEPTION_FRAME_BYTES = 5
 #: Slave, function and the count of data bytes.
@@ -56,13 +56,13 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ExceptionReply:
     """The slave answered with an exception."""
 
     code: int
 
 
-Answer = Data | Refused
+Answer = Data | ExceptionReply
 
 
 class AnswerReader:
@@ -79,13 +79,13 @@ class AnswerReader:
         """The answer, once it is complete."""
         pending = self._pending
         pending += data
-        del pending[:-MOST_PENDING]
+        del pending[:-MAX_PENDING]
         self._drop_echo()
         frame = self._found(self._data_head, self._data_frame_bytes)
         if frame is not None:
             return Data(frame[_HEAD_BYTES:-_CHECKSUM_BYTES])
         frame = self._found(self._exception_head, _EXCEPTION_FRAME_BYTES)
-        return Refused(frame[2]) if frame is not None else None
+        return ExceptionReply(frame[2]) if frame is not None else None
 
     def _drop_echo(self) -> None:
         """Some adapters hear themselves; a read request is never an answer to itself."""

@@ -11,7 +11,7 @@ from leverframe.wire.serial_decoder import Found
 
 BITRATE = 9600
 LABELS = ("barcode",)
-MOST_BYTES = 1024
+MAX_BYTES = 1024
 _LINE_ENDS = re.compile(rb"[\r\n]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -27,9 +27,9 @@ class ScannerDecoder:
         if lines and self._skipping:
             del lines[0]
             self._skipping = False
-        if len(self._pending) > MOST_BYTES:
+        if len(self._pending) > MAX_BYTES:
             self._pending, self._skipping = b"", True
-        codes = (_code(line) for line in lines if len(line) <= MOST_BYTES)
+        codes = (_code(line) for line in lines if len(line) <= MAX_BYTES)
         return [{"barcode": code} for code in codes if code]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from leverframe.wire.sms_pdu import BadPdu, Received, delivered
 
-MOST_UNFINISHED = 8
+MAX_UNFINISHED = 8
 _STORED = re.compile(r"\+CMGL: ?(\d+),")
 
 _Key = tuple[str, tuple[int, int]]
@@ -45,5 +45,5 @@ class Inbox:
         return Received(received.sender, text)
 
     def _drop_oldest(self) -> None:
-        while len(self._unfinished) > MOST_UNFINISHED:
+        while len(self._unfinished) > MAX_UNFINISHED:
             del self._unfinished[next(iter(self._unfinished))]

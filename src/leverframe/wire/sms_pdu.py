@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from leverframe.wire.gsm7 import packed, septets_of, text_of, unpacked
 
-MOST_PARTS = 255
+MAX_PARTS = 255
 #: How many septets, or UTF-16 units, a message holds alone and as a part of several.
 GSM7_ALONE, GSM7_PART = 160, 153
 UCS2_ALONE, UCS2_PART = 70, 67
@@ -65,8 +65,8 @@ def submits(number: str, text: str, reference: int) -> list[Submit]:
         chunks = [units] if len(units) <= 2 * UCS2_ALONE else list(_ucs2_chunks(units))
     else:
         chunks = [septets] if len(septets) <= GSM7_ALONE else list(_gsm7_chunks(septets))
-    if len(chunks) > MOST_PARTS:
-        raise ValueError(f"The text needs {len(chunks)} messages; {MOST_PARTS} can be joined.")
+    if len(chunks) > MAX_PARTS:
+        raise ValueError(f"The text needs {len(chunks)} messages; {MAX_PARTS} can be joined.")
     headers = [b""]
     if len(chunks) > 1:
         headers = [

@@ -14,27 +14,27 @@ READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 #: Error codes of the protocol.
 UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
 BLOCK_BYTES = 512
-LEAST_BLOCK, MOST_BLOCK = 8, 8192
+LEAST_BLOCK, MAX_BLOCK = 8, 8192
 #: After so long without a word from its sender a transfer makes room for another.
 SILENCE_S = 5.0
-MOST_ERROR_LETTERS = 200
+MAX_ERROR_LETTERS = 200
 
 Sender = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TransferAnswer:
     """What goes back to the sender, and the file if that was the end of it."""
 
     packet: bytes | None = None
     file: bytes | None = None
 
 
-NOTHING = Answer()
+NOTHING = TransferAnswer()
 
 
 def error_packet(code: int, text: str) -> bytes:
-    letters = text[:MOST_ERROR_LETTERS].encode("ascii", "replace").replace(b"\0", b"?")
+    letters = text[:MAX_ERROR_LETTERS].encode("ascii", "replace").replace(b"\0", b"?")
     return _word(ERROR) + _word(code) + letters + b"\0"
 
 
@@ -43,8 +43,8 @@ def acknowledgement(block: int) -> bytes:
 
 
 class Receiver:
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._most_bytes = max_bytes
         self._sender: Sender | None = None
         self._heard_at = 0.0
         self._block_bytes = BLOCK_BYTES
@@ -62,7 +62,7 @@ class Receiver:
     def is_receiving(self) -> bool:
         return self._sender is not None and not self._is_over
 
-    def datagram(self, packet: bytes, sender: Sender, now: float) -> Answer:
+    def datagram(self, packet: bytes, sender: Sender, now: float) -> TransferAnswer:
         kind = int.from_bytes(packet[:2], "big")
         if kind == WRITE:
             return self._begin(packet[2:], sender, now)
@@ -89,12 +89,12 @@ class Receiver:
         """Take no further file; only a lost last answer is repeated."""
         self._is_shut = True
 
-    def _begin(self, request: bytes, sender: Sender, now: float) -> Answer:
+    def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
         if self._is_shut:
             return _refused(ACCESS, "The bootloader is over.")
         if self.is_receiving and sender == self._sender and not self._blocks:
             # Our first answer was lost.
-            return Answer(self._last)
+            return TransferAnswer(self._last)
         is_busy = self._is_judged or (self.is_receiving and now - self._heard_at < SILENCE_S)
         if is_busy and sender != self._sender:
             return _refused(UNDEFINED, "Another transfer is under way.")
@@ -103,7 +103,7 @@ class Receiver:
             return _refused(ILLEGAL, "Send the image in binary (octet) mode.")
         return self._accept(options, sender, now)
 
-    def _accept(self, options: Mapping[str, str], sender: Sender, now: float) -> Answer:
+    def _accept(self, options: Mapping[str, str], sender: Sender, now: float) -> TransferAnswer:
         agreed: dict[str, str] = {}
         size, block = _number(options.get("tsize")), _number(options.get("blksize"))
         if size is not None:
@@ -111,7 +111,7 @@ class Receiver:
                 return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
             agreed["tsize"] = str(size)
         if block is not None and block >= LEAST_BLOCK:
-            block = min(block, MOST_BLOCK)
+            block = min(block, MAX_BLOCK)
             agreed["blksize"] = str(block)
         else:
             block = BLOCK_BYTES
@@ -121,11 +121,11 @@ class Receiver:
         texts = (text for option in agreed.items() for text in option)
         listed = b"".join(text.encode() + b"\0" for text in texts)
         self._last = _word(OPTIONS) + listed if agreed else acknowledgement(0)
-        return Answer(self._last)
+        return TransferAnswer(self._last)
 
-    def _take(self, block: int, data: bytes) -> Answer:
+    def _take(self, block: int, data: bytes) -> TransferAnswer:
         if block == self._blocks % 0x10000 and self._blocks:
-            return NOTHING if self._is_judged else Answer(self._last)
+            return NOTHING if self._is_judged else TransferAnswer(self._last)
         if self._is_over or self._is_judged or block != (self._blocks + 1) % 0x10000:
             return NOTHING
         if len(data) > self._block_bytes:
@@ -138,13 +138,13 @@ class Receiver:
         self._data += data
         if len(data) < self._block_bytes:
             self._is_judged = True
-            return Answer(file=bytes(self._data))
+            return TransferAnswer(file=bytes(self._data))
         self._last = acknowledgement(self._blocks)
-        return Answer(self._last)
+        return TransferAnswer(self._last)
 
 
-def _refused(code: int, text: str) -> Answer:
-    return Answer(error_packet(code, text))
+def _refused(code: int, text: str) -> TransferAnswer:
+    return TransferAnswer(error_packet(code, text))
 
 
 def _request(request: bytes) -> tuple[str, str, dict[str, str]]:

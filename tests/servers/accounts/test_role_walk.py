@@ -9,18 +9,18 @@ from functools import lru_cache
 import pytest
 
 from leverframe import status_files
-from leverframe.commands.endpoints import API as ENDPOINTS
-from leverframe.commands.rights import OPEN, Account
-from leverframe.commands.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
-from leverframe.commands.table import TABLE, Call, find
+from leverframe.commands.table.matching import TABLE, Call, find
+from leverframe.commands.table.rights import UNRESTRICTED, Account
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import Profile
 from leverframe.servers.accounts.access import account_at
 from leverframe.servers.accounts.sessions import IDLE_S
 from leverframe.servers.http.messages import Request, StreamReply
+from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.servers.routes.pages import pages
-from leverframe.servers.routes.router import API, OLED_PATH, OTHER_PATHS, Web
+from leverframe.servers.routes.router import Web
 from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.boundary_profiles import NEWEST
@@ -48,7 +48,7 @@ FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml", "/json/network.json"}
 READ_BY_ACCOUNTS = {
     *("/api/state", "/api/stream", "/api/history", "/api/history.csv"),
     *("/api/account", "/api/labels", "/api/panel", "/api/start"),
-    *(PICTURE_PATH, OLED_PATH),
+    *(PICTURE_PATH, "/api/oled.png"),
 }
 
 ROLES = {
@@ -59,11 +59,9 @@ ROLES = {
 
 
 def paths() -> list[str]:
-    """Everything that is read with GET and is no command."""
-    listed = {*status_files.PATHS, *API, *(endpoint.path for endpoint in ENDPOINTS)}
-    plain = {row.form.path for row in TABLE if not row.form.items}
-    commands = {row.form.path for row in TABLE if row.form.items}
-    return sorted({*listed, *plain, *commands, *pages(), *OTHER_PATHS})
+    """Everything that can be asked for: endpoints, pages, and the paths of the commands."""
+    listed = {endpoint.path for endpoint in ENDPOINTS}
+    return sorted({*listed, *pages(), *(row.form.path for row in TABLE)})
 
 
 def switches(row: Row) -> bool:
@@ -125,7 +123,7 @@ def all_passwords_change(twin: Walked) -> None:
         [(auth, None), (users, [panel])],
         Cause("command"),
         {letter: f"$argon2id${letter}" for letter in "abc"},
-        account=OPEN,
+        account=UNRESTRICTED,
     )
 
 
@@ -222,7 +220,7 @@ async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     twin = await twin_of(NEWEST, stores)
     is_open = path in FOR_EVERYBODY
     is_value = path in status_files.PATHS and path not in FILES_OF_THE_ADMINISTRATOR
-    is_command_path = path.endswith(".cgi")
+    is_command_path = path.endswith(".cgi") and path != SIM_PATH
     for role in ROLES:
         found = await read_status(twin, path, cookie=cookie(twin, role))
         may = role == "administrator" or is_open or is_value or is_command_path

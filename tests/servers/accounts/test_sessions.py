@@ -2,8 +2,8 @@
 
 import pytest
 
-from leverframe.commands.rights import Account
-from leverframe.commands.row import ADMIN
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.servers.accounts.sessions import Sessions

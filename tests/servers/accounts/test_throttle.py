@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from leverframe.servers.accounts.throttle import MOST_COUNTERS, Throttle, source_of
+from leverframe.servers.accounts.throttle import MAX_COUNTERS, Throttle, source_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import TooManyTries
 from tests.servers.signing_up import (
@@ -74,7 +74,7 @@ def test_made_up_names_do_not_make_the_throttle_forget_or_grow() -> None:
     clock = HandMoved()
     throttle = Throttle(clock)
     assert tries(throttle, 5) == 3
-    for number in range(3 * MOST_COUNTERS):
+    for number in range(3 * MAX_COUNTERS):
         tries(throttle, 1, account=f"{number}" * 1000)
     assert tries(throttle, 1) == 0
     assert tries(throttle, 1, account="x" * 10_000, source="10.0.0.2") == 1

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from leverframe.servers.http.messages import Handler
-from leverframe.servers.http.port import HttpServer, Limits
+from leverframe.servers.http.server import HttpLimits, HttpServer
 
 PATIENCE_S = 10
 
@@ -127,9 +127,9 @@ class Serving:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler, limits: Limits | None = None, tls: ssl.SSLContext | None = None
+    handler: Handler, limits: HttpLimits | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Serving]:
-    server = HttpServer(handler, limits or Limits())
+    server = HttpServer(handler, limits or HttpLimits())
     await server.start("127.0.0.1", 0, ssl=tls)
     running = Serving(server)
     try:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from leverframe.servers.http.port import Limits
+from leverframe.servers.http.server import HttpLimits
 
 from .handlers import Gate, echo, path_as_text
 from .http_peer import GET, PATIENCE_S, serving
@@ -125,7 +125,7 @@ async def test_the_go_ahead_for_a_body_waits_for_the_answers_before_it() -> None
 async def test_a_flood_of_requests_is_left_in_the_network_until_there_is_room() -> None:
     gate = Gate()
     count = 20_000
-    async with serving(gate, Limits(waiting_requests=4)) as running:
+    async with serving(gate, HttpLimits(waiting_requests=4)) as running:
         client = await running.connect()
         client.send(b"GET /slow HTTP/1.1\r\n\r\n")
         client.send(b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(count)))

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Request
-from leverframe.servers.http.reader import Refused, RequestReader, Tally
+from leverframe.servers.http.reader import Refused, RequestReader, ServerState
 
 
 class Collector(RequestReader):
     """Keeps what was read, instead of answering it."""
 
     def __init__(self) -> None:
-        super().__init__(Limits(), Tally())
+        super().__init__(HttpLimits(), ServerState())
         self.taken: list[tuple[object, ...]] = []
         self.refused: list[Refused] = []
         self.has_held = False
@@ -29,7 +29,7 @@ class Collector(RequestReader):
     def invite_body(self) -> None:
         self.wants_continue = False
 
-    def let_others_go_on(self) -> None:
+    def yield_to_loop(self) -> None:
         self.has_held = True
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.servers.http.messages import Reply
-from leverframe.servers.http.port import Limits
+from leverframe.servers.http.server import HttpLimits
 from tests.effort import examples
 
 from .handlers import Gate, echo
@@ -112,7 +112,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(case: str) -> None:
     status, sent = REFUSED[case]
-    async with serving(echo, Limits(linger_s=1000)) as running:
+    async with serving(echo, HttpLimits(linger_s=1000)) as running:
         client = await running.connect()
         answer = await client.ask(sent)
         assert answer.status == status
@@ -160,7 +160,9 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
         return 2 * MIB if (path, query) == ("/upload", "x") else 10
 
     head = b"POST %s HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
-    async with serving(lambda _request: Reply(200, "", b""), Limits(body_limit=limit)) as running:
+    async with serving(
+        lambda _request: Reply(200, "", b""), HttpLimits(body_limit=limit)
+    ) as running:
         client = await running.connect()
         upload = head % (b"/upload?x", 2 * MIB) + bytes(2 * MIB)
         assert (await client.ask(upload)).status == 200
@@ -175,7 +177,7 @@ async def test_a_fault_while_reading_is_logged_and_not_shown(
     def broken(_method: str, _path: str, _query: str | None) -> int:
         raise RuntimeError("secret detail")
 
-    async with serving(echo, Limits(body_limit=broken)) as running:
+    async with serving(echo, HttpLimits(body_limit=broken)) as running:
         client = await running.connect()
         answer = await client.ask(POST + b"Content-Length: 1\r\n\r\na")
     assert answer.status == 500
@@ -184,7 +186,7 @@ async def test_a_fault_while_reading_is_logged_and_not_shown(
 
 
 async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None:
-    limits = Limits(needs_length=lambda path, _query: path == "/restore")
+    limits = HttpLimits(needs_length=lambda path, _query: path == "/restore")
     async with serving(echo, limits) as running:
         client = await running.connect()
         assert (await client.ask(b"POST /outs.cgi HTTP/1.1\r\n\r\n")).status == 200
@@ -195,7 +197,7 @@ async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None
 
 
 async def test_all_bodies_together_are_limited_and_their_room_is_given_back() -> None:
-    limits = Limits(bodies_bytes=1500)
+    limits = HttpLimits(bodies_bytes=1500)
     head = POST + b"Content-Length: 1000\r\n\r\n"
     async with serving(echo, limits) as running:
         first, second = await running.connect(), await running.connect()
@@ -217,7 +219,7 @@ async def test_all_bodies_together_are_limited_and_their_room_is_given_back() ->
 async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None:
     gate = Gate()
     slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
-    async with serving(gate, Limits(bodies_bytes=2500)) as running:
+    async with serving(gate, HttpLimits(bodies_bytes=2500)) as running:
         tally = running.server.tally
         first, second = await running.connect(), await running.connect()
         first.send(slow + slow)
@@ -234,7 +236,7 @@ async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None
 async def test_bodies_of_requests_that_are_never_answered_make_room(leaves: str) -> None:
     gate = Gate()
     slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
-    async with serving(gate, Limits(bodies_bytes=2500)) as running:
+    async with serving(gate, HttpLimits(bodies_bytes=2500)) as running:
         client = await running.connect()
         client.send(slow + slow)
         await gate.entered.wait()

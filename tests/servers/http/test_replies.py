@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.port import HttpServer
+from leverframe.servers.http.server import HttpServer
 
 from .handlers import echo
 from .http_peer import GET, Client, serving

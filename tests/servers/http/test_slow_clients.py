@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
-from leverframe.servers.http.port import Limits
+from leverframe.servers.http.server import HttpLimits
 
 from .handlers import path_as_text
 from .http_peer import GET, PATIENCE_S, Serving, serving
@@ -60,7 +60,7 @@ async def test_half_a_body_is_dropped_after_the_body_time() -> None:
 
 
 async def test_a_large_body_gets_more_time_as_it_comes() -> None:
-    limits = Limits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
+    limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
         client.send(b"POST /big HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2))
@@ -184,7 +184,7 @@ async def test_a_client_that_does_not_read_is_dropped_when_its_time_is_over(
     sent: bytes, high_water: int
 ) -> None:
     handler = Large(8 * MIB)
-    async with serving(handler, Limits(write_high_water=high_water)) as running:
+    async with serving(handler, HttpLimits(write_high_water=high_water)) as running:
         client = NotReading(running)
         client.send(sent)
         await handler.first.wait()

@@ -14,10 +14,10 @@ import pytest
 
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
-from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.port import HttpServer
-from leverframe.servers.routes.signing_in import redirect_to_https
+from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.sign_in import redirect_to_https
 
 from . import http_peer
 from .handlers import path_as_text
@@ -31,9 +31,9 @@ def say_hello(request: Request) -> Reply:
 
 @asynccontextmanager
 async def serving(
-    certificate: Certificate, limits: Limits | None = None
+    certificate: Certificate, limits: HttpLimits | None = None
 ) -> AsyncIterator[HttpServer]:
-    server = HttpServer(say_hello, limits or Limits())
+    server = HttpServer(say_hello, limits or HttpLimits())
     plain = partial(redirect_to_https, OwnNames())
     await server.start_with_tls("127.0.0.1", 0, certificate.context, plain)
     try:
@@ -194,7 +194,7 @@ def test_a_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
 
 
 async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
-    limits = Limits(header_timeout_s=0.05)
+    limits = HttpLimits(header_timeout_s=0.05)
     async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
         for first in (b"", b"\x16\x03"):
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -205,7 +205,7 @@ async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
 
 
 async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
-    limits = Limits(connections_per_address=2)
+    limits = HttpLimits(connections_per_address=2)
     async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
         waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
         async with asyncio.timeout(PATIENCE_S):

@@ -286,7 +286,7 @@ async def test_bytes_that_are_no_modbus_end_the_connection_only() -> None:
 async def test_one_connection_too_many_is_closed() -> None:
     async with served() as it:
         open_ones = [
-            await asyncio.open_connection(HOST, it.port) for _ in range(modbus_tcp.MOST_CONNECTIONS)
+            await asyncio.open_connection(HOST, it.port) for _ in range(modbus_tcp.MAX_CONNECTIONS)
         ]
         frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
         open_ones[-1][1].write(frame)

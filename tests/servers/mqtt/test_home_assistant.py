@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from leverframe.commands.pathless import calls_in
+from leverframe.commands.table.pathless import calls_in
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.labels import ANALOG_INPUTS, READINGS, STATES
 from leverframe.engine.settings import Settings

@@ -194,7 +194,7 @@ async def test_an_idle_controller_hands_nothing_over() -> None:
     assert recorder is not None
     recorder.flush()
     await twin.ok(f"/sim.cgi?advance={DAY_S}")
-    assert recorder.trail == []
+    assert recorder.samples == []
 
 
 async def test_metrics_count_what_is_kept() -> None:

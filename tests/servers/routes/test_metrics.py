@@ -4,7 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
-from leverframe.engine.settings import Access
+from leverframe.engine.settings import AccessSettings
 from leverframe.servers.routes.metrics import server_families
 from leverframe.wire.prometheus import GAUGE, Family, prometheus_text
 from tests.servers.http.http_peer import serving
@@ -84,7 +84,7 @@ async def test_requests_are_counted_by_status_and_the_loop_is_watched() -> None:
 async def test_only_the_administrator_reads_the_metrics() -> None:
     twin = await Twin.start()
     settings = twin.controller.engine.settings
-    assert settings.access == Access()
+    assert settings.access == AccessSettings()
     await twin.ok("/metrics")
     await twin.ok("/stm.cgi?auth=11YWRtaW4=*c2VjcmV0MTIz*dXNlcg==*c2VjcmV0MTIz")
     await twin.refused("/metrics", 401)

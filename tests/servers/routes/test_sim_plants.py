@@ -43,12 +43,12 @@ async def test_a_rule_with_hysteresis_keeps_a_room_within_its_band(twin: Twin) -
     # DS1 below 20.0 switches OUT1 on, 20.5 off again.
     await twin.ok("/inpa.cgi?event=0*10*1*2000*50*0*1*0*0*0*0*0&eventon=0*1")
     await twin.ok("/sim.cgi?advance=3600")
-    felt = []
+    readings = []
     for _ in range(200):
         await twin.ok("/sim.cgi?advance=17")
-        felt.append((await twin.state())["DS1"])
-    assert 19.9 <= min(felt) < 20.1
-    assert 20.4 < max(felt) <= 20.6
+        readings.append((await twin.state())["DS1"])
+    assert 19.9 <= min(readings) < 20.1
+    assert 20.4 < max(readings) <= 20.6
 
 
 async def test_a_load_shows_on_its_module_reading(twin: Twin) -> None:

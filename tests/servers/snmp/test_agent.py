@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from leverframe.clock import SystemClock
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.rights import OPEN
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
@@ -33,7 +33,7 @@ SETTINGS = "snmp=1*watch*zmiana-%C5%82%C4%85ka&snmpv3=keeper*auth-key-123*priv-k
 async def tell(controller: Controller, text: str) -> None:
     """What the administrator sends by HTTP."""
     calls = [(call, None) for call in calls_in(text, controller.profile)]
-    done = controller.perform(calls, Cause("command", "test"), account=OPEN)
+    done = controller.perform(calls, Cause("command", "test"), account=UNRESTRICTED)
     if done is not None:
         await done
 
@@ -106,7 +106,7 @@ async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
         ):
             assert code != 0, output
         assert values["OUT0"] == values["OUT1"] == 0
-        noted = [msgspec.json.decode(entry) for entry in controller.deeds.entries().values()]
+        noted = [msgspec.json.decode(entry) for entry in controller.action_audit.entries().values()]
         assert [entry["source"] for entry in noted] == ["127.0.0.1", "127.0.0.1"]
         assert noted[1]["changes"] == [{"path": "OUT0", "old": 1, "new": 0}]
 
@@ -212,5 +212,5 @@ async def test_a_trap_that_cannot_be_sent_waits_and_says_why() -> None:
     async with running("snmptrap=1*no-such-host.invalid*162*alarm") as (controller, _, _):
         await tell(controller, "event=0*104*0*1*0*0*40*0*0*0*0*0*1*0*0*0&eventon=0*1")
         await tell(controller, "vout0=1")
-        await until(lambda: controller.outbox_report()["channels"]["snmp"].problem is not None)
-        assert "no-such-host.invalid" in controller.outbox_report()["channels"]["snmp"].problem
+        await until(lambda: controller.outbox_report().channels["snmp"].problem is not None)
+        assert "no-such-host.invalid" in controller.outbox_report().channels["snmp"].problem

@@ -2,7 +2,7 @@
 
 Most requests are recognised at once: a cookie, or the very credentials that this source was found
 right with a moment ago. Otherwise the password is checked off the event loop, within what
-`throttle` allows. What an account may do is decided by `commands/rights.py`.
+`throttle` allows. What an account may do is decided by `commands/table/rights.py`.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from leverframe.commands import accounts as account_rows
-from leverframe.commands.refusals import SignInRequired
-from leverframe.commands.rights import NOBODY, Account
-from leverframe.commands.row import ADMIN, CONTROL
-from leverframe.engine.settings import Access as AccessSettings
-from leverframe.engine.settings import Settings
+from leverframe.commands.table import accounts as account_rows
+from leverframe.commands.table.refusals import SignInRequired
+from leverframe.commands.table.rights import ANONYMOUS, Account
+from leverframe.commands.table.row import ADMIN, CONTROL
+from leverframe.engine.settings import AccessSettings, Settings
 from leverframe.engine.tree import value_at
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
@@ -27,7 +26,7 @@ from leverframe.servers.http.messages import Request
 
 #: How long credentials that were right are taken without checking them again.
 TRUSTED_S = 300.0
-MOST_TRUSTED = 1024
+MAX_TRUSTED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,8 @@ class Access:
         if authorization is None:
             cookies = request.headers.get("cookie")
             if cookies is None:
-                return NOBODY
-            return self.sessions.account(cookies, settings) or NOBODY
+                return ANONYMOUS
+            return self.sessions.account(cookies, settings) or ANONYMOUS
         trusted = self._trusted.get(self._digest(request.peer, authorization))
         if (
             trusted is None
@@ -79,7 +78,7 @@ class Access:
         authorization = request.headers.get("authorization", "")
         name, password = _credentials(authorization)
         account = await self.check(name, password, request.peer, settings)
-        if len(self._trusted) >= MOST_TRUSTED:
+        if len(self._trusted) >= MAX_TRUSTED:
             self._trusted.clear()
         self._trusted[self._digest(request.peer, authorization)] = Trusted(
             account, settings.access, self._now() + TRUSTED_S

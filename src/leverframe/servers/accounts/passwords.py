@@ -14,13 +14,17 @@ from functools import partial
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+HASH_ROUNDS = 2
+HASH_MEMORY_KIB = 19 * 1024
 AT_A_TIME = 2
 REMEMBERED = 256
 
 
 class Passwords:
     def __init__(self) -> None:
-        self._hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+        self._hasher = PasswordHasher(
+            time_cost=HASH_ROUNDS, memory_cost=HASH_MEMORY_KIB, parallelism=1
+        )
         self._turns = asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from leverframe.commands.accounts import password_path
-from leverframe.commands.rights import Account
-from leverframe.engine.settings import Access, Settings
+from leverframe.commands.table.accounts import password_path
+from leverframe.commands.table.rights import Account
+from leverframe.engine.settings import AccessSettings, Settings
 from leverframe.engine.tree import value_at
 
 IDLE_S = 30 * 60.0
 LONGEST_S = 12 * 3600.0
-MOST_PER_ACCOUNT = 16
+MAX_PER_ACCOUNT = 16
 TOKEN_BYTES = 16
 
 
@@ -28,7 +28,7 @@ class Session:
     #: The hash of the password it was opened with.
     stored: str
     #: The settings it was last found good under.
-    access: Access
+    access: AccessSettings
     opened: float
     used: float
 
@@ -45,7 +45,7 @@ class Sessions:
         now = self._now()
         self._drop_old(now)
         same = [key for key, session in self._sessions.items() if session.account == account]
-        for key in same[: max(0, len(same) + 1 - MOST_PER_ACCOUNT)]:
+        for key in same[: max(0, len(same) + 1 - MAX_PER_ACCOUNT)]:
             del self._sessions[key]
         token = secrets.token_urlsafe(TOKEN_BYTES)
         stored = value_at(settings, account.path)

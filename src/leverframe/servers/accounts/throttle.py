@@ -16,7 +16,7 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 
-from leverframe.commands.accounts import MOST_LETTERS
+from leverframe.commands.table.accounts import MAX_LETTERS
 from leverframe.servers.problems import TooManyTries
 
 PAIR_FAILURES = 10
@@ -27,7 +27,7 @@ HOUR_S = 3600.0
 FREE_FAILURES = 3
 LONGEST_DELAY_S = 60.0
 #: Counters kept of each kind; the ones not touched for the longest time go first.
-MOST_COUNTERS = 4096
+MAX_COUNTERS = 4096
 
 Counters = OrderedDict[str, deque[float]]
 
@@ -88,7 +88,7 @@ def source_of(peer: str) -> str:
 def _names(account: str, source: str) -> tuple[str, str, str]:
     """What the tries of a pair, a source and an account are counted under."""
     # Longer names do not exist, and need no counters of their own.
-    account = account[: MOST_LETTERS + 1]
+    account = account[: MAX_LETTERS + 1]
     return f"{source} {account}", source, account
 
 
@@ -103,7 +103,7 @@ def _recent(counters: Counters, name: str, now: float) -> deque[float]:
 def _count(counters: Counters, name: str, now: float) -> None:
     counters.setdefault(name, deque(maxlen=ACCOUNT_FAILURES)).append(now)
     counters.move_to_end(name)
-    if len(counters) > MOST_COUNTERS:
+    if len(counters) > MAX_COUNTERS:
         counters.popitem(last=False)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from math import inf
 from typing import Protocol
 
-from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import AnyReply, Handler, Reply, Request, StreamReply
 from leverframe.servers.http.reader import (
     BODY,
@@ -26,7 +26,7 @@ from leverframe.servers.http.reader import (
     RETRY,
     Refused,
     RequestReader,
-    Tally,
+    ServerState,
     Turn,
 )
 
@@ -37,8 +37,8 @@ class Server(Protocol):
     """What a connection needs of the server it belongs to."""
 
     handler: Handler
-    limits: Limits
-    tally: Tally
+    limits: HttpLimits
+    tally: ServerState
 
     def admit(self, connection: "Connection") -> bool: ...
 
@@ -98,7 +98,7 @@ class Connection(RequestReader, asyncio.Protocol):
         self._send(self._server.refusal(Refused(503, detail, RETRY)), False, CLOSE)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._gone = self.deaf = True
+        self._gone = self.ignore_input = True
         self._forget_waiting()
         self.drop_body()
         self._stop_stream()
@@ -106,13 +106,13 @@ class Connection(RequestReader, asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """A client may finish sending and still wait for answers, though not for a stream."""
-        self.deaf = self._last = True
+        self.ignore_input = self._last = True
         answers_due = self._stream is None and bool(self._busy or self._waiting)
         return answers_due and self._transport.get_extra_info("sslcontext") is None
 
     def finish(self) -> None:
         """Complete the answer that is being made, then close."""
-        self.deaf = self._last = True
+        self.ignore_input = self._last = True
         self._forget_waiting()
         self._stop_stream()
         if not self._busy:
@@ -141,7 +141,7 @@ class Connection(RequestReader, asyncio.Protocol):
         return now >= self._idle_since + limits.idle_timeout_s
 
     def _close(self) -> None:
-        self.deaf = True
+        self.ignore_input = True
         self._close_by = self._time_to_drain()
         self._transport.close()
 
@@ -181,7 +181,7 @@ class Connection(RequestReader, asyncio.Protocol):
             self.holding = True
             self._transport.pause_reading()
 
-    def let_others_go_on(self) -> None:
+    def yield_to_loop(self) -> None:
         self._transport.pause_reading()
         asyncio.get_running_loop().call_soon(self._advance)
 
@@ -190,7 +190,7 @@ class Connection(RequestReader, asyncio.Protocol):
         self._advance()
 
     def invite_body(self) -> None:
-        if not (self._busy or self._waiting or self.deaf):
+        if not (self._busy or self._waiting or self.ignore_input):
             self.wants_continue = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 

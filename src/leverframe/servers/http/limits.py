@@ -25,7 +25,7 @@ def never(_path: str, _query: str | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class HttpLimits:
     #: Longer paths and queries are answered with 414.
     path_bytes: int = KIB
     query_bytes: int = 8 * KIB

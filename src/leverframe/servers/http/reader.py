@@ -25,7 +25,7 @@ from httptools.parser.errors import (
     HttpParserUpgrade,
 )
 
-from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Headers, Request
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ CLOSE_OLD: Final = 2
 #: What a plain GET asks for: its path, its query and its headers.
 Plain = tuple[str, str | None, dict[str, str]]
 #: So many of them are known at a time.
-MOST_KNOWN = 256
+MAX_KNOWN = 256
 
 #: A request, whether its answer goes without the body, and what happens after the answer.
 Turn = tuple[Request, bool, int]
@@ -70,7 +70,7 @@ class Refused(Exception):
         self.headers = headers
 
 
-class Tally:
+class ServerState:
     """What the connections of one server have in common."""
 
     __slots__ = ("answers", "bodies_bytes", "known", "lag_s", "longest_lag_s", "now")
@@ -96,20 +96,20 @@ class RequestReader(ABC):
     """Feed it with `data_received`. It calls `take` for every request, `refuse` at most once."""
 
     __slots__ = (
-        *("phase", "since", "deaf", "holding", "wants_continue", "peer"),
+        *("phase", "since", "ignore_input", "holding", "wants_continue", "peer"),
         *("_limits", "_tally", "_parser", "_slice_bytes", "_target_bytes", "_held", "_unfinished"),
         *("_is_between", "_target", "_path", "_query"),
         *("_raw_headers", "_known_headers", "_headers", "_framed", "_plain"),
         *("_turn", "_body", "_room"),
     )
 
-    def __init__(self, limits: Limits, tally: Tally) -> None:
+    def __init__(self, limits: HttpLimits, tally: ServerState) -> None:
         #: IDLE, HEAD or BODY. A new connection is expected to begin a head at once.
         self.phase = HEAD
         #: When that phase began.
         self.since = tally.now
         #: What comes is thrown away: nothing after a refusal or a last request counts.
-        self.deaf = False
+        self.ignore_input = False
         #: What comes is kept for `read_held`: enough requests wait.
         self.holding = False
         #: The client waits for a go-ahead before it sends the body.
@@ -152,7 +152,7 @@ class RequestReader(ABC):
         """The client wants to know whether it should send the body."""
 
     @abstractmethod
-    def let_others_go_on(self) -> None:
+    def yield_to_loop(self) -> None:
         """See to it that `read_held` is called, though not at once."""
 
     @property
@@ -169,14 +169,14 @@ class RequestReader(ABC):
         self._tally.bodies_bytes -= len(request.body)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_between and not self.deaf:
+        if self._is_between and not self.ignore_input:
             plain = self._tally.known.get(data)
             if plain is not None:
                 path, query, headers = plain
                 self.phase = IDLE
                 self.take(Request("GET", path, query, headers, b"", self.peer), False, KEEP)
                 return
-        if self.deaf or len(data) > self._slice_bytes:
+        if self.ignore_input or len(data) > self._slice_bytes:
             self._receive_in_slices(data)
             return
         if self.phase == IDLE:
@@ -202,7 +202,7 @@ class RequestReader(ABC):
 
     def _get_to_know(self, data: bytes) -> None:
         known = self._tally.known
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= MAX_KNOWN:
             known.clear()
         known[data] = (self._path, self._query, self._headers)
 
@@ -214,23 +214,23 @@ class RequestReader(ABC):
 
     def _receive_in_slices(self, data: bytes) -> None:
         for start in range(0, len(data), self._slice_bytes):
-            if self.deaf:
+            if self.ignore_input:
                 return
             if self.holding:
                 self._held = data[start:]
                 return
             end = start + self._slice_bytes
             self.data_received(data[start:end])
-            if end < len(data) and self.phase != BODY and not (self.deaf or self.holding):
+            if end < len(data) and self.phase != BODY and not (self.ignore_input or self.holding):
                 # A burst of requests has its turn, then others have theirs.
                 self._held = data[end:]
                 self.holding = True
-                self.let_others_go_on()
+                self.yield_to_loop()
                 return
 
     def _give_up(self, refused: Refused) -> None:
-        if not self.deaf:
-            self.deaf = True
+        if not self.ignore_input:
+            self.ignore_input = True
             self.drop_body()
             self.refuse(refused)
 
@@ -302,7 +302,7 @@ class RequestReader(ABC):
         else:
             self._check_length_given(request)
         if ending:
-            self.deaf = True
+            self.ignore_input = True
         self._is_between = False  # not to be repeated without the parser
         self.phase = IDLE
         self._target = b""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from leverframe.servers.http.limits import Limits
+from leverframe.servers.http.limits import HttpLimits
 
 #: The first byte of every TLS connection.
 HANDSHAKE = b"\x16"
@@ -32,7 +32,7 @@ class TlsListener:
         context: ssl.SSLContext,
         secure: Factory,
         plain: Factory,
-        limits: Limits,
+        limits: HttpLimits,
     ) -> None:
         self.sockets = tuple(sockets)
         self._context = context

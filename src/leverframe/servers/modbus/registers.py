@@ -9,8 +9,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 
-from leverframe.commands.refusals import NotOffered, Refusal
-from leverframe.commands.table import Call, find
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.refusals import NotOffered, Refusal
 from leverframe.controller import Command, Controller
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
@@ -143,7 +143,7 @@ class ModbusRegisters:
         return call
 
     def _set_duty(self, label: str, percent: int) -> Call:
-        if percent > modbus_map.MOST_DUTY:
+        if percent > modbus_map.MAX_DUTY:
             raise ModbusException(ILLEGAL_VALUE)
         call = self._call("/stm.cgi", f"pwmd={PWMS.index(label)}{percent}")
         if isinstance(call, Refusal):

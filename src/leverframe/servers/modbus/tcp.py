@@ -25,7 +25,7 @@ from leverframe.wire.modbus import (
 
 log = logging.getLogger(__name__)
 
-MOST_CONNECTIONS = 32
+MAX_CONNECTIONS = 32
 #: A frame that has begun must be complete in this time.
 FRAME_S = 10.0
 IDLE_S = 600.0
@@ -117,7 +117,7 @@ class ModbusTcpServer:
     # --- what connections tell --------------------------------------------------------------------
 
     def admit(self, connection: "_Connection") -> bool:
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             return False
         self._connections.add(connection)
         if self._sweep is None:

@@ -18,8 +18,8 @@ import logging
 import msgspec
 
 from leverframe import __version__
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.refusals import Refusal
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller, NeedsHashing
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
@@ -36,7 +36,7 @@ NAME = "MQTT broker"
 DONE = "1"
 FAULT = "The command failed by a fault in this program; its log says more."
 #: As long as a query may be.
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
 
@@ -154,8 +154,8 @@ class MqttService:
         self._answering = asyncio.get_running_loop().create_task(answering)
 
     def _perform(self, payload: bytes) -> "asyncio.Future[None] | None":
-        if len(payload) > MOST_BYTES:
-            raise Refusal(f"The command is longer than {MOST_BYTES} bytes.")
+        if len(payload) > MAX_BYTES:
+            raise Refusal(f"The command is longer than {MAX_BYTES} bytes.")
         if self._controller.bootloader_until is not None:
             raise Refusal("The controller is in its bootloader.")
         calls = calls_in(payload.decode(), self._controller.profile)

@@ -37,7 +37,7 @@ _DECIMALS = 3
 #: Changes within this time go out together.
 GATHER_S = 0.005
 #: More than these are not sent before the broker has acknowledged some.
-MOST_ON_THEIR_WAY = 500
+MAX_ON_THEIR_WAY = 500
 
 NEVER = object()
 
@@ -80,7 +80,7 @@ class PublishedStates:
         for label in self._labels():
             value = self._value(label)
             if is_news(label, self._published.get(label, NEVER), value):
-                if self._link.unacknowledged >= MOST_ON_THEIR_WAY:
+                if self._link.unacknowledged >= MAX_ON_THEIR_WAY:
                     return  # an acknowledgement brings us back
                 self._published[label] = value
                 if value is not None and label not in self._seen:

@@ -1,1 +1,1 @@
-"""What answers at which path: commands, status files, the API, pages, uploads, the test bench."""
+"""Requests to replies: commands, status files, the API, pages, uploads, the simulated board."""

@@ -1,145 +1,192 @@
 """Our own read side: typed JSON in real units.
 
-Settings, live state, the command table, the log and the health of one controller. Nothing here
-changes anything. Secrets are masked: set is `***`, not set is null.
+Settings, names, the command table, the log and the health of one controller. Nothing here changes
+anything. Secrets are masked: set is `***`, not set is null.
 """
 
-from typing import Any
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from leverframe import __version__
-from leverframe.clock import VirtualClock
-from leverframe.commands.describe import command_table, openapi
-from leverframe.commands.rights import Account, is_read_only
-from leverframe.commands.row import ADMIN
-from leverframe.controller import Controller
-from leverframe.engine.labels import OUTPUTS
+from leverframe.commands.describe.listing import CommandDescription, command_table
+from leverframe.commands.table.rights import is_read_only
+from leverframe.commands.table.row import ADMIN
+from leverframe.commands.table.system import RESTORE_REPORT
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import numbered_labels
 from leverframe.engine.tree import masked, secret_paths, value_at, with_value
+from leverframe.hardware.modem_status import ModemReport
 from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
+from leverframe.notify.outbox import OutboxReport
+from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.state import State, WallTime, state
+from leverframe.storage.audit import AuditEntry
 from leverframe.wire.modbus_modules import MODULES
 
+#: A status file in JSON: keys in the words that its clients know.
+JsonStatus = dict[str, str | list[Any]]
 
-def masked_settings(settings: Settings) -> dict[str, Any]:
-    """The settings tree without its secrets."""
+
+class NameAndUnit(Struct, frozen=True):
+    """The name that people gave to a value, and its unit; both may be empty."""
+
+    name: str
+    unit: str
+
+
+class AccountReport(Struct, frozen=True):
+    name: str
+    role: Literal["admin", "control"]
+    read_only: bool
+    names_only: bool
+    language: str
+    refresh: int
+
+
+class Start(Struct, frozen=True):
+    board: str
+    account: AccountReport
+    status: JsonStatus
+    labels: dict[str, NameAndUnit]
+    state: State
+    settings: Settings | None
+
+
+class LogEntry(Struct, frozen=True):
+    number: int
+    time: WallTime
+    cause: str
+    detail: str
+    text: str
+
+
+class Health(Struct, frozen=True):
+    status: Literal["ok", "degraded"]
+    board: str
+    troubles: Annotated[
+        list[str] | UnsetType,
+        Meta(description="The parts that are not as they should be, if any."),
+    ] = UNSET
+
+
+class NotRestored(Struct, frozen=True):
+    """A setting that the last restore left out."""
+
+    path: str
+    value: Annotated[Any, Meta(description="What the backup holds; null for a secret.")]
+    reason: str
+
+
+class FirmwareReport(Struct, frozen=True):
+    """The installed version and the answer of the check for firmware."""
+
+    on: bool
+    installed: str
+    checked: float | None
+    newest: str | None
+    is_newer: bool
+    notes: str | None
+    trouble: str | None
+
+
+def settings(context: Context) -> Settings:
+    return masked_settings(context.controller.engine.settings)
+
+
+def masked_settings(settings: Settings) -> Settings:
+    """Replace the secrets of a settings tree by whether they are set."""
     for path in secret_paths(settings):
         settings = with_value(settings, path, masked(value_at(settings, path)))
-    shown: dict[str, Any] = msgspec.to_builtins(settings)
-    return shown
+    return settings
 
 
-def state(controller: Controller) -> dict[str, Any]:
-    """Every live value by label, and why things are as they are."""
-    engine, at = controller.engine, controller.clock.read()
-    machine = engine.machine
-    returns = {
-        label: seconds
-        for index, label in enumerate(OUTPUTS)
-        if (seconds := engine.outputs.returns_in(index, at.now)) is not None
-    }
+def account(context: Context) -> AccountReport:
+    ui = context.controller.engine.settings.ui
+    asking = context.account
+    return AccountReport(
+        asking.name,
+        "admin" if asking.role == ADMIN else "control",
+        is_read_only(asking, context.controller.pending),
+        ui.names_only,
+        ui.language,
+        ui.refresh,
+    )
+
+
+def start(context: Context) -> Start:
+    """Join what a page needs before it can show anything: one request instead of six."""
+    status = msgspec.Raw(context.handlers.status_files.reply("/json/status.json").body)
+    return Start(
+        context.controller.board.kind,
+        account(context),
+        cast("JsonStatus", status),
+        labels(context),
+        state(context),
+        settings(context) if context.account.role == ADMIN else None,
+    )
+
+
+def labels(context: Context) -> dict[str, NameAndUnit]:
+    settings = context.controller.engine.settings
     return {
-        **engine.values,
-        "profile": {"hw": controller.profile.hw, "sw": controller.profile.sw},
-        "time": at.wall,
-        "virtual_time": isinstance(controller.clock, VirtualClock),
-        "uptime": engine.uptime(at),
-        "restart": int(machine.restart_flag),
-        "settings_number": controller.settings_number,
-        "absent_since": dict(machine.absent_since),
-        "returns_in": returns,
-        "rules": engine.rules.explain(at.now),
-        "schedule": engine.schedule.explain(),
-        "watchdog": engine.watchdog.explain(),
-        "pid": engine.pid.explain(),
-        "barcode": engine.inputs.barcode,
-        "lighting": dict(engine.inputs.lighting),
-        "troubles": dict(controller.troubles),
-        **{key: report() for key, report in controller.reports.items()},
-    }
-
-
-def reading_codes(controller: Controller) -> dict[str, str]:
-    """What the codes in texts stand for: label by number."""
-    return numbered_labels(controller.profile)
-
-
-def account(controller: Controller, asking: Account) -> dict[str, Any]:
-    """Who asks, what that account may do, and how pages are shown to it."""
-    ui = controller.engine.settings.ui
-    return {
-        "name": asking.name,
-        "role": asking.role,
-        "read_only": is_read_only(asking, controller.pending),
-        "names_only": ui.names_only,
-        "language": ui.language,
-        "refresh": ui.refresh,
+        label: NameAndUnit(name_of(label, settings), unit_of(label, settings))
+        for label in context.controller.engine.values
     }
 
 
-def start(controller: Controller, asking: Account, status: msgspec.Raw) -> dict[str, Any]:
-    """What a page needs before it can show anything, in one answer instead of six."""
-    may_read_settings = asking.role == ADMIN
+def module_readings(_context: Context) -> dict[str, list[NameAndUnit]]:
     return {
-        "board": controller.board.kind,
-        "account": account(controller, asking),
-        "status": status,
-        "labels": labels(controller),
-        "state": state(controller),
-        "settings": masked_settings(controller.engine.settings) if may_read_settings else None,
-    }
-
-
-def log_entries(controller: Controller) -> list[dict[str, Any]]:
-    """What happened and why, oldest first."""
-    return [
-        {
-            "number": entry.number,
-            "time": entry.wall,
-            "cause": entry.cause.kind,
-            "detail": entry.cause.detail,
-            "text": entry.text,
-        }
-        for entry in controller.engine.machine.journal.entries()
-    ]
-
-
-def labels(controller: Controller) -> dict[str, dict[str, str]]:
-    """What people call every value, and its unit."""
-    settings = controller.engine.settings
-    return {
-        label: {"name": name_of(label, settings), "unit": unit_of(label, settings)}
-        for label in controller.engine.values
-    }
-
-
-def module_readings(_controller: Controller) -> dict[str, list[dict[str, str]]]:
-    """What the Modbus modules measure: name and unit of each reading in order, by module."""
-    return {
-        label: [{"name": reading.name, "unit": reading.unit} for reading in module.readings]
+        label: [NameAndUnit(reading.name, reading.unit) for reading in module.readings]
         for label, module in MODULES.items()
     }
 
 
-def audit_entries(controller: Controller) -> list[msgspec.Raw]:
-    """Who changed or switched what, oldest first."""
-    entries = controller.audit.entries() | controller.deeds.entries()
-    return [entries[number] for number in sorted(entries)]
+def command_descriptions(context: Context) -> list[CommandDescription]:
+    return command_table(context.controller.profile)
 
 
-def commands(controller: Controller) -> list[dict[str, Any]]:
-    return command_table(controller.profile)
+def reading_codes(context: Context) -> dict[str, str]:
+    return numbered_labels(context.controller.profile)
 
 
-def openapi_document(controller: Controller) -> dict[str, Any]:
-    return openapi(controller.profile, "Leverframe", __version__)
+def log_entries(context: Context) -> list[LogEntry]:
+    return [
+        LogEntry(entry.number, entry.wall, entry.cause.kind, entry.cause.detail, entry.text)
+        for entry in context.controller.engine.machine.journal.entries()
+    ]
 
 
-def health(controller: Controller) -> dict[str, Any]:
-    """Enough for a supervisor, and nothing that a stranger should not know."""
-    status = {"status": "ok", "board": controller.board.kind}
-    if controller.troubles:
-        return {**status, "status": "degraded", "troubles": sorted(controller.troubles)}
-    return status
+def audit_entries(context: Context) -> list[AuditEntry]:
+    """Join both trails, oldest first; entries are stored as JSON and sent as they are stored."""
+    controller = context.controller
+    entries = controller.audit.entries() | controller.action_audit.entries()
+    return cast("list[AuditEntry]", [entries[number] for number in sorted(entries)])
+
+
+def restore_report(context: Context) -> list[NotRestored]:
+    stored = context.controller.store.blob(RESTORE_REPORT)
+    entries = [] if stored is None else msgspec.json.decode(stored)
+    return [NotRestored(path, value, reason) for path, value, reason in entries]
+
+
+def outbox(context: Context) -> OutboxReport:
+    report: OutboxReport = context.controller.outbox_report()
+    return report
+
+
+def firmware(context: Context) -> FirmwareReport:
+    report: FirmwareReport = context.controller.firmware_report()
+    return report
+
+
+def modem(context: Context) -> ModemReport:
+    report: ModemReport = context.controller.modem_report()
+    return report
+
+
+def health(context: Context) -> Health:
+    """Tell a supervisor enough, and nothing that a stranger should not know."""
+    board, troubles = context.controller.board.kind, sorted(context.controller.troubles)
+    return Health("degraded", board, troubles) if troubles else Health("ok", board)

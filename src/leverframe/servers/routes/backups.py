@@ -1,4 +1,4 @@
-"""The settings backup over HTTP: made, and restored, with what it takes from a thread.
+"""Settings backups over HTTP: download and restore; the encryption runs in a thread.
 
 The passphrase comes in a header: unlike a query it is in no log and no history, and a foreign page
 cannot send it. A restore is decoded and checked first, then the controller takes it as one change.
@@ -9,14 +9,12 @@ import logging
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from leverframe.commands.carry_over import carry_over
-from leverframe.commands.params import decoded
-from leverframe.commands.refusals import BadValue, Malformed, Refusal
-from leverframe.commands.rights import Account
-from leverframe.commands.system import RESTORE_REPORT
-from leverframe.commands.table import Call
+from leverframe.commands.describe.openapi import BINARY
+from leverframe.commands.table.matching import Call
+from leverframe.commands.table.params import decoded
+from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.servers.http.messages import Reply, Request
@@ -28,7 +26,7 @@ from leverframe.storage.store import StoreUnavailable
 log = logging.getLogger(__name__)
 
 PASSPHRASE_HEADER = "backup-passphrase"
-MOST_PASSPHRASE_LETTERS = 128
+MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
 #: Deriving a key takes 64 MiB, so one at a time.
 _AT_A_TIME = 1
@@ -41,19 +39,18 @@ class BackupEndpoint:
         self._turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def download(self, request: Request) -> Reply:
+        """Encode the settings, encrypted if the request has a passphrase."""
         controller = self._controller
         make = partial(encode_backup, controller.profile, controller.engine.settings)
         try:
             passphrase = _passphrase(request)
             backup = make() if passphrase is None else await self._slowly(make, passphrase)
         except BackupRefused as refused:
-            return reply_to_refusal(BadValue(str(refused)))
-        except Refusal as refusal:
-            return reply_to_refusal(refusal)
-        return Reply(200, "application/octet-stream", backup)
+            raise BadValue(str(refused)) from None
+        return Reply(200, BINARY, backup)
 
     async def restore(self, request: Request, call: Call, account: Account) -> Reply:
-        """All of the backup or nothing; the answer says how much could not be carried over."""
+        """Restore all of a backup or nothing; say how much could not be carried over."""
         try:
             passphrase = _passphrase(request)
             read = partial(decode_backup, request.body)
@@ -83,13 +80,6 @@ class BackupEndpoint:
             return await asyncio.to_thread(work, passphrase)
 
 
-def restore_report(controller: Controller) -> list[dict[str, Any]]:
-    """What the last restore could not carry over, and why."""
-    stored = controller.store.blob(RESTORE_REPORT)
-    entries = [] if stored is None else msgspec.json.decode(stored)
-    return [{"path": path, "value": value, "reason": reason} for path, value, reason in entries]
-
-
 def _passphrase(request: Request) -> str | None:
     raw = request.headers.get(PASSPHRASE_HEADER)
     if not raw:
@@ -98,8 +88,8 @@ def _passphrase(request: Request) -> str | None:
         text = decoded(raw, plus_is_space=False)
     except Refusal as refusal:
         raise refusal.without_value() from None
-    if len(text) > MOST_PASSPHRASE_LETTERS:
+    if len(text) > MAX_PASSPHRASE_LETTERS:
         raise BadValue(
-            "The passphrase is too long.", allowed=f"up to {MOST_PASSPHRASE_LETTERS} characters"
+            "The passphrase is too long.", allowed=f"up to {MAX_PASSPHRASE_LETTERS} characters"
         )
     return text

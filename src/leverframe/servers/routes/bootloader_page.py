@@ -1,11 +1,27 @@
-"""What a person sees who opens a controller while its bootloader waits for firmware."""
+"""The replies of a controller whose bootloader waits for firmware."""
 
-from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.commands.table.refusals import Refusal
+from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
+from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.servers.routes.sign_in import wants_page
 
 
-def bootloader_page(seconds: int) -> Reply:
-    """The count-down while the bootloader waits; it looks again by itself, without a script."""
+class InBootloader(Refusal):
+    status = 503
+    title = "The controller is in its bootloader"
+
+
+def bootloader_reply(request: Request, seconds: int) -> Reply:
+    """Refuse until the bootloader has waited: people by a page, programs by a problem."""
+    if wants_page(request):
+        return _page(seconds)
+    reply = reply_to_refusal(InBootloader(f"The bootloader waits {seconds} s for firmware."))
+    return Reply(reply.status, reply.content_type, reply.body, (("Retry-After", str(seconds)),))
+
+
+def _page(seconds: int) -> Reply:
+    """Count down; the page looks again by itself, without a script."""
     page = f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from leverframe.commands.bodies import Upload
-from leverframe.commands.refusals import Malformed, Refusal, UnknownCommand
-from leverframe.commands.rights import Account
-from leverframe.commands.row import CONTROL
-from leverframe.commands.stage import NO_HASHES
-from leverframe.commands.table import Call, find, items_of
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.matching import Call, find, items_of
+from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import CONTROL
+from leverframe.commands.table.stage import NO_HASHES
 from leverframe.controller import Command, Controller, NeedsHashing
 from leverframe.engine.actions import Action
 from leverframe.engine.engine import Engine
@@ -31,8 +31,8 @@ from leverframe.servers.problems import (
 from leverframe.status_files import bootloader_reply, command_reply
 from leverframe.storage.store import StoreUnavailable
 
-MOST_COMMANDS = 100
-MOST_KEPT_CALLS = 1024
+MAX_COMMANDS = 100
+MAX_KEPT_CALLS = 1024
 
 
 class CommandEndpoint:
@@ -89,15 +89,15 @@ class CommandEndpoint:
 
     def _items(self, request: Request) -> list[str]:
         items = items_of(request.query or "")
-        if len(items) > MOST_COMMANDS:
+        if len(items) > MAX_COMMANDS:
             raise TooManyCommands(
                 f"The request has {len(items)} commands.",
-                allowed=f"up to {MOST_COMMANDS} commands in one request",
+                allowed=f"up to {MAX_COMMANDS} commands in one request",
             )
         return items
 
     def _keep(self, path: str, query: str, calls: tuple[Call, ...]) -> None:
-        if len(self._kept_calls) >= MOST_KEPT_CALLS:
+        if len(self._kept_calls) >= MAX_KEPT_CALLS:
             self._kept_calls.clear()
             self._switchings.clear()
         self._kept_calls[(path, query)] = calls
@@ -126,7 +126,7 @@ class CommandEndpoint:
         return actions
 
     def _cause_of(self, peer: str) -> Cause:
-        if len(self._causes) >= MOST_KEPT_CALLS:
+        if len(self._causes) >= MAX_KEPT_CALLS:
             self._causes.clear()
         cause = self._causes[peer] = Cause("command", peer, "", peer)
         return cause
@@ -266,7 +266,7 @@ class CommandEndpoint:
     def _reply_with(self, body: bytes) -> Reply:
         reply = self._replies.get(body)
         if reply is None:
-            if len(self._replies) >= MOST_KEPT_CALLS:
+            if len(self._replies) >= MAX_KEPT_CALLS:
                 self._replies.clear()
             reply = self._replies[body] = Reply(200, "text/xml", body)
         return reply

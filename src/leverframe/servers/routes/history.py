@@ -1,26 +1,79 @@
-"""`/api/history` and `/api/history.csv`: what was. Read and written as text off the event loop."""
+"""`/api/history` and `/api/history.csv`: recorded values, read and encoded off the event loop."""
 
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from math import isfinite
+from typing import Annotated, NotRequired, TypedDict
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import Meta
 
-from leverframe.commands.endpoints import CSV, JSON, LATEST_SECOND, MOST_POINTS, USUAL_POINTS
-from leverframe.commands.refusals import Refusal
-from leverframe.controller import Controller
-from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, Request, StreamReply
-from leverframe.servers.problems import reply_to_refusal
+from leverframe.commands.describe.openapi import JSON, QueryParameter
+from leverframe.commands.table.refusals import Refusal
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
+from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.state import WallTime
+from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.keeper import Keeper
-from leverframe.storage.history.reading import RECORDED, Span, answer, recorded_labels
-from leverframe.storage.history.recorder import Recorder
+from leverframe.storage.history.reading import RECORDED, TimeSpan, answer, recorded_labels
+from leverframe.storage.history.recorder import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
-JSON_PATH, CSV_PATH = "/api/history", "/api/history.csv"
-HISTORY_PATHS = (JSON_PATH, CSV_PATH)
-FIELDS = ("labels", "from", "to", "points")
+CSV = "text/csv; charset=utf-8"
+#: The most points of one label that can be asked for.
+MAX_POINTS = 100_000
+USUAL_POINTS = 600
 USUAL_SPAN_S = 3600.0
+#: The end of the year 9999, the last that a clock can be set to.
+LATEST_SECOND = 253_402_300_799
+
+_Second = Annotated[float, Meta(ge=0, le=LATEST_SECOND)]
+PARAMETERS = (
+    QueryParameter(
+        "labels",
+        str,
+        "Labels as `/api/state` has them, joined by commas; without it all that were recorded.",
+    ),
+    QueryParameter("from", _Second, "Seconds since 1970; an hour before `to` without it."),
+    QueryParameter("to", _Second, "Seconds since 1970; now without it."),
+    QueryParameter(
+        "points",
+        Annotated[int, Meta(ge=1, le=MAX_POINTS)],
+        f"The most points for each label; {USUAL_POINTS} without it, in CSV {MAX_POINTS}.",
+    ),
+)
+_ALLOWED = ", ".join(parameter.name for parameter in PARAMETERS)
+
+
+class Series(TypedDict):
+    """The values of one label: as they came, or reduced to intervals."""
+
+    times: NotRequired[list[float]]
+    values: NotRequired[list[float | None]]
+    min: NotRequired[list[float | None]]
+    mean: NotRequired[list[float | None]]
+    max: NotRequired[list[float | None]]
+
+
+_RAW_OR_REDUCED = Meta(
+    extra_json_schema={
+        "anyOf": [{"required": ["times", "values"]}, {"required": ["min", "mean", "max"]}]
+    }
+)
+History = TypedDict(
+    "History",
+    {
+        "from": WallTime,
+        "to": WallTime,
+        "now": WallTime,
+        "since": Annotated[float | None, Meta(description="Since when anything is known.")],
+        "step": Annotated[int, Meta(description="Width of an interval in seconds; 0 is raw.")],
+        "times": Annotated[
+            list[float], Meta(description="Where the intervals begin; empty for raw values.")
+        ],
+        "series": dict[str, Annotated[Series, _RAW_OR_REDUCED]],
+    },
+)
 
 
 class BadHistoryQuery(Refusal):
@@ -32,40 +85,35 @@ class HistoryUnreadable(Refusal):
     title = "The history cannot be read"
 
 
-def history_reply(controller: Controller, request: Request) -> Awaitable[AnyReply]:
-    """Raises BadHistoryQuery before anything is read."""
-    assert controller.history is not None
-    is_csv = request.path == CSV_PATH
-    now = controller.clock.read().wall
-    span = span_of(request.query or "", now, MOST_POINTS if is_csv else USUAL_POINTS)
-    return (_csv if is_csv else _json)(controller.history, span)
-
-
-async def _json(history: Recorder, span: Span) -> Reply:
+async def history_json(context: Context) -> Reply:
+    history, span = _asked(context, USUAL_POINTS)
     try:
-        body = await history.ask(lambda keeper: _encoded(keeper, span))
+        body = await history.ask(lambda compactor: _encoded(compactor, span))
     except StoreUnavailable as error:
-        return reply_to_refusal(HistoryUnreadable(str(error)))
+        raise HistoryUnreadable(str(error)) from error
     return Reply(200, JSON, body, (NOT_KEPT,))
 
 
-def _encoded(keeper: Keeper, span: Span) -> bytes:
-    return msgspec.json.encode(answer(keeper, _filled(keeper, span)))
+def _encoded(compactor: Compactor, span: TimeSpan) -> bytes:
+    return msgspec.json.encode(answer(compactor, _filled(compactor, span)))
 
 
-async def _csv(history: Recorder, span: Span) -> AnyReply:
+async def history_csv(context: Context) -> AnyReply:
+    history, span = _asked(context, MAX_POINTS)
     try:
-        pieces = await history.ask(lambda keeper: csv_pieces(keeper, _filled(keeper, span)))
+        pieces = await history.ask(
+            lambda compactor: csv_pieces(compactor, _filled(compactor, span))
+        )
         first = await history.ask(lambda _: next(pieces))
     except StoreUnavailable as error:
-        return reply_to_refusal(HistoryUnreadable(str(error)))
+        raise HistoryUnreadable(str(error)) from error
     name = f"history-{span.first:.0f}-{span.last:.0f}.csv"
     headers = (NOT_KEPT, ("Content-Disposition", f'attachment; filename="{name}"'))
     return StreamReply(200, CSV, _streamed(history, first, pieces), headers)
 
 
 async def _streamed(
-    history: Recorder, first: bytes, pieces: Iterator[bytes]
+    history: HistoryRecorder, first: bytes, pieces: Iterator[bytes]
 ) -> AsyncIterator[bytes]:
     piece: bytes | None = first
     while piece is not None:
@@ -74,35 +122,42 @@ async def _streamed(
         piece = await history.ask(lambda _: next(pieces, None))
 
 
-def _filled(keeper: Keeper, span: Span) -> Span:
-    """Without labels all that were recorded are meant."""
-    return span if span.labels else span._replace(labels=recorded_labels(keeper))
+def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
+    """Name all labels that were recorded where none was asked for."""
+    return span if span.labels else span._replace(labels=recorded_labels(compactor))
 
 
 # --- the query ------------------------------------------------------------------------------------
 
 
-def span_of(query: str, now: float, usual_points: int) -> Span:
+def _asked(context: Context, usual_points: int) -> tuple[HistoryRecorder, TimeSpan]:
+    """Find where to read and what; refuse a bad query before anything is read."""
+    controller = context.controller
+    assert controller.history is not None
+    now = controller.clock.read().wall
+    return controller.history, span_of(context.request.query or "", now, usual_points)
+
+
+def span_of(query: str, now: float, usual_points: int) -> TimeSpan:
     given = _fields(query)
     last = _second(given, "to", now)
     first = _second(given, "from", max(0.0, last - USUAL_SPAN_S))
     if first > last:
         raise BadHistoryQuery("`from` is later than `to`.", field="from", value=given.get("from"))
-    return Span(_labels(given), first, last, _points(given, usual_points), now)
+    return TimeSpan(_labels(given), first, last, _points(given, usual_points), now)
 
 
 def _fields(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
-        raise BadHistoryQuery(
-            "The query is not made of name=value.", allowed=", ".join(FIELDS)
-        ) from None
+        raise BadHistoryQuery("The query is not made of name=value.", allowed=_ALLOWED) from None
     given = dict(pairs)
-    unknown = [name for name in given if name not in FIELDS]
+    known = {parameter.name for parameter in PARAMETERS}
+    unknown = [name for name in given if name not in known]
     if unknown or len(given) < len(pairs):
         wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field is there twice."
-        raise BadHistoryQuery(wrong, allowed=", ".join(FIELDS))
+        raise BadHistoryQuery(wrong, allowed=_ALLOWED)
     return given
 
 
@@ -140,11 +195,11 @@ def _second(given: dict[str, str], name: str, usual: float) -> float:
 
 def _points(given: dict[str, str], usual: int) -> int:
     text = given.get("points", str(usual))
-    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MOST_POINTS:
+    if text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MAX_POINTS:
         return int(text)
     raise BadHistoryQuery(
         f"{text[:40]!r} is no number of points.",
         field="points",
         value=text[:40],
-        allowed=f"1 to {MOST_POINTS}",
+        allowed=f"1 to {MAX_POINTS}",
     )

@@ -1,7 +1,7 @@
 """`/metrics`: every reading, state and counter, in the text format that Prometheus reads.
 
-Absent readings have no sample, as Prometheus wants it. What parts around the controller count (the
-outbox, the HTTP server) is told by the functions in `controller.figures`.
+Absent readings have no sample, as Prometheus wants it. Parts around the controller (the outbox, the
+HTTP server) add theirs by the functions in `controller.figures`.
 """
 
 import resource
@@ -13,13 +13,17 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import LaneFigures
-from leverframe.servers.http.port import HttpServer
-from leverframe.storage.history.desk import Figures
+from leverframe.servers.http.messages import Reply
+from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.context import Context
+from leverframe.storage.history.worker import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
 
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
-def metrics_text(controller: Controller) -> bytes:
-    return prometheus_text(families(controller))
+
+def metrics(context: Context) -> Reply:
+    return Reply(200, METRICS, prometheus_text(families(context.controller)))
 
 
 def families(controller: Controller) -> Iterable[Family]:

@@ -1,4 +1,4 @@
-"""Pages of other sites that the configuration names: their browsers are told that they may (CORS).
+"""CORS: lets pages of other sites that the configuration names read answers.
 
 The page reads answers and sends commands as any program does: it signs in with HTTP Basic of its
 own. Cookies are never allowed along, so that a visitor's open session is of no use to it.
@@ -16,12 +16,12 @@ _PREFLIGHT: Headers = (
 
 
 def opened_to(origins: frozenset[str], handler: Handler) -> Handler:
-    """The handler, opened to pages of these sites; as it is where there are none."""
+    """Open a handler to pages of these sites; give it unchanged where there are none."""
     return OtherOrigins(handler, origins).handle if origins else handler
 
 
 class OtherOrigins:
-    """Wraps what answers requests; what is not from such a page goes through as it is."""
+    """Add headers to the replies to pages of these origins; pass all other requests through."""
 
     def __init__(self, handler: Handler, origins: frozenset[str]) -> None:
         self._handler = handler

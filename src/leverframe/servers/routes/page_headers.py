@@ -1,4 +1,4 @@
-"""What every page tells the browser that pages may do.
+"""Headers of every page: what the browser lets it do.
 
 Pages carry no script of their own in the text, may be shown in no frame, and load nothing from
 elsewhere.

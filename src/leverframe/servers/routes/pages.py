@@ -1,10 +1,10 @@
-"""The page and its parts: static files of the package, read once, with what browsers must obey."""
+"""The built-in pages: static files of the package, read once, with what browsers must obey."""
 
 from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from leverframe.servers.routes.packed import Packed
+from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
 _KINDS = {
@@ -19,20 +19,21 @@ PREFIX = "/web/"
 
 
 @lru_cache(maxsize=1)
-def pages() -> dict[str, Packed]:
-    """Path -> reply, of every file of the page."""
+def pages() -> dict[str, CompressedReply]:
+    """Read every file; gives its reply by path."""
     root = resources.files("leverframe.web")
     found = dict(_files(root, PREFIX))
     found["/"] = found.pop(f"{PREFIX}index.html")
     return found
 
 
-def _files(folder: Traversable, path: str) -> list[tuple[str, Packed]]:
+def _files(folder: Traversable, path: str) -> list[tuple[str, CompressedReply]]:
     found = []
     for item in folder.iterdir():
         kind = _KINDS.get(item.name[item.name.rfind(".") :])
         if item.is_dir() and not item.name.startswith("_"):
             found += _files(item, f"{path}{item.name}/")
         elif kind is not None:
-            found.append((path + item.name, Packed(kind, item.read_bytes(), PAGE_HEADERS)))
+            reply = CompressedReply(kind, item.read_bytes(), PAGE_HEADERS)
+            found.append((path + item.name, reply))
     return found

@@ -1,15 +1,15 @@
-"""`/api/rules/try`: what a rule would have done in the last 24 hours, read off the event loop."""
+"""`/api/rules/try`: run a rule on the recorded values of the last 24 hours, off the event loop."""
 
 from collections.abc import Sequence
 from math import isnan
 
 import msgspec
 
-from leverframe.commands.endpoints import JSON
-from leverframe.commands.refusals import Malformed, Refusal
-from leverframe.commands.rules import EVENT_ROW
-from leverframe.commands.stage import NO_HASHES, Stage
-from leverframe.commands.table import Call, find
+from leverframe.commands.describe.openapi import JSON
+from leverframe.commands.table.matching import Call, find
+from leverframe.commands.table.refusals import Malformed, Refusal
+from leverframe.commands.table.rules import EVENT_ROW
+from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.controller import Controller
 from leverframe.engine.rule_trial import (
     DAY_S,
@@ -22,31 +22,30 @@ from leverframe.engine.rule_trial import (
 )
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import NOT_KEPT, Reply, Request
-from leverframe.servers.problems import reply_to_refusal
+from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.history import HistoryUnreadable
-from leverframe.storage.history.keeper import Keeper
-from leverframe.storage.history.reading import Span, raw
+from leverframe.storage.history.compactor import Compactor
+from leverframe.storage.history.reading import TimeSpan, raw
 from leverframe.storage.store import StoreUnavailable
 
 
-async def rule_trial(controller: Controller, request: Request) -> Reply:
+async def rule_trial(context: Context) -> Reply:
+    controller, command = context.controller, context.request.body.decode(errors="replace").strip()
     assert controller.history is not None
+    rules, index = _rules_with(controller, command)
+    now, profile = controller.clock.read().wall, controller.profile
     try:
-        rules, index = _rules_with(controller, request.body.decode(errors="replace").strip())
-        now, profile = controller.clock.read().wall, controller.profile
         trial = await controller.history.ask(
-            lambda keeper: _tried(keeper, rules, index, now, profile)
+            lambda compactor: _tried(compactor, rules, index, now, profile)
         )
     except StoreUnavailable as error:
-        return reply_to_refusal(HistoryUnreadable(str(error)))
-    except Refusal as refusal:
-        return reply_to_refusal(refusal)
+        raise HistoryUnreadable(str(error)) from error
     return Reply(200, JSON, msgspec.json.encode(trial), (NOT_KEPT,))
 
 
 def _rules_with(controller: Controller, command: str) -> tuple[tuple[Rule, ...], int]:
-    """All rules as the command would leave them, and the place of the one that it sets."""
+    """Give all rules as the command would leave them, and the place of the one that it sets."""
     call = next(find("GET", EVENT_ROW.form.path, [command], controller.profile), None)
     if isinstance(call, Refusal):
         raise call
@@ -65,12 +64,12 @@ def _no_rule(command: str) -> Malformed:
 
 
 def _tried(
-    keeper: Keeper, rules: Sequence[Rule], index: int, now: float, profile: Profile
+    compactor: Compactor, rules: Sequence[Rule], index: int, now: float, profile: Profile
 ) -> RuleTrial:
-    span = Span((), now - DAY_S, now, 1, now)
+    span = TimeSpan((), now - DAY_S, now, 1, now)
     courses: dict[str, Course] = {}
     for label in sources_of_trial(rules, index):
-        times, values = raw(keeper, span, label)
+        times, values = raw(compactor, span, label)
         course = ((t, None if isnan(v) else v) for t, v in zip(times, values, strict=True))
         courses[label] = turning(course, turns_of_trial(rules, index, label))
     begins = [course[0][0] for course in courses.values() if course]

@@ -2,16 +2,17 @@
 
 from functools import lru_cache
 
-from leverframe.commands.rules import actions_of, event_query, sources_of
-from leverframe.controller import Controller
+from leverframe.commands.table.rules import actions_of, event_query, sources_of
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report
 from leverframe.engine.settings import Settings
 from leverframe.naming.units import unit_of
 from leverframe.profile import Profile
+from leverframe.servers.routes.context import Context
 
 
-def rule_reports(controller: Controller) -> list[RuleReport]:
+def rule_reports(context: Context) -> list[RuleReport]:
+    controller = context.controller
     engine, profile = controller.engine, controller.profile
     settings, now = engine.settings, controller.clock.read().now
     sources = sources_of(profile)
@@ -34,5 +35,5 @@ def rule_reports(controller: Controller) -> list[RuleReport]:
 
 @lru_cache(maxsize=16)
 def _advice(settings: Settings, profile: Profile, measured: frozenset[str]) -> list[Advice]:
-    """Kept, because trying out loops can take a tenth of a second and a page asks often."""
+    """Keep the advice: trying out loops can take a tenth of a second and a page asks often."""
     return advise(settings, Offer(profile, sources_of(profile), actions_of(profile)), measured)

@@ -1,4 +1,4 @@
-"""The sign-in page: plain forms in the language of the browser, with what went wrong above them.
+"""The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 
 It works without a script and knows nothing of the controller: whoever opens it is not signed in.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from leverframe.commands.accounts import LEAST_PASSWORD_LETTERS
+from leverframe.commands.table.accounts import LEAST_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
@@ -86,21 +86,21 @@ WORDS = {
 SIGN_IN, CHANGE = "signin", "passwd"
 
 
-class Told(NamedTuple):
-    """What is said about a form that was sent, and the name that was typed there."""
+class SignInMessage(NamedTuple):
+    """The reason why a form was refused, and the name that was typed there."""
 
     form: str
     sentence: str
     username: str
 
 
-NOTHING = Told("", "", "")
+NO_MESSAGE = SignInMessage("", "", "")
 #: The page looks like the others: the style sheet is the one file that strangers may have.
 STYLE_PATH = "/web/style.css"
 
 
 def language_of(accepted: str) -> str:
-    """The first of our languages in an Accept-Language header; browsers send the best one first."""
+    """Find the first of our languages in an Accept-Language header: it has the best one first."""
     for part in accepted.split(","):
         tag = part.strip()[:2].lower()
         if tag in WORDS:
@@ -109,16 +109,16 @@ def language_of(accepted: str) -> str:
 
 
 def sign_in_page(accepted: str, *, signed_in: bool) -> Reply:
-    """The page; who is signed in can sign out there, and change a password."""
+    """Show the page; who is signed in can sign out there, and change a password."""
     language = language_of(accepted)
     return Reply(200, "text/html", _page(language, signed_in=signed_in).encode(), PAGE_HEADERS)
 
 
 def refused_page(accepted: str, problem: Reply, form: str, username: str) -> Reply:
-    """The page with the reason above the form that was sent, and with the name that was typed."""
+    """Show the page again with the reason above the form, and with the name that was typed."""
     language = language_of(accepted)
-    told = Told(form, _sentence(WORDS[language], problem), username)
-    page = _page(language, signed_in=form == CHANGE, told=told)
+    message = SignInMessage(form, _sentence(WORDS[language], problem), username)
+    page = _page(language, signed_in=form == CHANGE, message=message)
     headers = (*PAGE_HEADERS, *problem.headers, NOT_KEPT)
     return Reply(problem.status, "text/html", page.encode(), headers)
 
@@ -131,7 +131,7 @@ def _sentence(words: Words, problem: Reply) -> str:
     return str(msgspec.json.decode(problem.body)["detail"])
 
 
-def _page(language: str, *, signed_in: bool, told: Told = NOTHING) -> str:
+def _page(language: str, *, signed_in: bool, message: SignInMessage = NO_MESSAGE) -> str:
     words = WORDS[language]
     return f"""<!doctype html>
 <html lang="{language}">
@@ -148,17 +148,17 @@ def _page(language: str, *, signed_in: bool, told: Told = NOTHING) -> str:
 <main>
 <h1>{words.sign_in}</h1>
 <div class="cards">
-{_sign_in_form(words, told)}{_account_forms(words, told) if signed_in else ""}</div>
+{_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</div>
 </main>
 </body>
 </html>
 """
 
 
-def _sign_in_form(words: Words, told: Told) -> str:
-    name = told.username if told.form == SIGN_IN else ""
+def _sign_in_form(words: Words, message: SignInMessage) -> str:
+    name = message.username if message.form == SIGN_IN else ""
     return f"""<form class="card" method="post" action="/post.cgi?signin">
-{_reason(told, SIGN_IN)}<div class="fields">
+{_reason(message, SIGN_IN)}<div class="fields">
 {_field("username", words.username, "username", value=name, more=" autofocus")}
 {_field("password", words.password, "current-password", secret=True)}
 </div>
@@ -167,13 +167,13 @@ def _sign_in_form(words: Words, told: Told) -> str:
 """
 
 
-def _account_forms(words: Words, told: Told) -> str:
-    name = told.username if told.form == CHANGE else ""
+def _account_forms(words: Words, message: SignInMessage) -> str:
+    name = message.username if message.form == CHANGE else ""
     label = words.new.format(least=LEAST_PASSWORD_LETTERS)
     least = f' minlength="{LEAST_PASSWORD_LETTERS}"'
     return f"""<form class="card" method="post" action="/post.cgi?passwd">
 <h2>{words.change}</h2>
-{_reason(told, CHANGE)}<div class="fields">
+{_reason(message, CHANGE)}<div class="fields">
 {_field("username", words.username, "username", "own-", value=name)}
 {_field("password", words.present, "current-password", "own-", secret=True)}
 {_field("new", label, "new-password", "own-", secret=True, more=least)}
@@ -187,10 +187,10 @@ def _account_forms(words: Words, told: Told) -> str:
 """
 
 
-def _reason(told: Told, form: str) -> str:
-    if told.form != form:
+def _reason(message: SignInMessage, form: str) -> str:
+    if message.form != form:
         return ""
-    return f'<p class="refusal" role="alert">{escape(told.sentence)}</p>\n'
+    return f'<p class="refusal" role="alert">{escape(message.sentence)}</p>\n'
 
 
 def _field(

@@ -1,52 +1,85 @@
-"""`/sim.cgi`: the test bench of the simulated board, in the same joined style as the commands.
+"""`/sim.cgi`: sets what the simulated board senses, in the same joined style as the commands.
 
-`DS1=21.5` makes the board feel something, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a
-sensor to the bus, `onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of
-it; `i2c` and `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets
-an SMS arrive; `/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires
-a plant between outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and
-`DS1=plant` shows again what a plant gives there. On virtual time `ping=HOST:MILLISECONDS` and
-`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
-items are checked first, then carried out in order.
+`DS1=21.5` sets a reading, `DS1=none` unplugs it; `onewire=28:FF:...` attaches a sensor to the bus,
+`onewire=none` clears it, and `28:FF:...=21.5` or `=none` concerns one sensor of it; `i2c` and
+`barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets an SMS arrive;
+`/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between
+outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
+again what a plant gives there. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say
+which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All items are checked
+first, then carried out in order.
 """
 
 import math
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.codes import I2C_SENSORS
-from leverframe.commands.params import NOTHING_SEEN, OneWireId, Text, decoded
-from leverframe.commands.refusals import BadValue, Conflict, Malformed, Refusal, UnknownCommand
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.codes import I2C_SENSORS
+from leverframe.commands.table.params import NOTHING_SEEN, OneWireId, Text, decoded
+from leverframe.commands.table.refusals import (
+    BadValue,
+    Conflict,
+    Malformed,
+    Refusal,
+    UnknownCommand,
+)
 from leverframe.controller import Controller
-from leverframe.durations import MOST_S
-from leverframe.engine.labels import DIGITAL_INPUTS
+from leverframe.durations import MAX_S
+from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, READINGS
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
-from leverframe.hardware.simulated import FELT, ReceivedSms, SimulatedBoard
+from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
 PLANT = "plant"
-MOST_MILLISECONDS = 60_000.0
+MAX_MILLISECONDS = 60_000.0
 BARCODE_LETTERS = 64
 #: Four parts of a long SMS.
 SMS_LETTERS = 612
 _SENDER = re.compile(r"\+?[0-9]{1,20}")
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
+#: Labels that can be set, in the order of the reference.
+SENSED = [label for label in (*READINGS, *DIGITAL_INPUTS, *LIGHTING) if label in SETTABLE]
+PARAMETERS = (
+    QueryParameter(
+        "advance",
+        Annotated[float, Meta(ge=0)] | Literal["next"],
+        "Move virtual time by seconds, or to the next due moment.",
+    ),
+    QueryParameter("onewire", str, "Attach a sensor to the 1-Wire bus; none clears the bus."),
+    QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
+    QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
+    QueryParameter("barcode", Annotated[str, Meta(max_length=BARCODE_LETTERS)], "Scan a code."),
+    QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
+    QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
+    *(
+        QueryParameter(
+            label,
+            Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | Literal["none"],
+            f"Set what the board senses as {label}; none unplugs it.",
+        )
+        for label in SENSED
+    ),
+)
+
 #: Seconds to advance (None: to the next deadline), or something to do at once.
 Step = Callable[[], Awaitable[None] | None] | float | None
 
 
-class Bench:
+class SimCommands:
     def __init__(self, controller: Controller, board: SimulatedBoard) -> None:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
 
     def steps(self, query: str) -> list[Step]:
-        """What the items of a query ask for, or the refusal of the first bad one."""
+        """Parse the items of a query; refuse the first bad one."""
         return [self._step(item) for item in query.split("&") if item]
 
     async def run(self, query: str) -> None:
@@ -85,10 +118,10 @@ class Bench:
                 return self._board.clear_onewire
             sensor_id = OneWireId().parse(raw, self._controller.profile, NOTHING_SEEN)
             return lambda: self._board.attach_onewire(sensor_id)
-        if text == PLANT and name in FELT:
+        if text == PLANT and name in SETTABLE:
             return lambda: self._board.plug(name)
         reading = self._reading(name, text, raw)
-        return lambda: self._board.feel({name: reading})
+        return lambda: self._board.set_readings({name: reading})
 
     def _reading(self, name: str, text: str, raw: str) -> Any:
         if name == "i2c":
@@ -98,12 +131,12 @@ class Bench:
         if name in DIGITAL_INPUTS:
             level = _one_of(text, ("0", "1", NONE))
             return None if level is None else int(level)
-        if name in FELT:
+        if name in SETTABLE:
             return None if text == NONE else _number(text)
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
             allowed="advance, plant, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
-            + ", ".join(sorted(FELT)),
+            + ", ".join(sorted(SETTABLE)),
         )
 
     def _plant(self, text: str) -> Callable[[], None]:
@@ -144,11 +177,11 @@ class Bench:
         if not host:
             raise BadValue(f"{text!r} names no host.", value=text, allowed="HOST:MILLISECONDS")
         milliseconds = None if answer == NONE else _number(answer)
-        if milliseconds is not None and not 0 <= milliseconds <= MOST_MILLISECONDS:
+        if milliseconds is not None and not 0 <= milliseconds <= MAX_MILLISECONDS:
             raise BadValue(
                 f"{answer} ms is not possible.",
                 value=answer,
-                allowed=f"0 to {MOST_MILLISECONDS:g}, or none",
+                allowed=f"0 to {MAX_MILLISECONDS:g}, or none",
             )
         return lambda: self._board.hosts.set_answer(host, milliseconds)
 
@@ -163,11 +196,11 @@ class Bench:
         if text == "next":
             return None
         seconds = _number(text)
-        if not 0 <= seconds <= MOST_S:
+        if not 0 <= seconds <= MAX_S:
             raise BadValue(
                 f"{text} seconds cannot be advanced.",
                 value=text,
-                allowed=f"0 to {MOST_S:.0f}, or next",
+                allowed=f"0 to {MAX_S:.0f}, or next",
             )
         return seconds
 

@@ -1,9 +1,11 @@
 """`/api/sim`: the simulated board as data, with everything that a page needs to play with it."""
 
-from typing import Any
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.codes import I2C_SENSORS
+from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.controller import Controller
 from leverframe.durations import text_from_seconds
 from leverframe.engine.labels import (
@@ -29,7 +31,9 @@ from leverframe.hardware.plant_wiring import (
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.naming.units import unit_of
 from leverframe.servers.problems import NoSuchPath
+from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.sim import BARCODE_LETTERS, SMS_LETTERS
+from leverframe.servers.routes.state import WallTime
 
 _ROOM = (-20.0, 50.0)
 #: Where readings mostly are, for those who turn a knob; any number within the limits is possible.
@@ -47,35 +51,109 @@ _USUAL = {
 }
 
 
-def bench_report(controller: Controller) -> dict[str, Any]:
+Limits = Annotated[tuple[float, float], Meta(description="What lies outside is no reading.")]
+UsualRange = Annotated[tuple[float, float], Meta(description="Where it mostly is.")]
+
+
+class SimulatedReading(Struct, frozen=True):
+    value: float | None
+    limits: Limits
+    usual: UsualRange
+    unit: str
+
+
+class SimulatedI2c(Struct, frozen=True):
+    found: str | None
+    sensors: tuple[str, ...]
+
+
+class BarcodeReader(Struct, frozen=True):
+    scanned: str | None
+    max_letters: int
+
+
+class PlantField(Struct, frozen=True):
+    doc: str
+    allowed: str
+    required: bool
+    default: str
+    least: str | UnsetType = UNSET
+    most: str | UnsetType = UNSET
+    labels: Annotated[tuple[str, ...] | UnsetType, Meta(description="One of them.")] = UNSET
+
+
+class PlantKind(Struct, frozen=True):
+    doc: str
+    fields: dict[str, PlantField]
+
+
+class PlantReport(Struct, frozen=True):
+    wired: list[str]
+    kinds: dict[str, PlantKind]
+
+
+class SmsReport(Struct, frozen=True):
+    sender: str
+    text: str
+    answer: str | None
+
+
+class SmsInbox(Struct, frozen=True):
+    max_letters: int
+    received: list[SmsReport]
+
+
+class SimReport(Struct, frozen=True):
+    virtual_time: Annotated[bool, Meta(description="Whether `advance` moves the time.")]
+    time: WallTime
+    due: Annotated[
+        float | None, Meta(description="When something happens next, in seconds since 1970.")
+    ]
+    readings: dict[str, SimulatedReading]
+    pins: Annotated[
+        dict[str, float],
+        Meta(description="How the pins are driven (PWM in percent), frequencies and pull-ups."),
+    ]
+    levels: dict[str, int | None]
+    onewire: Annotated[
+        dict[str, float | None],
+        Meta(description="The sensors on the 1-Wire bus and what they measure."),
+    ]
+    i2c: SimulatedI2c
+    barcode: BarcodeReader
+    plants: PlantReport
+    hosts: Annotated[dict[str, float], Meta(description="Milliseconds until they answer.")]
+    sms: SmsInbox
+
+
+def sim_report(context: Context) -> SimReport:
+    controller = context.controller
     board, clock = controller.board, controller.clock
     if not isinstance(board, SimulatedBoard):
         raise NoSuchPath("This board is not simulated.")
     at, deadline = clock.read(), controller.next_deadline()
-    felt = board.felt
-    return {
-        "virtual_time": isinstance(clock, VirtualClock),
-        "time": at.wall,
-        "due": None if deadline is None else at.wall + deadline - at.now,
-        "readings": {
-            label: _reading(label, felt.get(label), controller) for label in (*LIMITS, *LIGHTING)
+    readings = board.readings
+    return SimReport(
+        virtual_time=isinstance(clock, VirtualClock),
+        time=at.wall,
+        due=None if deadline is None else at.wall + deadline - at.now,
+        readings={
+            label: _reading(label, readings.get(label), controller)
+            for label in (*LIMITS, *LIGHTING)
         },
-        "pins": _pins(board),
-        "levels": {label: felt.get(label) for label in DIGITAL_INPUTS},
-        "onewire": {sensor_id: felt.get(sensor_id) for sensor_id in board.onewire_ids},
-        "i2c": {"found": felt.get("i2c"), "sensors": I2C_SENSORS[1:]},
-        "barcode": {"scanned": felt.get("barcode"), "most_letters": BARCODE_LETTERS},
-        "plants": {"wired": board.wirings, "kinds": _kinds()},
-        "hosts": board.hosts.answering,
-        "sms": {
-            "most_letters": SMS_LETTERS,
-            "received": [message._asdict() for message in board.messages],
-        },
-    }
+        pins=_pins(board),
+        levels={label: readings.get(label) for label in DIGITAL_INPUTS},
+        onewire={sensor_id: readings.get(sensor_id) for sensor_id in board.onewire_ids},
+        i2c=SimulatedI2c(readings.get("i2c"), I2C_SENSORS[1:]),
+        barcode=BarcodeReader(readings.get("barcode"), BARCODE_LETTERS),
+        plants=PlantReport(board.wirings, _kinds()),
+        hosts=board.hosts.answering,
+        sms=SmsInbox(SMS_LETTERS, [SmsReport(*message) for message in board.messages]),
+    )
 
 
 def _pins(board: SimulatedBoard) -> dict[str, float]:
-    """What the outputs are driven to, after active low and mode; then frequencies and pull-ups."""
+    """Tell how outputs are driven, after active low and mode; then frequencies and pull-ups."""
     return {
         **{label: int(on) for label, on in zip(OUTPUTS, board.outputs, strict=True)},
         **{label: round(100 * level, 2) for label, level in zip(PWMS, board.levels, strict=True)},
@@ -83,47 +161,41 @@ def _pins(board: SimulatedBoard) -> dict[str, float]:
     }
 
 
-def _reading(label: str, value: float | None, controller: Controller) -> dict[str, Any]:
-    # Analog inputs are felt in volts at the pin, whatever their sensor makes of it.
+def _reading(label: str, value: float | None, controller: Controller) -> SimulatedReading:
+    # Analog inputs are set in volts at the pin, whatever their sensor makes of it.
     volts = label in ANALOG_INPUTS
     limits = LIMITS.get(label, LIGHTING_LIMITS)
-    return {
-        "value": value,
-        "limits": limits,
-        "usual": _USUAL.get(label, limits),
-        "unit": "V" if volts else unit_of(label, controller.engine.settings),
-    }
+    return SimulatedReading(
+        value,
+        limits,
+        _USUAL.get(label, limits),
+        "V" if volts else unit_of(label, controller.engine.settings),
+    )
 
 
-def _kinds() -> dict[str, Any]:
+def _kinds() -> dict[str, PlantKind]:
     return {
-        name: {
-            "doc": kind.doc,
-            "fields": {key: _field(field) for key, field in kind.fields.items()},
-        }
+        name: PlantKind(kind.doc, {key: _field(field) for key, field in kind.fields.items()})
         for name, kind in KINDS.items()
     }
 
 
-def _field(field: Field) -> dict[str, Any]:
+def _field(field: Field) -> PlantField:
     required = field.default is REQUIRED
-    told: dict[str, Any] = {
-        "doc": field.doc,
-        "allowed": field.type.allowed,
-        "required": required,
-        "default": "" if required or field.default is None else f"{field.default:g}",
-    }
-    return told | _possible(field.type)
+    default = "" if required or field.default is None else f"{field.default:g}"
+    return _with_range(PlantField(field.doc, field.type.allowed, required, default), field.type)
 
 
-def _possible(kind: FieldType) -> dict[str, Any]:
-    """The labels to choose from, the least and the most that can be typed, or both."""
+def _with_range(field: PlantField, kind: FieldType) -> PlantField:
+    """Add the labels to choose from, the least and the most that can be typed, or both."""
     match kind:
         case OneOf(labels):
-            return {"labels": labels}
+            return structs.replace(field, labels=labels)
         case Number(low, high):
-            return {"least": f"{low:g}", "most": f"{high:g}"}
+            return structs.replace(field, least=f"{low:g}", most=f"{high:g}")
         case Duration(low, high):
-            return {"least": text_from_seconds(low), "most": text_from_seconds(high)}
+            return structs.replace(
+                field, least=text_from_seconds(low), most=text_from_seconds(high)
+            )
         case NumberOrLabel(number, label):
-            return _possible(number) | _possible(label)
+            return _with_range(_with_range(field, number), label)

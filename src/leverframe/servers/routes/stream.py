@@ -1,6 +1,6 @@
 """`/api/stream`: the live state as server-sent events, a full state first, then what changed.
 
-A message without content, `settings`, tells that the settings are no longer what they were.
+A message without content, `settings`, tells that the settings have changed.
 
 Nothing is polled: the controller wakes a stream when something changed, and changes that come in
 quick succession are sent together. A comment now and then shows both ends that the other is there.
@@ -16,16 +16,25 @@ from typing import Any
 import msgspec
 
 from leverframe.controller import Controller
-from leverframe.servers.routes.api import state
+from leverframe.servers.http.messages import NOT_KEPT, StreamReply
+from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.state import state_of
 
+EVENT_STREAM = "text/event-stream"
 #: Real seconds between two messages of one stream at least, and at most.
 GATHER_S = 0.1
 STILL_HERE_S = 15.0
 #: Values that are different whenever one looks, unless time is virtual; they come along with real
 #: changes.
 ALWAYS_MOVING = ("time", "uptime")
-#: What a message of its own tells.
-TOLD_APART = ("settings_number",)
+#: Values that a message of its own is sent for.
+SENT_SEPARATELY = ("settings_revision",)
+
+
+def stream(context: Context) -> StreamReply:
+    is_still_admitted = context.handlers.admission.watch(context.request)
+    chunks = state_stream(context.controller, is_still_admitted)
+    return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
 
 
 async def state_stream(
@@ -34,8 +43,8 @@ async def state_stream(
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
-        last, settings = state(controller), controller.engine.settings
-        by_itself = TOLD_APART if last["virtual_time"] else TOLD_APART + ALWAYS_MOVING
+        last, settings = state_of(controller), controller.engine.settings
+        ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
         yield _message("state", last)
         while True:
             has_changed = await _within(changed, STILL_HERE_S)
@@ -47,10 +56,10 @@ async def state_stream(
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
-            new = state(controller) if is_admitted else last
+            new = state_of(controller) if is_admitted else last
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
-            if any(name not in by_itself for name in difference):
+            if any(name not in ignored for name in difference):
                 yield _message("change", difference)
             if controller.engine.settings is not settings:
                 settings = controller.engine.settings

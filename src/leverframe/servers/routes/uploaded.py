@@ -1,4 +1,4 @@
-"""What people have uploaded, as replies: the web site and the picture.
+"""Uploaded files as replies: the web site and the picture.
 
 Both are read from the store when they are first asked for and kept until they change. A site is
 served with the same strict rules for browsers as the built-in pages: no script or style inside a
@@ -10,7 +10,10 @@ import logging
 from collections.abc import Callable
 from zlib import crc32
 
+from msgspec import Struct
+
 from leverframe.servers.http.messages import Reply
+from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 from leverframe.status_files.markers import with_values
 from leverframe.status_files.view import View
@@ -35,7 +38,11 @@ _KINDS = {
 _OTHER_KIND = "application/octet-stream"
 
 
-class Uploaded:
+class Panel(Struct, frozen=True):
+    picture: str | None
+
+
+class Uploads:
     def __init__(self, store: Store, view: Callable[[], View]) -> None:
         self._store = store
         self._view = view
@@ -43,14 +50,14 @@ class Uploaded:
         self._picture: tuple[Reply | None] | None = None
 
     def changed(self, name: str) -> None:
-        """An upload is new or gone."""
+        """Forget what was read of an upload that is new or gone."""
         if name == SITE:
             self._site = None
         elif name == PICTURE:
             self._picture = None
 
     def page(self, path: str) -> Reply | None:
-        """A page of the uploaded site with the present values; None where it has none there."""
+        """Fill a page of the site with the present values; None where the site has none there."""
         name = path[1:] if not path.endswith("/") else f"{path[1:]}{FRONT_PAGE}"
         page = self._pages().get(name)
         if page is None:
@@ -58,15 +65,20 @@ class Uploaded:
         kind = _KINDS.get(name.rpartition(".")[2].lower(), _OTHER_KIND)
         return Reply(200, kind, with_values(page, name, self._view()), _HEADERS)
 
-    def picture(self) -> Reply | None:
+    def picture(self) -> Reply:
+        if (picture := self._stored_picture()) is None:
+            raise NoSuchPath("No picture has been uploaded.")
+        return picture
+
+    def _stored_picture(self) -> Reply | None:
         if self._picture is None:
             self._picture = (self._read_picture(),)
         return self._picture[0]
 
-    def picture_address(self) -> str | None:
-        """Where the picture is to be had; another picture has another address."""
-        picture = self.picture()
-        return None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}"
+    def panel(self) -> Panel:
+        """Tell where the picture is; another picture has another address."""
+        picture = self._stored_picture()
+        return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 
     def _pages(self) -> dict[str, bytes]:
         if self._site is None:
@@ -89,7 +101,7 @@ class Uploaded:
         return Reply(200, kind, picture, _HEADERS)
 
     def _blob(self, name: str) -> bytes | None:
-        """The pages go on without what a damaged store no longer gives."""
+        """Read an upload; the pages go on without what a damaged store no longer gives."""
         try:
             return self._store.blob(name)
         except (StoreDamaged, StoreUnavailable) as error:

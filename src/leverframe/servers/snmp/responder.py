@@ -23,8 +23,8 @@ from pysnmp.proto.rfc1905 import endOfMibView, noSuchObject  # type: ignore[impo
 from pysnmp.smi import error, instrum  # type: ignore[import-untyped]
 
 from leverframe import __version__
-from leverframe.commands.pathless import calls_in
-from leverframe.commands.refusals import NotAllowed, Refusal
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.controller import Command, Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp

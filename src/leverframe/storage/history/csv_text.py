@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from math import isnan
 
 from leverframe.storage.history.columns import ABSENT
-from leverframe.storage.history.keeper import Keeper
+from leverframe.storage.history.compactor import Compactor
 from leverframe.storage.history.reading import (
     Resolution,
-    Span,
+    TimeSpan,
     axis,
     on_axis,
     raw,
@@ -28,26 +28,30 @@ _LAST_YEAR_ENDS = 253_402_300_800
 _NUMBERS = ("min", "mean", "max")
 
 
-def csv_pieces(keeper: Keeper, span: Span) -> Iterator[bytes]:
-    begun = since(keeper)
+def csv_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
+    begun = since(compactor)
     # Decades before the first value would be millions of empty pieces.
     span = span._replace(first=max(span.first, span.now if begun is None else begun))
-    resolution = resolution_of(keeper, span)
+    resolution = resolution_of(compactor, span)
     if resolution.step:
         names = [f"{label} {number}" for label in span.labels for number in _NUMBERS]
         yield _lines([["time", *names]])
-        yield from _reduced_pieces(keeper, span, resolution)
+        yield from _reduced_pieces(compactor, span, resolution)
     else:
         yield _lines([["time", *span.labels]])
-        yield from _raw_pieces(keeper, span)
+        yield from _raw_pieces(compactor, span)
 
 
-def _reduced_pieces(keeper: Keeper, span: Span, resolution: Resolution) -> Iterator[bytes]:
+def _reduced_pieces(
+    compactor: Compactor, span: TimeSpan, resolution: Resolution
+) -> Iterator[bytes]:
     step = resolution.step
     width = max(1, _PIECE // len(span.labels)) * step
     for part in _parts(span, span.first // step * step, width):
         columns = [
-            column for label in part.labels for column in on_axis(keeper, part, label, resolution)
+            column
+            for label in part.labels
+            for column in on_axis(compactor, part, label, resolution)
         ]
         yield _lines(
             [_time(at), *map(_number, numbers)]
@@ -55,19 +59,19 @@ def _reduced_pieces(keeper: Keeper, span: Span, resolution: Resolution) -> Itera
         )
 
 
-def _raw_pieces(keeper: Keeper, span: Span) -> Iterator[bytes]:
+def _raw_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
     held = [ABSENT] * len(span.labels)
     for part in _parts(span, span.first, max(1, _PIECE // len(span.labels))):
         came = [
             (at, index, value)
             for index, label in enumerate(part.labels)
-            for at, value in zip(*raw(keeper, part, label), strict=True)
+            for at, value in zip(*raw(compactor, part, label), strict=True)
         ]
         came.sort(key=lambda one: one[0])
         yield _lines(_changes(came, held))
 
 
-def _parts(span: Span, start: float, width: int) -> Iterator[Span]:
+def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
     """One span after the other, without a moment that belongs to two."""
     while start < span.known:
         end = start + width

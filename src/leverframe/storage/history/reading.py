@@ -25,7 +25,7 @@ from leverframe.storage.history.columns import (
     Columns,
     Tier,
 )
-from leverframe.storage.history.keeper import Keeper
+from leverframe.storage.history.compactor import Compactor
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 STEPS = (
@@ -45,7 +45,7 @@ _DIGITS = 6
 RECORDED = (*LABELS, *DUTIES)
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """What is asked: labels from one moment to another, in at most so many points each."""
 
     labels: tuple[str, ...]
@@ -66,66 +66,68 @@ class Resolution(NamedTuple):
     step: int
 
 
-def answer(keeper: Keeper, span: Span) -> dict[str, Any]:
+def answer(compactor: Compactor, span: TimeSpan) -> dict[str, Any]:
     """What `/api/history` says, ready to be written as JSON."""
-    resolution = resolution_of(keeper, span)
+    resolution = resolution_of(compactor, span)
     if resolution.step:
         times = axis(span, resolution.step)
         series = {
             label: dict(
-                zip(("min", "mean", "max"), on_axis(keeper, span, label, resolution), strict=True)
+                zip(
+                    ("min", "mean", "max"), on_axis(compactor, span, label, resolution), strict=True
+                )
             )
             for label in span.labels
         }
     else:
         times = []
         series = {
-            label: dict(zip(("times", "values"), raw(keeper, span, label), strict=True))
+            label: dict(zip(("times", "values"), raw(compactor, span, label), strict=True))
             for label in span.labels
         }
     return {
         "from": span.first,
         "to": span.last,
         "now": span.now,
-        "since": since(keeper),
+        "since": since(compactor),
         "step": resolution.step,
         "times": times,
         "series": series,
     }
 
 
-def recorded_labels(keeper: Keeper) -> tuple[str, ...]:
+def recorded_labels(compactor: Compactor) -> tuple[str, ...]:
     """Those that anything is known of, in the order in which they are shown."""
-    known = set(keeper.labels())
+    known = set(compactor.labels())
     return tuple(label for label in RECORDED if label in known)
 
 
-def since(keeper: Keeper) -> float | None:
+def since(compactor: Compactor) -> float | None:
     """When the recording began, as far back as it is still known."""
-    known = [at for tier in TIERS if (at := keeper.since(tier)) is not None]
+    known = [at for tier in TIERS if (at := compactor.since(tier)) is not None]
     # An interval begins before the first value in it.
-    raw_since = keeper.since(RAW)
+    raw_since = compactor.since(RAW)
     earliest = min(known, default=None)
     if earliest is not None and raw_since is not None and raw_since - earliest < TIERS[-1][1]:
         return raw_since
     return earliest
 
 
-def resolution_of(keeper: Keeper, span: Span) -> Resolution:
+def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
     """Raw where that fits and is still there, else the finest step that fits."""
-    if _tier_for(keeper, span, 0) is RAW and _fits_raw(keeper, span):
+    if _tier_for(compactor, span, 0) is RAW and _fits_raw(compactor, span):
         return Resolution(RAW, 0)
     wanted = (span.last - span.first) / span.points
     step = next((step for step in STEPS if step >= wanted), ceil(wanted / _DAY) * _DAY)
-    tier = _tier_for(keeper, span, step)
+    tier = _tier_for(compactor, span, step)
     return Resolution(tier, max(step, tier.interval_s))
 
 
-def _tier_for(keeper: Keeper, span: Span, step: int) -> Tier:
+def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
     """The coarsest tier that a step can be made of, or a coarser one that reaches further back."""
     chosen = max(tier for tier in TIERS if tier.interval_s <= step and not _divides(tier, step))
     for tier in TIERS[chosen.number + 1 :]:
-        begins, coarser = keeper.since(chosen), keeper.since(tier)
+        begins, coarser = compactor.since(chosen), compactor.since(tier)
         if coarser is None or (begins is not None and begins <= span.first):
             break
         if begins is None or coarser + tier.interval_s < begins:
@@ -137,35 +139,35 @@ def _divides(tier: Tier, step: int) -> bool:
     return bool(tier.interval_s and step % tier.interval_s)
 
 
-def _fits_raw(keeper: Keeper, span: Span) -> bool:
+def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
     for label in span.labels:
-        most = keeper.count(label, span.first, span.known)
+        most = compactor.count(label, span.first, span.known)
         if most <= span.points:
             continue
-        if most > span.points + _GENEROUS or _count(keeper, span, label) > span.points:
+        if most > span.points + _GENEROUS or _count(compactor, span, label) > span.points:
             return False
     return True
 
 
-def _count(keeper: Keeper, span: Span, label: str) -> int:
-    times = keeper.rows(RAW, label, span.first, span.known, span.now)[TIME]
+def _count(compactor: Compactor, span: TimeSpan, label: str) -> int:
+    times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
     return bisect_right(times, span.known) - bisect_left(times, span.first)
 
 
-def raw(keeper: Keeper, span: Span, label: str) -> tuple[list[float], list[float]]:
+def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], list[float]]:
     """Times and values as they came; first what held at the beginning."""
-    rows = keeper.rows(RAW, label, span.first, span.known, span.now)
+    rows = compactor.rows(RAW, label, span.first, span.known, span.now)
     begin, end = bisect_left(rows[TIME], span.first), bisect_right(rows[TIME], span.known)
     times, values = rows[TIME][begin:end].tolist(), rows[VALUE][begin:end].tolist()
     if (not times or times[0] > span.first) and span.first < span.known:
-        held = rows[VALUE][begin - 1] if begin else keeper.held_before(label, span.first)
+        held = rows[VALUE][begin - 1] if begin else compactor.held_before(label, span.first)
         if not isnan(held):
             times.insert(0, span.first)
             values.insert(0, held)
     return times, values
 
 
-def axis(span: Span, step: int) -> list[float]:
+def axis(span: TimeSpan, step: int) -> list[float]:
     """The beginnings of all intervals that touch the span, up to now."""
     start = span.first // step * step
     count = max(0, int(-((start - span.known) // step)))
@@ -173,14 +175,14 @@ def axis(span: Span, step: int) -> list[float]:
 
 
 def on_axis(
-    keeper: Keeper, span: Span, label: str, resolution: Resolution
+    compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
     """Lowest, mean and highest value for every interval of the axis."""
     tier, step = resolution
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
-    rows = keeper.rows(tier, label, start, span.known, span.now)
-    held_from, held = start, keeper.held_before(label, start)
+    rows = compactor.rows(tier, label, start, span.known, span.now)
+    held_from, held = start, compactor.held_before(label, start)
     spans = _raw_spans(rows) if tier is RAW else _reduced_spans(rows, tier)
     for begin, end, low, mean, high, weight, last in spans:
         if begin < start:

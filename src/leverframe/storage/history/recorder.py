@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.machine import Traced
-from leverframe.storage.history.desk import Desk, Figures
-from leverframe.storage.history.keeper import Keeper
+from leverframe.storage.history.compactor import Compactor
+from leverframe.storage.history.worker import Figures, HistoryWorker
 
 Result = TypeVar("Result")
 
@@ -22,11 +22,11 @@ GATHER_S = 5.0
 BATCH = 4096
 
 
-class Recorder:
-    def __init__(self, desk: Desk, clock: Clock, gather_s: float = GATHER_S) -> None:
+class HistoryRecorder:
+    def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float = GATHER_S) -> None:
         #: What the engine appends to.
-        self.trail: list[Traced] = []
-        self._desk = desk
+        self.samples: list[Traced] = []
+        self._worker = worker
         self._clock = clock
         self._gather_s = gather_s
         self._has_timer = not isinstance(clock, VirtualClock)
@@ -34,29 +34,29 @@ class Recorder:
 
     @property
     def figures(self) -> Figures:
-        return self._desk.figures
+        return self._worker.figures
 
     def look(self) -> None:
         """Something has changed."""
-        if len(self.trail) >= BATCH:
+        if len(self.samples) >= BATCH:
             self.flush()
-        elif self._has_timer and self._timer is None and self.trail:
+        elif self._has_timer and self._timer is None and self.samples:
             self._timer = asyncio.get_running_loop().call_later(self._gather_s, self.flush)
 
     def flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self.trail:
-            samples = self.trail.copy()
-            self.trail.clear()
-            self._desk.add(samples)
+        if self.samples:
+            samples = self.samples.copy()
+            self.samples.clear()
+            self._worker.add(samples)
 
-    async def ask(self, work: Callable[[Keeper], Result]) -> Result:
+    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
         """What is found in everything that came until now."""
         self.flush()
-        return await self._desk.ask(work)
+        return await self._worker.ask(work)
 
     async def close(self) -> None:
         self.flush()
-        await self._desk.close(self._clock.read().wall)
+        await self._worker.close(self._clock.read().wall)

@@ -104,9 +104,9 @@ export class Live {
 
   // Nobody knows what happened between two streams. Before the first one, the number tells.
   #begin(state) {
-    const known = this.state.settings_number ?? state.settings_number;
+    const known = this.state.settings_revision ?? state.settings_revision;
     if (this.#hasBegun) this.#resume();
-    else if (known !== state.settings_number) this.#tellSettings();
+    else if (known !== state.settings_revision) this.#tellSettings();
     this.#hasBegun = true;
     this.#hear(state);
   }

@@ -1,0 +1,45 @@
+# Completion of leverframe for bash. Written by make docs from the program itself.
+_leverframe() {
+    local word=${COMP_WORDS[COMP_CWORD]} words
+    local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="run simulate commands passwd config board site firmware backup data help -V --version -h --help"
+    else
+        case "$first" in
+            config) words="check example" ;;
+            board) words="check" ;;
+            site) words="build reset" ;;
+            firmware) words="keygen build sign show" ;;
+            backup) words="show diff convert restore" ;;
+            data) words="check repair show export reset" ;;
+            help) words="run simulate commands passwd config board site firmware backup data" ;;
+        esac
+        case "$first $second" in
+            "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --hw --sw --timezone --hosts --cors-origins --tls --no-tls --tls-certificate --tls-key --virtual-time --no-virtual-time --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
+            "simulate "*) words="--for --csv --step -h --help" ;;
+            "commands "*) words="--hw --sw -h --help" ;;
+            "passwd "*) words="--generate --config --data -h --help" ;;
+            "config check") words="--config --host --port --data --history-days --history-max-mb --hw --sw --timezone --hosts --cors-origins --tls --no-tls --tls-certificate --tls-key --virtual-time --no-virtual-time --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
+            "config example") words=" -h --help" ;;
+            "board check") words="--config -h --help" ;;
+            "site build") words="--output -h --help" ;;
+            "site reset") words="--config --data -h --help" ;;
+            "firmware keygen") words=" -h --help" ;;
+            "firmware build") words="--hw --sw --site -h --help" ;;
+            "firmware sign") words="--key -h --help" ;;
+            "firmware show") words="--key -h --help" ;;
+            "backup show") words="--json -h --help" ;;
+            "backup diff") words=" -h --help" ;;
+            "backup convert") words="--hw --sw --passphrase -h --help" ;;
+            "backup restore") words="--passphrase --config --data -h --help" ;;
+            "data check") words="--config --data -h --help" ;;
+            "data repair") words="--config --data -h --help" ;;
+            "data show") words="--config --data -h --help" ;;
+            "data export") words="--labels --from --to -o --output --config --data -h --help" ;;
+            "data reset") words="--accounts --config --data -h --help" ;;
+        esac
+    fi
+    # As bash and zsh both understand it; no word of ours has a space in it.
+    COMPREPLY=( $(compgen -W "$words" -- "$word") )
+}
+complete -o default -F _leverframe leverframe

@@ -1,0 +1,436 @@
+"""Every command of the program as data: its arguments, its words of help, and who does the work.
+
+The parameters of a function are the arguments of its task, by name. Three are made for it: `config`
+is the whole configuration, `sources` what it was read from, and `data_folder` the folder it names.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from leverframe.durations import DAY_S, BadDuration, seconds_from_text
+from leverframe.profile import HARDWARE, Profile
+
+#: Keys of the configuration that a task takes as options: all, some, or only the file.
+ALL_KEYS = None
+ONLY_FILE: tuple[str, ...] = ()
+DATA = ("data",)
+
+_NEWEST = Profile()
+
+
+class Argument(NamedTuple):
+    """One argument, as argparse takes it."""
+
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    return Argument(names, MappingProxyType(settings))
+
+
+class Task(NamedTuple):
+    """Something that the program does when it is told to."""
+
+    name: str
+    #: `package.module:function` below `leverframe`. It may return an exit code.
+    function: str
+    #: What it does, in half a sentence.
+    help: str
+    arguments: tuple[Argument, ...] = ()
+    description: str = ""
+    #: Whether it takes a configuration, and which keys as options.
+    takes_config: bool = False
+    config_keys: tuple[str, ...] | None = ALL_KEYS
+    config_required: bool = False
+
+
+class Group(NamedTuple):
+    """A command that consists of tasks, such as `backup show`."""
+
+    name: str
+    help: str
+    description: str
+    tasks: tuple[Task, ...]
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds_from_text(text)
+    except BadDuration as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _step(text: str) -> float:
+    seconds = _duration(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("A step takes time; write it like 60s.")
+    return seconds
+
+
+_PASSPHRASE = argument(
+    "--passphrase",
+    action="store_true",
+    help="take the sealed passwords along; the passphrase is asked for",
+)
+_IMAGE = argument("image", metavar="IMAGE", type=Path)
+
+RUN = Task(
+    "run",
+    "process.run:run",
+    "run a controller",
+    (
+        argument(
+            "--verbose",
+            dest="log_level",
+            action="store_const",
+            const="debug",
+            help="the same as --log-level debug",
+        ),
+    ),
+    """\
+Run one controller. It answers the HTTP commands of its version on the given address, keeps its
+settings in a data folder, and simulates its board unless told otherwise.
+
+  leverframe run                                  http://127.0.0.1:8080/, newest version
+  leverframe run --port 8081 --data cellar        a second one, with a memory of its own
+  leverframe run --config cellar.toml             the same, told by a file
+  leverframe run --hw 3.0 --sw 1.58a --data old   an older unit
+  leverframe run --virtual-time                   time stands still until /sim.cgi?advance=SECONDS
+
+Every option is also a key of the file (--virtual-time: virtual_time = true) and an environment
+variable (LEVERFRAME_VIRTUAL_TIME=true). Options win over variables, variables over the file.
+""",
+    takes_config=True,
+)
+
+SIMULATE = Task(
+    "simulate",
+    "simulation.simulate:simulate",
+    "run a scenario on virtual time",
+    (
+        argument("scenario", metavar="SCENARIO.toml", type=Path),
+        argument(
+            "--for",
+            dest="for_s",
+            metavar="TIME",
+            type=_duration,
+            default=DAY_S,
+            help="how long, like 90s, 1h30m or 7d (default 24h)",
+        ),
+        argument("--csv", metavar="FILE", type=Path, help="record values to this file"),
+        argument(
+            "--step",
+            dest="step_s",
+            metavar="TIME",
+            type=_step,
+            help="record at every step instead of at every change",
+        ),
+    ),
+    """\
+Run a controller through a scenario on virtual time: print what happened and why, and record
+readings. The same scenario always gives the same result.
+
+  leverframe simulate examples/greenhouse.toml --for 24h
+  leverframe simulate examples/tank.toml --for 7d --csv tank.csv --step 60s
+""",
+)
+
+LIST_COMMANDS = Task(
+    "commands",
+    "reference.terminal:list_commands",
+    "list the HTTP commands of a version",
+    (
+        argument("word", nargs="?", help="only commands that contain this word"),
+        argument(
+            "--hw",
+            metavar="VERSION",
+            default=_NEWEST.hw,
+            help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
+        ),
+        argument(
+            "--sw",
+            metavar="VERSION",
+            default=_NEWEST.sw,
+            help=f"software version, like 1.49d (default {_NEWEST.sw})",
+        ),
+    ),
+)
+
+PASSWD = Task(
+    "passwd",
+    "maintenance.passwd:change_password",
+    "set a password while the controller is stopped",
+    (
+        argument("account", nargs="?", help="its name (default: the administrator)"),
+        argument("--generate", action="store_true", help="make a random password and show it"),
+    ),
+    """\
+Set the password of an account; sign-in is required from then on. The password is asked for, or read
+from standard input. The controller must be stopped.
+""",
+    takes_config=True,
+    config_keys=DATA,
+)
+
+CONFIG = Group(
+    "config",
+    "check a configuration, or print one",
+    """\
+The configuration of a controller: a TOML file, environment variables over it, options over both.
+
+  leverframe config example > cellar.toml       every key with its default and meaning
+  leverframe config check --config cellar.toml  the effective settings and where each comes from
+""",
+    (
+        Task(
+            "check",
+            "maintenance.config:check_config",
+            "print the effective settings and where each comes from, or what is wrong",
+            takes_config=True,
+        ),
+        Task("example", "maintenance.config:print_example", "print a complete file with every key"),
+    ),
+)
+
+BOARD = Group(
+    "board",
+    "check the hardware of this machine",
+    """\
+Look at the hardware of this machine. Nothing is driven.
+
+  leverframe board check --config cellar.toml
+""",
+    (
+        Task(
+            "check",
+            "maintenance.board:check_board",
+            "say which wired devices are there and which are missing",
+            takes_config=True,
+            config_keys=ONLY_FILE,
+            config_required=True,
+        ),
+    ),
+)
+
+SITE = Group(
+    "site",
+    "make a web site archive, or remove an uploaded one",
+    """\
+A web site of your own instead of the built-in pages.
+
+  leverframe site build my-pages --output my.site   check a folder and pack it
+  curl --data-binary @my.site 'http://127.0.0.1:8080/post.cgi?wwwfileupload'
+  leverframe site reset --data data                 back to the built-in pages
+""",
+    (
+        Task(
+            "build",
+            "maintenance.site:build_site",
+            "pack a folder of pages",
+            (
+                argument("pages", metavar="FOLDER", type=Path, help="has an index.html"),
+                argument(
+                    "--output", metavar="FILE", type=Path, help="where to (default FOLDER.site)"
+                ),
+            ),
+        ),
+        Task(
+            "reset",
+            "maintenance.site:reset_site",
+            "remove the uploaded site of a stopped controller",
+            takes_config=True,
+            config_keys=DATA,
+        ),
+    ),
+)
+
+FIRMWARE = Group(
+    "firmware",
+    "make, sign and show firmware images",
+    """\
+Another software version for a controller, sent by TFTP while its bootloader waits.
+
+  leverframe firmware keygen owner                       makes owner.key and owner.pub
+  leverframe firmware build --hw 3.9 --sw 1.60a new.img  perhaps with --site my.site
+  leverframe firmware sign new.img --key owner.key
+  leverframe firmware show new.img --key owner.pub       what it is, and whether it is signed
+
+  firmware_key = "owner.pub"   in the configuration of the controller, then
+  curl 'http://127.0.0.1:8080/stm.cgi?upgrade=devstart3'
+  tftp -m binary 127.0.0.1 1069 -c put new.img
+""",
+    (
+        Task(
+            "keygen",
+            "maintenance.firmware:make_keys",
+            "make a pair of keys",
+            (argument("name", metavar="NAME", help="makes NAME.key, to be kept, and NAME.pub"),),
+        ),
+        Task(
+            "build",
+            "maintenance.firmware:build",
+            "make an image",
+            (
+                _IMAGE,
+                argument(
+                    "--hw",
+                    action="append",
+                    required=True,
+                    choices=HARDWARE,
+                    help="may be given several times",
+                ),
+                argument("--sw", required=True, help="software version, like 1.49d"),
+                argument("--site", metavar="FILE", type=Path, help="made by leverframe site build"),
+            ),
+        ),
+        Task(
+            "sign",
+            "maintenance.firmware:sign",
+            "sign an image, in place",
+            (
+                _IMAGE,
+                argument("--key", metavar="FILE", type=Path, required=True, help="the private key"),
+            ),
+        ),
+        Task(
+            "show",
+            "maintenance.firmware:show",
+            "say what an image holds",
+            (
+                _IMAGE,
+                argument("--key", metavar="FILE", type=Path, help="public key to check it with"),
+            ),
+        ),
+    ),
+)
+
+BACKUP = Group(
+    "backup",
+    "show, compare, convert or restore backups",
+    """\
+Look at a settings backup, compare two, write one in another form or for another version, or put one
+into the data folder of a controller that is stopped. A backup is a .bin file as a controller gives
+it, or the same as readable .toml or .json.
+
+  leverframe backup show cellar.bin
+  leverframe backup diff monday.bin tuesday.bin
+  leverframe backup convert cellar.bin cellar.toml
+  leverframe backup convert old.bin new.bin --hw 3.9 --sw 1.75
+  leverframe backup restore cellar.toml --data cellar
+""",
+    (
+        Task(
+            "show",
+            "maintenance.backup:show",
+            "print a backup",
+            (
+                argument("file", type=Path),
+                argument("--json", action="store_true", help="as JSON instead of TOML"),
+            ),
+        ),
+        Task(
+            "diff",
+            "maintenance.backup:diff",
+            "print what differs; ends with 1 if anything does",
+            (argument("first", type=Path), argument("second", type=Path)),
+        ),
+        Task(
+            "convert",
+            "maintenance.backup:convert",
+            "write a backup in another form or version",
+            (
+                argument("file", type=Path),
+                argument("output", type=Path, help="ends with .bin, .toml or .json"),
+                argument("--hw", metavar="VERSION", help="hardware version to convert to"),
+                argument("--sw", metavar="VERSION", help="software version to convert to"),
+                _PASSPHRASE,
+            ),
+        ),
+        Task(
+            "restore",
+            "maintenance.backup:restore",
+            "restore into a data folder",
+            (argument("file", type=Path), _PASSPHRASE),
+            takes_config=True,
+            config_keys=DATA,
+        ),
+    ),
+)
+
+DATA_FOLDER = Group(
+    "data",
+    "check, repair, show, export or reset a data folder",
+    """\
+Look after the data folder of a controller that is stopped.
+
+  leverframe data check                 are store, snapshots and history sound?
+  leverframe data repair                put a damaged store or history right
+  leverframe data show > all.json       everything in the store but secrets
+  leverframe data export -o all.csv     the history of all readings and states
+  leverframe data reset --accounts      factory settings, accounts too
+""",
+    (
+        Task(
+            "check",
+            "maintenance.data:check_data",
+            "say whether store, snapshots and history are sound; ends with 1 if not",
+            takes_config=True,
+            config_keys=DATA,
+        ),
+        Task(
+            "repair",
+            "maintenance.data:repair_data",
+            "put a damaged store or history right",
+            takes_config=True,
+            config_keys=DATA,
+        ),
+        Task(
+            "show",
+            "maintenance.data:show_data",
+            "print everything in the store as JSON, secrets masked",
+            takes_config=True,
+            config_keys=DATA,
+        ),
+        Task(
+            "export",
+            "maintenance.history_export:export_history",
+            "write the history as CSV",
+            (
+                argument("--labels", metavar="LABELS", help="like DS1,OUT0 (default: all)"),
+                argument(
+                    "--from", dest="first", metavar="TIME", help="like 2026-01-05T12:00, in UTC"
+                ),
+                argument("--to", dest="last", metavar="TIME", help="until then (default: the end)"),
+                argument("-o", "--output", metavar="FILE", type=Path, help="write to this file"),
+            ),
+            takes_config=True,
+            config_keys=DATA,
+        ),
+        Task(
+            "reset",
+            "maintenance.data:reset_data",
+            "go back to the factory settings",
+            (argument("--accounts", action="store_true", help="reset the accounts, too"),),
+            takes_config=True,
+            config_keys=DATA,
+        ),
+    ),
+)
+
+#: In the order of the help.
+COMMANDS: tuple[Task | Group, ...] = (
+    RUN,
+    SIMULATE,
+    LIST_COMMANDS,
+    PASSWD,
+    CONFIG,
+    BOARD,
+    SITE,
+    FIRMWARE,
+    BACKUP,
+    DATA_FOLDER,
+)

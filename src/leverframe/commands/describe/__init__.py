@@ -1,0 +1,1 @@
+"""The table told to others: reference, OpenAPI, schemas of queries, examples, versions."""

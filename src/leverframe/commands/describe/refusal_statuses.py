@@ -1,0 +1,26 @@
+"""Every status that a request can be refused with, and when."""
+
+#: Status -> when it is the answer. After any of them nothing has changed.
+REFUSALS: dict[int, str] = {
+    400: "The command or its body is malformed, a value is out of range, a list has the wrong "
+    "length, or a text is too long. Texts are never cut.",
+    401: "Nobody is signed in, or the user name or password is wrong.",
+    403: "The account may not do this, a page of another site has caused the request, or the Host "
+    "header names another machine.",
+    404: "There is no such path or command, or this version does not have it yet; `detail` names "
+    "the versions that do.",
+    405: "The path or command takes another method, named in `Allow`.",
+    409: "The command contradicts the present state, such as enabling an entry that does not "
+    "exist.",
+    410: "This version no longer has the command.",
+    411: "A body was announced without its length.",
+    413: "The body is too large: 1 MiB for lists and forms, 16 MiB for uploads.",
+    414: "The path or the query is too long; a query may have 8 KiB.",
+    415: "The body is of a kind that the command does not take.",
+    423: "The outputs are locked (`outblock`) and the command would switch one.",
+    429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
+    431: "The headers are too large.",
+    503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
+    "try again.",
+    507: "The change could not be written to the store.",
+}

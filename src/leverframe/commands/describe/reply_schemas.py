@@ -1,0 +1,72 @@
+"""JSON schemas of replies, made from the types that are sent."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, NotRequired, TypedDict
+
+import msgspec
+from msgspec import Meta
+
+from leverframe.engine.settings import SECRETS, Settings
+
+Json = dict[str, Any]
+
+_PREFIX = "#/components/schemas/"
+
+
+class StatusReply(msgspec.Struct):
+    """The states after a command; sent as XML."""
+
+    out: Annotated[str, Meta(pattern="^[01]{6}$", description="OUT0 to OUT5.")]
+    pwm: Annotated[str, Meta(description="PWM states; bit 0 is PWM0.")]
+    ev: Annotated[str, Meta(description="Event variables; bit 0 is EVENT1.")]
+
+
+class Problem(TypedDict):
+    """A refusal in the form of RFC 9457."""
+
+    type: Annotated[str, Meta(extra_json_schema={"format": "uri-reference"})]
+    title: str
+    status: int
+    detail: Annotated[str, Meta(description="What was wrong, in plain words.")]
+    command: NotRequired[Annotated[str, Meta(description="The command it is about.")]]
+    field: NotRequired[Annotated[str, Meta(description="The field it is about.")]]
+    value: NotRequired[Annotated[str, Meta(description="What was sent.")]]
+    allowed: NotRequired[Annotated[str, Meta(description="What may be sent.")]]
+
+
+def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
+    """Give the schema of every type, and the schemas they refer to by name."""
+    schemas, named = msgspec.json.schema_components(types, ref_template=_PREFIX + "{name}")
+    for schema in named.values():
+        _require_defaults(schema)
+    if Settings.__name__ in named:
+        for path in SECRETS:
+            _mask(path.split("."), named)
+    return list(schemas), named
+
+
+def _require_defaults(schema: Json) -> None:
+    """List every field that is always sent: msgspec takes one with a default for optional."""
+    fields: dict[str, Json] = schema.get("properties", {})
+    required = {*schema.get("required", ()), *(n for n, x in fields.items() if "default" in x)}
+    schema["required"] = [name for name in fields if name in required]
+    for field in fields.values():
+        # The defaults of whole branches would be most of the document.
+        if isinstance(field.get("default"), tuple | list | dict):
+            del field["default"]
+
+
+def _mask(steps: list[str], named: dict[str, Json]) -> None:
+    """Show a secret as what is sent of it: `***` if it is set, null if it is not."""
+    schema = named[Settings.__name__]
+    for step in steps:
+        schema = _below(schema, step, named)
+    schema.clear()
+    schema |= {"type": ["string", "null"], "description": "A secret: *** if it is set."}
+
+
+def _below(schema: Json, step: str, named: dict[str, Json]) -> Json:
+    below: Json = schema["items"] if step == "*" else schema["properties"][step]
+    while "anyOf" in below or "$ref" in below:
+        below = below["anyOf"][0] if "anyOf" in below else named[below["$ref"][len(_PREFIX) :]]
+    return below

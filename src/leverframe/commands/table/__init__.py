@@ -1,0 +1,1 @@
+"""The interface document as rows: matching, parameters, versions, rights, staging of a request."""

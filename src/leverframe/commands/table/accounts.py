@@ -1,0 +1,159 @@
+"""Rows: accounts and signing in, as real units take them.
+
+A password that is sent empty stays as it is; passwords are never read back, so a client that
+returns what it was shown must not erase them.
+"""
+
+from typing import Any
+
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.params import Base64Text, Flag, Int, Param, Text
+from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.commands.table.row import ACCOUNT, ANYBODY, row
+from leverframe.commands.table.shape import Item
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.settings import CONTROL_USERS, ControlUser, Settings
+
+MAX_LETTERS = 31
+MAX_PASSWORD_LETTERS = 128
+#: For passwords chosen from now on, not for those that clients of real units send.
+LEAST_PASSWORD_LETTERS = 12
+ACCOUNT_NAME = Base64Text(MAX_LETTERS, 1)
+PASSWORD = Base64Text(MAX_PASSWORD_LETTERS)
+PLAIN_PASSWORD = Text(MAX_PASSWORD_LETTERS)
+NEW_PASSWORD = Text(
+    MAX_PASSWORD_LETTERS,
+    LEAST_PASSWORD_LETTERS,
+    pattern=r".*\S.*",
+    form="not only spaces",
+    fitting=("a longer secret", "Ogród *&=+%\"'"),
+    unfitting=("too short", " " * LEAST_PASSWORD_LETTERS),
+)
+USER_FIELDS: dict[str, Param] = {
+    "A": Int(0, CONTROL_USERS - 1),
+    "B": Text(MAX_LETTERS, 1),
+    "C": PLAIN_PASSWORD,
+    "D": Flag(),
+}
+
+
+def password_path(settings: Settings, name: str) -> str | None:
+    """Where the password of the account with this name is stored; None where there is none."""
+    access = settings.access
+    if name == access.admin.name:
+        return "access.admin.password"
+    if name == access.user.name:
+        return "access.user.password"
+    for place, user in enumerate(access.users):
+        if user is not None and user.active and user.name == name:
+            return f"access.users.{place}.password"
+    return None
+
+
+def set_accounts(stage: Stage, A: bool, B: bool, C: str, D: str, E: str, F: str) -> None:
+    check_names(C, E)
+    stage.set("access.updates_allowed", B)
+    _set_account(stage, "access.admin", C, D)
+    _set_account(stage, "access.user", E, F)
+    if A and not stage.settings.access.admin.password:
+        raise BadValue(
+            "The administrator has no password yet; give one to switch sign-in on.",
+            field="D",
+            allowed="a password",
+        )
+    stage.set("access.required", A)
+
+
+def _set_account(stage: Stage, path: str, name: str, password: str) -> None:
+    stage.set(f"{path}.name", name)
+    if password:
+        stage.set_password(f"{path}.password", password)
+
+
+def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
+    """The list sent is the whole list of control users."""
+    access = stage.settings.access
+    check_names(access.admin.name, access.user.name, *(item["B"] for item in items))
+    known = {user.name: user.password for user in access.users if user is not None}
+    users: list[ControlUser | None] = [None] * CONTROL_USERS
+    for item in items:
+        users[item["A"]] = ControlUser(item["B"], known.get(item["B"], ""), item["D"])
+    stage.set("access.users", tuple(users))
+    for item in items:
+        if item["C"]:
+            stage.set_password(f"access.users.{item['A']}.password", item["C"])
+
+
+def change_password(stage: Stage, fields: dict[str, str]) -> None:
+    """The server has made sure that it is the account's owner who asks."""
+    path = password_path(stage.settings, fields["username"])
+    if path is None:
+        raise Conflict("There is no such account any more.")
+    stage.set_password(path, fields["new"])
+
+
+def check_names(*names: str) -> None:
+    if len(set(names)) < len(names):
+        raise BadValue("Two accounts have the same name.", allowed="different names")
+    for name in names:
+        if ":" in name:
+            raise BadValue(
+                f"The account name {name!r} contains a colon.",
+                value=name,
+                allowed="names without a colon",
+            )
+
+
+SIGN_IN = row(
+    "POST /post.cgi?signin",
+    body=FormBody({"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}),
+    role=ANYBODY,
+    secret=True,
+    doc="Check a user name and password, and open a session: the answer sets a cookie.",
+)
+SIGN_OUT = row(
+    "POST /post.cgi?signout",
+    role=ANYBODY,
+    doc="End the session of the cookie that is sent along.",
+)
+CHANGE_PASSWORD = row(
+    "POST /post.cgi?passwd",
+    body=FormBody(
+        {
+            "username": Text(MAX_LETTERS, 1),
+            "password": PLAIN_PASSWORD,
+            "new": NEW_PASSWORD,
+        },
+        whole=True,
+    ),
+    run=change_password,
+    role=ACCOUNT,
+    secret=True,
+    doc="Change the password of an account; its present password comes along. All its sessions "
+    "end.",
+)
+ROWS = (
+    row(
+        "GET /stm.cgi?auth=<A><B><C>*<D>*<E>*<F>",
+        A=Flag(),
+        B=Flag(),
+        C=ACCOUNT_NAME,
+        D=PASSWORD,
+        E=ACCOUNT_NAME,
+        F=PASSWORD,
+        run=set_accounts,
+        secret=True,
+        doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
+        "password, user's name and password, each in Base64; an empty password stays as it is.",
+    ),
+    row(
+        "POST /post.cgi?users_save",
+        body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
+        run=save_users,
+        secret=True,
+        doc="Replace the control users: name, password, active; an empty password stays as it is.",
+    ),
+    SIGN_IN,
+    SIGN_OUT,
+    CHANGE_PASSWORD,
+)

@@ -1,0 +1,150 @@
+"""The three kinds of POST body: list items, form fields, an uploaded file.
+
+List bodies are read up to `&&`; clients of real units wrap all sorts of text around the list. What
+stands before the first `&` belongs to it only if it has the name of an item. Everything is checked
+before anything is staged.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.table.params import Param, item_of_version, parse_fields, split_fields
+from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.shape import Item
+from leverframe.profile import Profile
+from leverframe.uploads.bad_upload import BadUpload
+
+LIST_BODY_LIMIT = 1 << 20
+UPLOAD_LIMIT = 16 << 20
+
+
+def _ascii(body: bytes) -> str:
+    """The body as raw text; letters beyond ASCII are taken as if they had been encoded."""
+    return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in body)
+
+
+@dataclass(frozen=True)
+class ListBody:
+    """`&m<A><B>=<C>*<D>` items ended by `&&`; gives one dict of fields per item."""
+
+    item: Item
+    params: Mapping[str, Param]
+    max_bytes: int = LIST_BODY_LIMIT
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> list[dict[str, Any]]:
+        items = self._items(_ascii(body), profile)
+        return [self._fields(item, profile) for item in items if item]
+
+    def _items(self, text: str, profile: Profile) -> list[str]:
+        within, end, _ = text.partition("&&")
+        if not end:
+            printed = item_of_version(self.item, self.params, profile).text
+            raise Malformed(
+                f"The body is not a list of &{printed} items that ends with &&.",
+                allowed=f"&{printed}...&&",
+            )
+        first, *others = within.split("&")
+        first = first.strip()
+        is_item = self.item.match_name(first.partition("=")[0]) is not None
+        return [first, *others] if is_item else others
+
+    def _fields(self, text: str, profile: Profile) -> dict[str, Any]:
+        name, _, value = text.partition("=")
+        texts = self.item.match_name(name)
+        if texts is None:
+            raise Malformed(
+                f"{text[:60]!r} is not an item of this list.",
+                command=text[:120],
+                allowed=item_of_version(self.item, self.params, profile).text,
+            )
+        seen: dict[str, Any] = {}
+        try:
+            texts |= split_fields(self.item, value, self.params, frozenset(), profile)
+            parse_fields(self.item.holes, self.params, texts, profile, seen)
+        except Refusal as refusal:
+            raise refusal.of(text[:120]) from None
+        return seen
+
+    def write(self, items: list[Mapping[str, str]]) -> bytes:
+        return "".join(f"&{self.item.write(texts)}" for texts in items).encode() + b"&&"
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "kind": "list",
+            "item": self.item.text,
+            "fields": {letter: param.schema(profile) for letter, param in self.params.items()},
+        }
+
+
+@dataclass(frozen=True)
+class FormBody:
+    """`application/x-www-form-urlencoded` fields, each of a known name, in any order."""
+
+    fields: Mapping[str, Param]
+    max_bytes: int = LIST_BODY_LIMIT
+    #: No field may be left out.
+    whole: bool = False
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> dict[str, Any]:
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind not in ("", "application/x-www-form-urlencoded"):
+            raise UnsupportedBody(
+                f"The body is {kind}.", allowed="application/x-www-form-urlencoded"
+            )
+        values: dict[str, Any] = {}
+        for pair in _ascii(body).split("&"):
+            name, _, raw = pair.partition("=")
+            param = self.fields.get(name)
+            if param is None:
+                raise BadValue(
+                    f"{name[:40]!r} is not a field of this form.",
+                    field=name[:40],
+                    allowed=", ".join(self.fields),
+                )
+            if name in values:
+                raise BadValue(
+                    f"The field {name} comes twice.", field=name, allowed="each field once"
+                )
+            try:
+                values[name] = param.parse(raw, profile, values)
+            except Refusal as refusal:
+                raise refusal.of("", name) from None
+        if self.whole and (missing := [name for name in self.fields if name not in values]):
+            raise BadValue(
+                f"The field {missing[0]} is missing.",
+                field=missing[0],
+                allowed=", ".join(self.fields),
+            )
+        return values
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "kind": "form",
+            "fields": {name: param.schema(profile) for name, param in self.fields.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file; where there is a check, what that makes of it."""
+
+    what: str
+    max_bytes: int = UPLOAD_LIMIT
+    check: Callable[[bytes], bytes] | None = None
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> bytes:
+        if not body:
+            raise Malformed(f"The body is empty; send {self.what}.", allowed=self.what)
+        try:
+            return self.check(body) if self.check else body
+        except BadUpload as error:
+            raise Malformed(str(error), allowed=self.what) from error
+
+    def describe(self, profile: Profile) -> dict[str, Any]:
+        return {"kind": "upload", "content": self.what, "maximum bytes": self.max_bytes}
+
+
+class UnsupportedBody(Refusal):
+    status = 415
+    title = "The body is of the wrong kind"

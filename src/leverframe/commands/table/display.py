@@ -1,0 +1,72 @@
+"""Rows: the OLED display."""
+
+from typing import Any
+
+from leverframe.commands.table.bodies import FormBody
+from leverframe.commands.table.codes import SW
+from leverframe.commands.table.params import Flag, Int, Param, Text
+from leverframe.commands.table.row import row
+from leverframe.commands.table.stage import Stage
+from leverframe.profile import VersionSpan
+
+FREQUENCY = Int(50, 400)
+LINE = Text(63)
+SCREENS = LINES = range(1, 5)
+FIELDS: dict[str, Param] = {
+    "enabled": Flag(),
+    "displayTime": Int(0, 65535),
+    "frequency": FREQUENCY,
+    **{f"screen{screen}": Flag() for screen in SCREENS},
+    **{f"line{screen}{line}": LINE for screen in SCREENS for line in LINES},
+}
+PATHS = {
+    "enabled": "oled.enabled",
+    "displayTime": "oled.display_time",
+    "frequency": "oled.frequency",
+    **{f"screen{screen}": f"oled.screens.{screen - 1}.active" for screen in SCREENS},
+    **{
+        f"line{screen}{line}": f"oled.screens.{screen - 1}.lines.{line - 1}"
+        for screen in SCREENS
+        for line in LINES
+    },
+}
+
+
+def save(stage: Stage, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        stage.set(PATHS[name], value)
+
+
+def save_single_screen(stage: Stage, A: bool, B: str, C: str, D: str, E: str) -> None:
+    stage.set("oled.enabled", A)
+    stage.set("oled.screens.0.lines", (B, C, D, E))
+
+
+ROWS = (
+    row(
+        "POST /post.cgi?oled_save",
+        body=FormBody(FIELDS),
+        run=save,
+        when=SW["1.44"],
+        doc="Set up the display: enabled, display time in seconds, I2C frequency in kHz, and four "
+        "screens of four lines. `!` in a line stands for the `%` of a reading code. Fields that "
+        "are left out keep their value.",
+    ),
+    row(
+        "GET /stm.cgi?oled=<A>*<B>*<C>*<D>*<E>",
+        A=Flag(),
+        B=LINE,
+        C=LINE,
+        D=LINE,
+        E=LINE,
+        run=save_single_screen,
+        when=(VersionSpan(until="1.44"),),
+        doc="Set up the display with its one screen of four lines.",
+    ),
+    row(
+        "GET /stm.cgi?i2cofreq=<A>",
+        A=FREQUENCY,
+        sets="oled.frequency",
+        doc="Set the I2C frequency of the display in kHz.",
+    ),
+)

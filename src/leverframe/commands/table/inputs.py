@@ -1,0 +1,185 @@
+"""Rows: analog inputs, digital inputs and differential readings."""
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import HW35_SW, span
+from leverframe.commands.table.params import (
+    INT32,
+    Bits,
+    Depends,
+    Int,
+    Scaled,
+    Text,
+    Word,
+)
+from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.row import row
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.labels import ANALOG_INPUTS
+from leverframe.profile import HW30
+
+NAME = Text(15)
+ANALOG_INDEX = Int(0, 5)
+DIGITAL_INDEX = Int(0, 3)
+DIFFERENTIAL_INPUT = Word(codes.DIFFERENTIAL_INPUTS)
+#: The only sensor that uses the amplifier.
+AMPLIFIED = "vin=3.3V/5V"
+
+
+def set_gain(stage: Stage, A: int, B: int) -> None:
+    sensor = stage.settings.analog_inputs[A].sensor
+    if sensor != AMPLIFIED:
+        raise Conflict(
+            f"{ANALOG_INPUTS[A]} has the sensor {sensor}; the gain can be set only with sensor "
+            f"code 1 ({AMPLIFIED}). Set that first: /inpa.cgi?sensor={A}1.",
+            field="A",
+            value=str(A),
+        )
+    stage.set(f"analog_inputs.{A}.gain", B)
+
+
+def set_pull_ups(stage: Stage, A: tuple[bool, ...]) -> None:
+    _set_bits(stage, "pull_up", A)
+
+
+def set_negations(stage: Stage, A: tuple[bool, ...]) -> None:
+    _set_bits(stage, "negate_display", A)
+
+
+def set_bistable_modes(stage: Stage, A: tuple[bool, ...]) -> None:
+    _set_bits(stage, "bistable", A)
+
+
+def _set_bits(stage: Stage, field: str, bits: tuple[bool, ...]) -> None:
+    for index, on in enumerate(bits):
+        stage.set(f"digital_inputs.{index}.{field}", on)
+
+
+def set_differential_input(stage: Stage, A: int, B: str) -> None:
+    field = "first" if A < 3 else "second"
+    stage.set(f"differentials.{A % 3}.{field}", B)
+
+
+ANALOG_ROWS = (
+    row(
+        "GET /stm.cgi?iname=<A><B>",
+        A=ANALOG_INDEX,
+        B=NAME,
+        sets="analog_inputs.{A}.name",
+        doc="Name an analog input.",
+    ),
+    row(
+        "GET /inpa.cgi?sensor=<A><B>",
+        A=ANALOG_INDEX,
+        B=Depends(
+            "A",
+            (
+                (range(4), Word(codes.ANALOG_SENSORS_1_TO_4)),
+                (range(4, 6), Word(codes.ANALOG_SENSORS_5_TO_6)),
+            ),
+        ),
+        sets="analog_inputs.{A}.sensor",
+        doc="Choose the sensor of an analog input.",
+    ),
+    row(
+        "GET /inpa.cgi?igain=<A><B>",
+        A=Int(0, 3),
+        B=Word(codes.GAINS, numeric=True),
+        run=set_gain,
+        doc="Choose the gain 1, 10 or 50 of INPA1-INPA4; only with sensor code 1.",
+    ),
+    row(
+        "GET /inpa.cgi?calibration=<A><B>",
+        A=ANALOG_INDEX,
+        B=Int(-32768, 32767),
+        sets="analog_inputs.{A}.calibration",
+        doc="Set the calibration in millivolts, added after the multiplier.",
+    ),
+    row(
+        "GET /inpa.cgi?multiplier=<A><B>",
+        A=ANALOG_INDEX,
+        B=Scaled(100, 1, 32767),
+        sets="analog_inputs.{A}.multiplier",
+        doc="Set the multiplier, sent times 100.",
+    ),
+)
+
+DIGITAL_ROWS = (
+    row(
+        "GET /stm.cgi?idname=<A><B>",
+        A=DIGITAL_INDEX,
+        B=NAME,
+        sets="digital_inputs.{A}.name",
+        doc="Name a digital input.",
+    ),
+    row(
+        "GET /stm.cgi?inpdp=<A>",
+        A=Bits(4),
+        run=set_pull_ups,
+        doc="Pull-up of INPD1-INPD4, one bit each.",
+    ),
+    row(
+        "GET /stm.cgi?inpdnn=<A>",
+        A=Bits(4),
+        run=set_negations,
+        doc="Negated display of INPD1-INPD4, one bit each.",
+    ),
+    row(
+        "GET /stm.cgi?inpdb=<A>",
+        A=Bits(4),
+        run=set_bistable_modes,
+        doc="Bistable mode of INPD1-INPD4, one bit each.",
+    ),
+    row(
+        "GET /stm.cgi?inpdbt=<A><B>",
+        A=DIGITAL_INDEX,
+        B=Int(0, INT32),
+        sets="digital_inputs.{A}.bistable_time",
+        doc="Seconds after which a bistable input falls back; 0 is never.",
+    ),
+    row(
+        "GET /stm.cgi?imptimen=<A>",
+        A=Bits(2),
+        sets="impulse_time",
+        doc="Impulse time of the pairs INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1).",
+    ),
+)
+
+DIFFERENTIAL_ROWS = (
+    row(
+        "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>",
+        A=Int(0, 5),
+        B=DIFFERENTIAL_INPUT,
+        C=Word(codes.DIFFERENTIAL_OPERATORS),
+        D=DIFFERENTIAL_INPUT,
+        sets={
+            "B": "differentials.{A}.first",
+            "C": "differentials.{A}.operator",
+            "D": "differentials.{A}.second",
+        },
+        when=HW35_SW["1.49"],
+        doc="Define a differential reading: first input, operator, second input.",
+    ),
+    row(
+        "GET /inpa.cgi?diffsel=<A><B>",
+        A=Int(0, 5),
+        B=Word(codes.DIFFERENTIAL_INPUTS_OLDER),
+        run=set_differential_input,
+        doc="Choose the first (A 0-2) or second (A 3-5) input of DIFF1-DIFF3; the older form.",
+    ),
+    row(
+        "GET /inpa.cgi?diffzsel=<A><B>",
+        A=Int(0, 2),
+        B=Word(codes.DIFFERENTIAL_OPERATORS),
+        sets="differentials.{A}.operator",
+        when=span(until="1.49") + span(hw=HW30),
+        doc="Choose the operator of DIFF1-DIFF3.",
+    ),
+    row(
+        "GET /stm.cgi?diffname=<A><B>",
+        A=Int(0, 5),
+        B=NAME,
+        sets="differentials.{A}.name",
+        when=HW35_SW["1.60a"],
+        doc="Name a differential reading.",
+    ),
+)

@@ -1,0 +1,236 @@
+"""The whole command table, in the order of the interface document, and finding rows in it.
+
+The table is an ordered list: of the rows that a version offers, the first that accepts a command
+takes it. If none accepts, the refusal of the first one that it could have been is reported.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.table import (
+    accounts,
+    display,
+    email,
+    energy,
+    inputs,
+    modbus,
+    notifications,
+    outputs,
+    pwm,
+    rules,
+    schedule,
+    sensors,
+    serial_port,
+    system,
+    user_interface,
+    watchdog,
+)
+from leverframe.commands.table.params import item_of_version
+from leverframe.commands.table.refusals import (
+    Malformed,
+    NotOffered,
+    Refusal,
+    UnknownCommand,
+    Withdrawn,
+    WrongMethod,
+)
+from leverframe.commands.table.row import Row
+from leverframe.commands.table.shape import name_key
+from leverframe.commands.table.stage import Stage
+from leverframe.profile import Profile, spans_in_words, withdrawn
+
+#: Every form that the interface document prints, under the document's headings.
+DOCUMENT_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    ("Modbus", modbus.ROWS),
+    ("PWM outputs", pwm.ROWS),
+    ("PID regulator", pwm.PID_ROWS),
+    ("Outputs", outputs.ROWS),
+    ("Serial port", serial_port.ROWS),
+    ("User interface", user_interface.ROWS),
+    ("Analog inputs", inputs.ANALOG_ROWS),
+    ("Digital inputs", inputs.DIGITAL_ROWS),
+    ("Differential readings", inputs.DIFFERENTIAL_ROWS),
+    ("I2C and 1-Wire sensors", sensors.SENSOR_ROWS),
+    ("Weather", sensors.WEATHER_ROWS),
+    ("Display", display.ROWS),
+    ("E-mail", email.ROWS),
+    ("Event entries", rules.ROWS),
+    ("Power and energy", energy.ROWS),
+    ("Firmware, backup, reset", system.FIRMWARE_ROWS),
+    ("Restart, status pages, variables", system.OTHER_ROWS),
+)
+#: Commands of real units that it only mentions, and ours for what it leaves out.
+FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
+    ("Further sensor commands", sensors.EXTRA_ROWS),
+    ("Schedule", schedule.ROWS),
+    ("Watchdog", watchdog.ROWS),
+    ("Accounts", accounts.ROWS),
+    ("Notifications", notifications.ROWS),
+    (
+        "Other ways of writing",
+        outputs.ALIASES + pwm.ALIASES + serial_port.ALIASES + system.ALIASES,
+    ),
+)
+SECTIONS = DOCUMENT_SECTIONS + FURTHER_SECTIONS
+DOCUMENT_ROWS = tuple(row for _, rows in DOCUMENT_SECTIONS for row in rows)
+FURTHER_ROWS = tuple(row for _, rows in FURTHER_SECTIONS for row in rows)
+TABLE = DOCUMENT_ROWS + FURTHER_ROWS
+
+#: Paths that take commands.
+COMMAND_PATHS = frozenset(row.form.path for row in TABLE if row.form.items)
+
+
+def _index() -> dict[tuple[str, str], tuple[Row, ...]]:
+    index: dict[tuple[str, str], tuple[Row, ...]] = {}
+    for row in TABLE:
+        if row.form.items:
+            key = (row.form.path, row.form.items[0].key)
+            index[key] = (*index.get(key, ()), row)
+    return index
+
+
+_ROWS_BY_NAME = _index()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A row with the values of its fields, ready to be performed."""
+
+    row: Row
+    values: dict[str, Any]
+    #: The command as it was sent, for refusals.
+    text: str
+
+    def perform(self, stage: Stage, body: Any = None) -> None:
+        """Carry the command out on the stage; a refusal names the command."""
+        try:
+            self.row.perform(stage, self.values, body)
+        except Refusal as refusal:
+            refusal.of(self.text)
+            raise refusal.without_value() if self.row.secret else refusal from None
+
+
+#: The maker's client library forgets the `&` between these three.
+_RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)?", re.ASCII)
+
+
+def items_of(query: str) -> list[str]:
+    """The commands of a raw query, not decoded yet."""
+    items = query.split("&")
+    if "sensor=" not in query and "calibration=" not in query:
+        return items
+    return [part for item in items for part in _parted(item)]
+
+
+def _parted(item: str) -> list[str]:
+    found = _RUN_TOGETHER.fullmatch(item)
+    return [part for part in found.groups() if part] if found and item else [item]
+
+
+def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
+    """One call per command of a query, or the refusal of the item that is none."""
+    position = 0
+    while position < len(items):
+        if not items[position]:
+            position += 1
+            continue
+        found, taken = _find_one(method, path, items, position, profile)
+        if isinstance(found, Refusal) and _may_hold_secret(items[position]):
+            found.without_value()
+        yield found
+        position += taken
+
+
+def _find_one(
+    method: str, path: str, items: list[str], position: int, profile: Profile
+) -> tuple[Call | Refusal, int]:
+    """The command that begins at a position, or its refusal, and how many items it takes."""
+    text = items[position]
+    name = text.partition("=")[0]
+    refused: list[tuple[Row, Refusal]] = []
+    elsewhen: Row | None = None
+    for row in _candidates(path, text):
+        if row.form.items[0].match_name(name) is None:
+            continue
+        if not row.offered(profile):
+            elsewhen = elsewhen or row
+            continue
+        try:
+            values = row.fields(items[position:], profile)
+        except Refusal as not_this_one:
+            if len(row.form.items) > 1:
+                # All its names are there: the items are this command and no shorter one.
+                return not_this_one, len(row.form.items)
+            refused.append((row, not_this_one))
+            continue
+        if values is None:
+            continue
+        if row.form.method == "POST" and method != "POST":
+            return WrongMethod(f"{row.line} takes POST.", command=text[:120], allowed="POST"), 1
+        return Call(row, values, text[:120]), len(row.form.items)
+    if elsewhen is not None and (not refused or elsewhen.form.items[0].is_shape_of(text)):
+        return _not_in_this_version(elsewhen, text, profile), 1
+    return _best_refusal(refused, text, profile) if refused else _unknown(path, text), 1
+
+
+def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
+    """Of the forms of one name, the refusal of the one that was meant: separators tell which.
+
+    A value that is wrong says more than a form that does not fit; then all forms are named.
+    """
+    meant = [pair for pair in refused if pair[0].form.items[0].shares_separator(text)]
+    refusals = [refusal for _, refusal in meant or refused]
+    for refusal in refusals:
+        if not isinstance(refusal, Malformed):
+            return refusal
+    told = refusals[0]
+    if len(refused) > 1:
+        if not meant:
+            told.detail = f"No form of the command {text.partition('=')[0]} fits."
+        items = (item_of_version(row.form.items[0], row.params, profile) for row, _ in refused)
+        told.allowed = " or ".join(dict.fromkeys(item.text for item in items))
+    return told
+
+
+def _candidates(path: str, text: str) -> tuple[Row, ...]:
+    return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
+
+
+def _may_hold_secret(text: str) -> bool:
+    """Whether a command of this name holds one, also where it was sent to the wrong path."""
+    return any(row.secret for path in COMMAND_PATHS for row in _candidates(path, text))
+
+
+def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:
+    words = spans_in_words(row.when)
+    if withdrawn(row.when, profile):
+        return Withdrawn(
+            f"{profile} no longer has {row.line}. Versions that have it: {words}.",
+            command=text[:120],
+        )
+    return NotOffered(
+        f"{profile} does not have {row.line}. Versions that have it: {words}.",
+        command=text[:120],
+    )
+
+
+def _unknown(path: str, text: str) -> Refusal:
+    name = text.partition("=")[0]
+    for row in _candidates(path, text):
+        if row.form.items[0].match_name(name) is not None:
+            whole = "&".join(item.text for item in row.form.items)
+            return Malformed(
+                f"{name} comes only together with others.", command=text[:120], allowed=whole
+            )
+    others = sorted(
+        {
+            row.form.path
+            for (_, key), rows in _ROWS_BY_NAME.items()
+            for row in rows
+            if key == name_key(name) and row.form.items[0].match_name(name) is not None
+        }
+    )
+    hint = f" It exists under {', '.join(others)}." if others else ""
+    return UnknownCommand(f"{path} has no command {name[:40]!r}.{hint}", command=text[:120])

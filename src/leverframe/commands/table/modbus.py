@@ -1,0 +1,139 @@
+"""Rows: Modbus slots, custom devices, the mapping to m1-m30 and the TCP server switch."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.bodies import ListBody
+from leverframe.commands.table.codes import HW35_ANY, HW35_SW, SW
+from leverframe.commands.table.params import (
+    Changed,
+    Flag,
+    Int,
+    ListOf,
+    MappingItem,
+    Param,
+    Scaled,
+    Text,
+    Trailing,
+    Word,
+)
+from leverframe.commands.table.row import row
+from leverframe.commands.table.shape import Item
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.settings import ModbusMapping
+from leverframe.profile import ALWAYS
+
+SLAVE_ID = Int(1, 247)
+#: Where there are slots, two digits are a slot and an ID, so only one digit is an ID alone.
+SINGLE_SLAVE_ID = Changed(((HW35_ANY, Int(1, 9)), (ALWAYS, SLAVE_ID)))
+CUSTOM_INDEX = Changed(((HW35_SW["1.57"], Int(0, 4)), (ALWAYS, Int(0, 2))))
+
+READING_ITEM = Item("m<A><B>=<C>*<D>*<E>*<F>*<G>*<H>*<I>")
+READING_FIELDS: dict[str, Param] = {
+    "A": CUSTOM_INDEX,
+    "B": Int(0, 29),
+    "C": Text(15),
+    "D": Text(15),
+    "E": Word(codes.DIVISORS, numeric=True),
+    "F": Int(0, 65535),
+    "G": Int(1, 4),
+    "H": Word(codes.MODBUS_TYPES),
+    "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
+}
+
+
+def save_readings(stage: Stage, items: list[dict[str, Any]]) -> None:
+    for item in items:
+        path = f"modbus_devices.{item['A']}.readings.{item['B']}"
+        reading = stage.settings.modbus_devices[item["A"]].readings[item["B"]]
+        changed = replace(
+            reading,
+            name=item["C"],
+            unit=item["D"],
+            divisor=item["E"],
+            register=item["F"],
+            function=item["G"],
+            type=item["H"],
+            endian=item.get("I", reading.endian),
+        )
+        stage.set(path, changed)
+
+
+def map_readings(stage: Stage, A: tuple[tuple[int, int], ...]) -> None:
+    stage.set("modbus_mapping", tuple(ModbusMapping(slot, reading) for slot, reading in A))
+
+
+ROWS = (
+    row(
+        "GET /stm.cgi?modbus_sensor=<A><B>",
+        A=Int(0, 2),
+        B=Word(codes.MODBUS_MODULES),
+        sets="modbus_slots.{A}.module",
+        when=HW35_ANY,
+        doc="Choose the module connected in Modbus slot A.",
+    ),
+    row(
+        "GET /stm.cgi?modbus_sensor=<A>",
+        A=Word(codes.MODBUS_MODULES_SINGLE),
+        sets="modbus_slots.0.module",
+        doc="Choose the module of the single slot (slot 1); the older form.",
+    ),
+    row(
+        "GET /stm.cgi?modbusid=<A><B>",
+        A=Int(0, 2),
+        B=SLAVE_ID,
+        sets="modbus_slots.{A}.slave_id",
+        when=HW35_ANY,
+        doc="Set the slave ID of Modbus slot A.",
+    ),
+    row(
+        "GET /stm.cgi?modbusid=<A>",
+        A=SINGLE_SLAVE_ID,
+        sets="modbus_slots.0.slave_id",
+        doc="Set the slave ID of the single slot (slot 1); on HW 3.5+ only IDs of one digit.",
+    ),
+    row(
+        "GET /stm.cgi?modbusmapping=<A>",
+        A=ListOf(MappingItem(), 30),
+        run=map_readings,
+        when=HW35_SW["1.36"],
+        doc="Map readings to m1-m30: slot digit (0 inactive, 1-3 modules, 4-6 additional 1-Wire "
+        "sensors) followed by the reading number, for example 112 for reading 12 of slot 1.",
+    ),
+    row(
+        "GET /stm.cgi?mod_custom_set<A>=<B>*<C>*<D>*<E>*<F>",
+        A=CUSTOM_INDEX,
+        B=Text(15),
+        C=Word(codes.BITRATES, numeric=True),
+        D=Word(codes.PARITIES),
+        E=Int(1, 2),
+        F=Trailing(Scaled(10, 0, 32767), 0.0, SW["1.40"]),
+        sets={
+            "B": "modbus_devices.{A}.name",
+            "C": "modbus_devices.{A}.bitrate",
+            "D": "modbus_devices.{A}.parity",
+            "E": "modbus_devices.{A}.stop_bit",
+            "F": "modbus_devices.{A}.delay",
+        },
+        when=HW35_SW["1.36"],
+        doc="Describe custom Modbus device A: name, bitrate, parity, stop bits, delay between "
+        "register reads in tenths of a second.",
+    ),
+    row(
+        "POST /post.cgi?mod_custom_save",
+        body=ListBody(READING_ITEM, READING_FIELDS),
+        run=save_readings,
+        when=HW35_SW["1.36"],
+        doc="Describe readings of custom Modbus devices: name, unit, divisor, register, function, "
+        "type, endian.",
+    ),
+    row(
+        "GET /stm.cgi?modbuson=<A>",
+        A=Flag(),
+        sets="modbus_tcp.enabled",
+        when=HW35_ANY,
+        doc="Switch the Modbus TCP server.",
+    ),
+)

@@ -1,0 +1,165 @@
+"""Rows: the requests of HTTP1-HTTP4, the MQTT client, the SNMP agent and the receiver of traps.
+
+They are our own, in the style of the document, which leaves these without commands.
+"""
+
+from leverframe.commands.table.params import Flag, Int, Text
+from leverframe.commands.table.row import row
+from leverframe.commands.table.stage import Stage
+
+URL = Text(
+    255,
+    pattern=r"|(?:https?://)?[A-Za-z0-9._~-]+(?::[0-9]{1,5})?(?:/[^\s]*)?",
+    form="host, perhaps :port and /path, perhaps after http:// or https://",
+    fitting=("", "example.org:8080/set?t=%141", "https://example.org/x*y"),
+    unfitting=("ftp://example.org", "two words", "/only/a/path"),
+)
+HOST = Text(
+    63,
+    pattern=r"[A-Za-z0-9.:_-]*",
+    form="a host name or address",
+    fitting=("", "broker.example", "192.168.1.2"),
+    unfitting=("two words", "a/b"),
+)
+PORT = Int(1, 65535)
+SECRET = Text(63)
+TOPIC = Text(
+    63,
+    1,
+    pattern=r"[^#+/\s][^#+\s]*",
+    form="a topic without # and +",
+    fitting=("leverframe", "home/cellar"),
+    unfitting=("a/#", "+/b", "/x"),
+)
+DISCOVERY = Text(
+    63,
+    pattern=r"[^#+/\s]*",
+    form="one level of a topic, or nothing",
+    fitting=("homeassistant", ""),
+    unfitting=("a/b", "#", "x y"),
+)
+#: SNMPv3 keys shorter than eight letters are not allowed by the protocol.
+V3_KEY = Text(
+    63,
+    pattern=r"|.{8,63}",
+    form="at least 8 characters, or nothing",
+    fitting=("", "12345678"),
+    unfitting=("1234567",),
+)
+
+
+HTTP_SLOT = Int(1, 4)
+
+
+def set_url(stage: Stage, A: int, B: str) -> None:
+    stage.set(f"http.{A - 1}.url", B)
+
+
+def set_post(stage: Stage, A: int, B: bool, C: str) -> None:
+    stage.set(f"http.{A - 1}.post", B)
+    stage.set(f"http.{A - 1}.body", C)
+
+
+def set_login(stage: Stage, A: int, B: str, C: str) -> None:
+    stage.set(f"http.{A - 1}.username", B)
+    stage.set(f"http.{A - 1}.password", C)
+
+
+ROWS = (
+    row(
+        "GET /stm.cgi?http<A>=<B>",
+        A=HTTP_SLOT,
+        B=URL,
+        run=set_url,
+        doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
+        "in it are replaced by values.",
+    ),
+    row(
+        "GET /stm.cgi?httppost<A>=<B>*<C>",
+        A=HTTP_SLOT,
+        B=Flag(),
+        C=Text(255),
+        run=set_post,
+        doc="Choose the method of HTTP1-HTTP4: 0 GET, 1 POST; and the body of the POST. Reading "
+        "codes in it are replaced by values.",
+    ),
+    row(
+        "GET /stm.cgi?httpauth<A>=<B>*<C>",
+        A=HTTP_SLOT,
+        B=Text(63),
+        C=SECRET,
+        run=set_login,
+        secret=True,
+        doc="Set user name and password for HTTP1-HTTP4. They are sent only when the server asks "
+        "for them with Basic or Digest.",
+    ),
+    row(
+        "GET /stm.cgi?httpdouble=<A>",
+        A=Flag(),
+        sets="http_double_percent",
+        doc="Choose how a reading code in HTTP1-HTTP4 begins: 0 with one percent sign, 1 with two.",
+    ),
+    row(
+        "GET /stm.cgi?httpperiod=<A>",
+        A=Int(0, 86400),
+        sets="http_period",
+        doc="Request HTTP1 every that many seconds; 0 is never.",
+    ),
+    row(
+        "GET /stm.cgi?mqtt=<A>*<B>*<C>*<D>*<E>*<F>*<G>",
+        A=Flag(),
+        B=HOST,
+        C=PORT,
+        D=Text(63),
+        E=SECRET,
+        F=TOPIC,
+        G=Flag(),
+        sets={
+            "A": "mqtt.enabled",
+            "B": "mqtt.host",
+            "C": "mqtt.port",
+            "D": "mqtt.username",
+            "E": "mqtt.password",
+            "F": "mqtt.prefix",
+            "G": "mqtt.tls",
+        },
+        doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS.",
+    ),
+    row(
+        "GET /stm.cgi?mqttdiscovery=<A>",
+        A=DISCOVERY,
+        sets="mqtt.discovery",
+        doc="Set the first level of the topics on which Home Assistant is told about every output, "
+        "input, reading and meter; nothing tells it nothing.",
+    ),
+    row(
+        "GET /stm.cgi?snmp=<A>*<B>*<C>",
+        A=Flag(),
+        B=SECRET,
+        C=SECRET,
+        sets={"A": "snmp.enabled", "B": "snmp.read_community", "C": "snmp.write_community"},
+        doc="Set up the SNMP agent: enabled, read community, write community.",
+    ),
+    row(
+        "GET /stm.cgi?snmpv3=<A>*<B>*<C>",
+        A=Text(31),
+        B=V3_KEY,
+        C=V3_KEY,
+        sets={"A": "snmp.user", "B": "snmp.authentication_key", "C": "snmp.privacy_key"},
+        doc="Set up SNMPv3: user, authentication key, privacy key.",
+    ),
+    row(
+        "GET /stm.cgi?snmptrap=<A>*<B>*<C>*<D>",
+        A=Flag(),
+        B=HOST,
+        C=PORT,
+        D=SECRET,
+        sets={
+            "A": "snmp.trap.enabled",
+            "B": "snmp.trap.host",
+            "C": "snmp.trap.port",
+            "D": "snmp.trap.community",
+        },
+        doc="Set up the receiver of SNMP traps: enabled, host, port, community.",
+    ),
+)

@@ -1,0 +1,151 @@
+"""Rows: relay outputs and the flags that concern all of them."""
+
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.params import INT32, Flag, Int, Text
+from leverframe.commands.table.row import CONTROL, row
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.actions import AUTO_SWITCH, REVERSE, FollowSetting
+from leverframe.engine.labels import OUTPUTS
+
+OUTPUT_INDEX = Int(0, 5)
+SECONDS = Int(0, INT32)
+
+
+def toggle(stage: Stage, A: int) -> None:
+    stage.switch_output(OUTPUTS[A], REVERSE)
+
+
+def toggle_several(stage: Stage, A: str) -> None:
+    for digit in A:
+        toggle(stage, int(digit))
+
+
+def switch(stage: Stage, A: int, B: int) -> None:
+    stage.switch_output(OUTPUTS[A], B)
+
+
+def check_unlocked(stage: Stage, A: int, B: int) -> None:
+    """Periodic switching begins with the on time, and a return time that has passed already
+    switches off: both at once. Ending either switches nothing."""
+    if B:
+        stage.check_unlocked(OUTPUTS[A])
+
+
+def switch_periodic(stage: Stage, A: int, B: bool) -> None:
+    check_unlocked(stage, A, B)
+    stage.do(FollowSetting(AUTO_SWITCH[A]))
+
+
+def set_periodic_time(stage: Stage, A: int, B: int) -> None:
+    index = A % len(OUTPUTS)
+    if stage.settings.outputs[index].periodic:
+        # A new time begins it anew.
+        stage.check_unlocked(OUTPUTS[index])
+    if A in range(len(OUTPUTS)):
+        stage.set(f"outputs.{A}.on_time", B)
+    else:
+        stage.set(f"outputs.{A - len(OUTPUTS)}.off_time", B)
+
+
+ROWS = (
+    row(
+        "GET /stm.cgi?oname=<A><B>",
+        A=OUTPUT_INDEX,
+        B=Text(15),
+        sets="outputs.{A}.name",
+        doc="Name an output.",
+    ),
+    row(
+        "GET /outs.cgi?out=out<A>",
+        A=OUTPUT_INDEX,
+        run=toggle,
+        role=CONTROL,
+        doc="Toggle an output. Refused while outputs are locked.",
+    ),
+    row(
+        "GET /outs.cgi?out<A>=<B>",
+        A=OUTPUT_INDEX,
+        B=Int(0, 1),
+        run=switch,
+        role=CONTROL,
+        doc="Switch an output. Refused while outputs are locked.",
+    ),
+    row(
+        "GET /stm.cgi?outnn=<A>",
+        A=Flag(),
+        sets="output_flags.invert_display",
+        doc="Show output states inverted on the page; the outputs themselves do not change.",
+    ),
+    row(
+        "GET /stm.cgi?outblock=<A>",
+        A=Flag(),
+        sets="output_flags.lock",
+        doc="Lock outputs and PWM outputs: only schedule, rules and watchdog switch them.",
+    ),
+    row(
+        "GET /outs.cgi?ortime=<A><B>",
+        A=OUTPUT_INDEX,
+        B=SECONDS,
+        sets="outputs.{A}.return_time",
+        run=check_unlocked,
+        doc="Switch the output off that many seconds after it went on; 0 is never. Refused while "
+        "outputs are locked, except 0.",
+    ),
+    row(
+        "GET /outs.cgi?aout=<A><B>",
+        A=OUTPUT_INDEX,
+        B=Flag(),
+        sets="outputs.{A}.periodic",
+        run=switch_periodic,
+        doc="Switch the output on and off periodically; to begin that is refused while outputs are "
+        "locked.",
+    ),
+    row(
+        "GET /outs.cgi?atout=<A>*<B>",
+        A=Int(0, 11),
+        B=SECONDS,
+        run=set_periodic_time,
+        doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
+        "that is on and outputs are locked.",
+    ),
+    row(
+        "GET /outs.cgi?oafs=<A><B>",
+        A=OUTPUT_INDEX,
+        B=Flag(),
+        sets="outputs.{A}.on_after_start",
+        doc="Switch the output on after the controller has started.",
+    ),
+    row(
+        "GET /outs.cgi?ouet=<A><B>",
+        A=OUTPUT_INDEX,
+        B=SECONDS,
+        sets="outputs.{A}.start_delay",
+        doc="Seconds after the start before the output is switched on.",
+    ),
+    row(
+        "GET /outs.cgi?roafs=<A><B>",
+        A=OUTPUT_INDEX,
+        B=Flag(),
+        sets="outputs.{A}.remember",
+        when=HW35_SW["1.30"],
+        doc="Restore the output's last state after a restart.",
+    ),
+)
+
+#: Older units toggle several outputs by their digits.
+ALIASES = (
+    row(
+        "GET /outs.cgi?out=<A>",
+        A=Text(
+            6,
+            1,
+            pattern="[0-5]{1,6}",
+            form="digits 0 to 5",
+            fitting=("0", "013", "555555"),
+            unfitting=("6", "x"),
+        ),
+        run=toggle_several,
+        role=CONTROL,
+        doc="Toggle the outputs whose digits are given, for example `out=013`.",
+    ),
+)

@@ -1,0 +1,81 @@
+"""Parameter types: text on the wire to values in real units, and back.
+
+Each type has both directions (`parse`, `format`), says in words what it allows, gives a JSON schema
+for forms and reference, and gives examples that must be accepted and texts that must be refused,
+from which the conformance tests are made. `parse` gets the raw text, still percent-encoded, because
+an encoded separator inside a text is no separator.
+"""
+
+from leverframe.commands.table.params.composed import (
+    Changed,
+    Depends,
+    ListOf,
+    Record,
+    Trailing,
+    has_field,
+    item_of_version,
+    parse_fields,
+    split_fields,
+)
+from leverframe.commands.table.params.numbers import (
+    INT32,
+    Bits,
+    Flag,
+    Int,
+    Position,
+    Scaled,
+    Seconds10,
+    Word,
+    integer,
+)
+from leverframe.commands.table.params.param import (
+    NOTHING_SEEN,
+    Param,
+    Seen,
+    decoded,
+    encoded,
+)
+from leverframe.commands.table.params.particular import (
+    EqualsComparison,
+    I2cSelection,
+    MappingItem,
+)
+from leverframe.commands.table.params.texts import (
+    Base64Text,
+    OneWireId,
+    Phone,
+    Text,
+)
+
+__all__ = [
+    "Base64Text",
+    "Bits",
+    "Changed",
+    "Depends",
+    "EqualsComparison",
+    "Flag",
+    "I2cSelection",
+    "INT32",
+    "Int",
+    "ListOf",
+    "MappingItem",
+    "NOTHING_SEEN",
+    "OneWireId",
+    "Param",
+    "Phone",
+    "Position",
+    "Record",
+    "Scaled",
+    "Seconds10",
+    "Seen",
+    "Text",
+    "Trailing",
+    "Word",
+    "decoded",
+    "encoded",
+    "has_field",
+    "integer",
+    "item_of_version",
+    "parse_fields",
+    "split_fields",
+]

@@ -1,0 +1,272 @@
+"""Types made of other types: lists, records, and what follows from another field or the version."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.table.params.param import Param, Seen
+from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.shape import Item, with_plain_colons
+from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """Items joined by a separator, exactly as many as the profile has."""
+
+    item: Param
+    #: How many; a function of the profile where versions differ.
+    count: Any
+    separator: str = "*"
+    least: int | None = None
+
+    def most(self, profile: Profile) -> int:
+        return int(self.count(profile) if callable(self.count) else self.count)
+
+    def _fits(self, count: int, profile: Profile) -> bool:
+        most = self.most(profile)
+        return count == most if self.least is None else self.least <= count <= most
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[Any, ...]:
+        if self.least == 0 and raw == "":
+            return ()
+        parts = self._parts(raw)
+        if not self._fits(len(parts), profile):
+            raise BadValue(
+                f"The list has {len(parts)} items.",
+                value=raw if len(raw) < 80 else None,
+                allowed=self.allowed(profile),
+            )
+        return tuple(self.item.parse(part, profile, seen) for part in parts)
+
+    def _parts(self, raw: str) -> list[str]:
+        if self.separator == ":":
+            raw = with_plain_colons(raw)
+        return raw.split(self.separator) if self.separator else list(raw)
+
+    def format(self, value: tuple[Any, ...], profile: Profile, seen: Seen) -> str:
+        return self.separator.join(self.item.format(item, profile, seen) for item in value)
+
+    def allowed(self, profile: Profile) -> str:
+        count = self.most(profile)
+        number = f"{count}" if self.least is None else f"{self.least} to {count}"
+        joined = f"joined by {self.separator}" if self.separator else "without separators"
+        return f"{number} items {joined}, each {self.item.allowed(profile)}"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        most = self.most(profile)
+        return {
+            "type": "array",
+            "items": self.item.schema(profile),
+            "minItems": most if self.least is None else self.least,
+            "maxItems": most,
+            "x-separator": self.separator,
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        most = self.most(profile)
+        samples = self.item.examples(profile, seen)
+        full = [self.separator.join([sample] * most) for sample in samples]
+        return full if self.least is None else [*full, self.separator.join(samples[:1])]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        most = self.most(profile)
+        good, *_ = self.item.examples(profile, seen)
+        bad = self.item.refused(profile, seen)[0]
+        return [
+            self.separator.join([good] * (most + 1)),
+            self.separator.join([good] * (most - 1)) if self.least is None else bad,
+            self.separator.join([bad] + [good] * (most - 1)),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Several named fields joined by `*`, all of them given."""
+
+    fields: tuple[tuple[str, Param], ...]
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> dict[str, Any]:
+        parts = raw.split("*")
+        if len(parts) != len(self.fields):
+            raise BadValue(f"{len(parts)} fields were given.", allowed=self.allowed(profile))
+        return {
+            name: param.parse(part, profile, seen)
+            for (name, param), part in zip(self.fields, parts, strict=True)
+        }
+
+    def format(self, value: Mapping[str, Any], profile: Profile, seen: Seen) -> str:
+        return "*".join(param.format(value[name], profile, seen) for name, param in self.fields)
+
+    def allowed(self, profile: Profile) -> str:
+        named = ", ".join(f"{name} ({param.allowed(profile)})" for name, param in self.fields)
+        return f"{len(self.fields)} fields joined by *: {named}"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": {name: param.schema(profile) for name, param in self.fields},
+            "x-separator": "*",
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        samples = [param.examples(profile, seen) for _, param in self.fields]
+        return ["*".join(sample[0] for sample in samples), "*".join(s[-1] for s in samples)]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        samples = [param.examples(profile, seen)[0] for _, param in self.fields]
+        bad = self.fields[0][1].refused(profile, seen)[0]
+        return ["*".join(samples[:-1]), "*".join([bad, *samples[1:]]), ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Depends:
+    """A field whose type follows from an earlier field's value."""
+
+    on: str
+    #: (values of the earlier field, the type then)
+    cases: tuple[tuple[Collection[Any], Param], ...]
+
+    def case(self, seen: Seen) -> Param:
+        value = seen[self.on]
+        return next(param for values, param in self.cases if value in values)
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
+        return self.case(seen).parse(raw, profile, seen)
+
+    def format(self, value: Any, profile: Profile, seen: Seen) -> str:
+        return self.case(seen).format(value, profile, seen)
+
+    def allowed(self, profile: Profile) -> str:
+        words = dict.fromkeys(param.allowed(profile) for _, param in self.cases)
+        return f"depending on {self.on}: " + "; or ".join(words)
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "x-depends": self.on,
+            "oneOf": [
+                param.schema(profile) | {"x-when": sorted(map(str, values))}
+                for values, param in self.cases
+            ],
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.case(seen).examples(profile, seen)
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.case(seen).refused(profile, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A type that is not the same on all versions: the first whose spans cover the profile."""
+
+    versions: tuple[tuple[Spans, Param], ...]
+
+    def pick(self, profile: Profile) -> Param:
+        return next(param for spans, param in self.versions if offered(spans, profile))
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
+        return self.pick(profile).parse(raw, profile, seen)
+
+    def format(self, value: Any, profile: Profile, seen: Seen) -> str:
+        return self.pick(profile).format(value, profile, seen)
+
+    def allowed(self, profile: Profile) -> str:
+        return self.pick(profile).allowed(profile)
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return self.pick(profile).schema(profile)
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.pick(profile).examples(profile, seen)
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.pick(profile).refused(profile, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Trailing:
+    """A last field that older versions do not have, and that may be left out where they do.
+
+    What is left out keeps its value: a client that does not know a setting must not change it.
+    """
+
+    param: Param
+    #: The value on versions that do not have it, and in an entry that is new.
+    default: Any
+    when: Spans = ALWAYS
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
+        return self.param.parse(raw, profile, seen)
+
+    def format(self, value: Any, profile: Profile, seen: Seen) -> str:
+        return self.param.format(value, profile, seen)
+
+    def allowed(self, profile: Profile) -> str:
+        return self.param.allowed(profile)
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return self.param.schema(profile) | {"x-optional": True}
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.param.examples(profile, seen)
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return self.param.refused(profile, seen)
+
+
+def has_field(param: Param, profile: Profile) -> bool:
+    """Trailing fields came one after the other."""
+    return not isinstance(param, Trailing) or offered(param.when, profile)
+
+
+def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -> Item:
+    """A printed form without the trailing fields that this version does not have."""
+    has = {letter: f"<{letter}>" for letter in item.holes if has_field(params[letter], profile)}
+    return Item(item.write(has))
+
+
+def split_fields(
+    item: Item, value: str, params: Mapping[str, Param], lists: frozenset[str], profile: Profile
+) -> dict[str, str]:
+    """Raw text of each field of a value; a refusal prints the form as this version has it."""
+    try:
+        return item.split_value(value, _optional(item, params), lists)
+    except Malformed:
+        printed = item_of_version(item, params, profile)
+        return printed.split_value(value, _optional(printed, params), lists)
+
+
+def _optional(item: Item, params: Mapping[str, Param]) -> int:
+    """How many of an item's last fields may be left out."""
+    return sum(isinstance(params[letter], Trailing) for letter in item.holes)
+
+
+def parse_fields(
+    letters: Iterable[str],
+    params: Mapping[str, Param],
+    texts: Mapping[str, str],
+    profile: Profile,
+    seen: dict[str, Any],
+) -> None:
+    """Add the values of a form's fields to those seen; a trailing field not sent adds none."""
+    for letter in letters:
+        param = params[letter]
+        if letter in texts or not isinstance(param, Trailing):
+            seen[letter] = _parse_field(letter, param, texts[letter], profile, seen)
+
+
+def _parse_field(letter: str, param: Param, text: str, profile: Profile, seen: Seen) -> Any:
+    if isinstance(param, Trailing) and not has_field(param, profile):
+        raise BadValue(
+            f"{profile} does not have the field {letter}; "
+            f"it exists in {spans_in_words(param.when)}.",
+            field=letter,
+            value=text,
+            allowed="the fields before it",
+        )
+    try:
+        return param.parse(text, profile, seen)
+    except Refusal as refusal:
+        raise refusal.of("", letter) from None

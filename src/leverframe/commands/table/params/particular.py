@@ -1,0 +1,105 @@
+"""Types that one command alone has."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.table.codes import I2C_SENSORS
+from leverframe.commands.table.params.numbers import Int
+from leverframe.commands.table.params.param import Seen, decoded
+from leverframe.commands.table.refusals import BadValue
+from leverframe.profile import Profile
+
+#: Behind the primary I2C sensor where the particulate sensor is connected, too.
+WITH_SPS30 = " + SPS30"
+
+
+@dataclass(frozen=True, slots=True)
+class MappingItem:
+    """A slot digit directly followed by a reading number: `112` is reading 12 of slot 1."""
+
+    def slots(self, profile: Profile) -> int:
+        return 6 if profile.since("1.57") else 3
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[int, int]:
+        slot = Int(0, self.slots(profile)).parse(raw[:1], profile, seen)
+        return slot, Int(0, 29).parse(raw[1:], profile, seen)
+
+    def format(self, value: tuple[int, int], profile: Profile, seen: Seen) -> str:
+        return f"{value[0]}{value[1]}"
+
+    def allowed(self, profile: Profile) -> str:
+        return f"slot 0 to {self.slots(profile)} and reading 0 to 29"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^[0-{self.slots(profile)}][0-9]{{1,2}}$"}
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["00", "10", "329", f"{self.slots(profile)}2"]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return [f"{self.slots(profile) + 1}0", "130", "1", "", "x1"]
+
+
+@dataclass(frozen=True, slots=True)
+class I2cSelection:
+    """Five bits: exactly one of the first four is the primary sensor, the fifth is SPS30."""
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[str, bool]:
+        number = Int(1, 24).parse(raw, profile, seen)
+        primary = number & 0b1111
+        if primary.bit_count() != 1:
+            raise BadValue(
+                f"{number} selects {primary.bit_count()} primary sensors.",
+                value=str(number),
+                allowed=self.allowed(profile),
+            )
+        return I2C_SENSORS[primary.bit_length() - 1], bool(number & 0b10000)
+
+    def format(self, value: tuple[str, bool], profile: Profile, seen: Seen) -> str:
+        return str((1 << I2C_SENSORS.index(value[0])) + 16 * value[1])
+
+    def allowed(self, profile: Profile) -> str:
+        return "1 NONE, 2 BME280, 4 AM2320 or 8 HTS221, plus 16 for SPS30"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        words = {
+            str((1 << index) + extra): f"{sensor}{with_sps30}"
+            for extra, with_sps30 in ((0, ""), (16, WITH_SPS30))
+            for index, sensor in enumerate(I2C_SENSORS)
+        }
+        return {"type": "integer", "enum": [int(key) for key in words], "x-words": words}
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["1", "2", "4", "8", "17", "18", "20", "24"]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["0", "3", "16", "25", "", "x"]
+
+
+@dataclass(frozen=True, slots=True)
+class EqualsComparison:
+    """The comparison of a digital source, which always means equality: 0, 1 or `=`."""
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        words = {"0": ">=", "1": "<", "=": ">="}
+        word = words.get(decoded(raw))
+        if word is None:
+            raise BadValue(
+                f"{raw!r} is not a comparison.", value=raw, allowed=self.allowed(profile)
+            )
+        return word
+
+    def format(self, value: str, profile: Profile, seen: Seen) -> str:
+        return "1" if value == "<" else "0"
+
+    def allowed(self, profile: Profile) -> str:
+        return "0, 1 or ="
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {"type": "string", "enum": ["0", "1", "="]}
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["0", "1", "="]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["2", "", "x"]

@@ -1,0 +1,170 @@
+"""Texts: free ones with a length, and those of a certain form."""
+
+import re
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from leverframe.commands.table.params.param import Seen, decoded, encoded
+from leverframe.commands.table.refusals import BadValue
+from leverframe.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Up to `most` characters (letters, not bytes); longer texts are refused, never cut."""
+
+    most: int
+    least: int = 0
+    pattern: str | None = None
+    #: Says in words what the pattern wants, with texts that fit it and texts that do not.
+    form: str = ""
+    fitting: tuple[str, ...] = ()
+    unfitting: tuple[str, ...] = ()
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        text = decoded(raw)
+        if not self.least <= len(text) <= self.most:
+            raise BadValue(
+                f"The text has {len(text)} characters.", value=text, allowed=self.allowed(profile)
+            )
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            raise BadValue(
+                f"{text!r} does not have the right form.",
+                value=text,
+                allowed=self.allowed(profile),
+            )
+        return text
+
+    def format(self, value: str, profile: Profile, seen: Seen) -> str:
+        return encoded(value)
+
+    def allowed(self, profile: Profile) -> str:
+        length = (
+            f"{self.least} to {self.most} characters"
+            if self.least
+            else f"up to {self.most} characters"
+        )
+        return f"{length}, {self.form}" if self.form else length
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "string", "maxLength": self.most}
+        if self.least:
+            schema["minLength"] = self.least
+        if self.pattern:
+            schema["pattern"] = f"^(?:{self.pattern})$"
+            schema["description"] = self.form
+        return schema
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        if self.pattern:
+            return [encoded(text) for text in self.fitting]
+        return [encoded("x" * self.least), encoded(("Ogród *&=+%\"'" * self.most)[: self.most])]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        too_short = [encoded("x" * (self.least - 1))] if self.least else []
+        unfitting = [encoded(text) for text in self.unfitting]
+        garbage = ["%FF%FE", "%00", "%0A", "%C3%28"]
+        return [encoded("ą" * (self.most + 1)), *too_short, *unfitting, *garbage]
+
+
+@dataclass(frozen=True, slots=True)
+class Phone:
+    """A telephone number: digits, perhaps after a plus, which stays a plus even unencoded."""
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        text = decoded(raw, plus_is_space=False)
+        if not re.fullmatch(r"\+?[0-9]{3,20}", text):
+            raise BadValue(
+                f"{text!r} is not a telephone number.", value=text, allowed=self.allowed(profile)
+            )
+        return text
+
+    def format(self, value: str, profile: Profile, seen: Seen) -> str:
+        return encoded(value)
+
+    def allowed(self, profile: Profile) -> str:
+        return "3 to 20 digits, perhaps after a plus"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "pattern": "^\\+?[0-9]{3,20}$",
+            "description": self.allowed(profile),
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["+48123456789", "112", "%2B48123456789"]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["12", "x12345", "1234567890123456789012"]
+
+
+@dataclass(frozen=True, slots=True)
+class OneWireId:
+    """Eight hexadecimal bytes separated by colons."""
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        text = decoded(raw)
+        if not re.fullmatch(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}", text):
+            raise BadValue(
+                f"{text!r} is not a 1-Wire ID.", value=text, allowed=self.allowed(profile)
+            )
+        return text
+
+    def format(self, value: str, profile: Profile, seen: Seen) -> str:
+        return value
+
+    def allowed(self, profile: Profile) -> str:
+        return "eight bytes of 0-9 and A-F separated by colons, like 28:FF:64:1E:8C:16:03:5A"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "pattern": "^[0-9A-F]{2}(:[0-9A-F]{2}){7}$",
+            "description": self.allowed(profile),
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["28:FF:64:1E:8C:16:03:5A", "00:00:00:00:00:00:00:00", "FF%3AFF" + ":FF" * 6]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return ["28:FF:64:1E:8C:16:03", "28:ff:64:1e:8c:16:03:5a", "2G" + ":00" * 7, "", "0"]
+
+
+@dataclass(frozen=True, slots=True)
+class Base64Text:
+    """A text sent as Base64, whose plus signs stay plus signs."""
+
+    most: int
+    least: int = 0
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        packed = decoded(raw, plus_is_space=False)
+        try:
+            text = b64decode(packed, validate=True).decode("utf-8")
+        except (ValueError, UnicodeDecodeError):
+            raise BadValue("The text is not Base64.", allowed=self.allowed(profile)) from None
+        if not self.least <= len(text) <= self.most or not text.isprintable():
+            raise BadValue("The text is not allowed.", allowed=self.allowed(profile))
+        return text
+
+    def format(self, value: str, profile: Profile, seen: Seen) -> str:
+        return encoded(b64encode(value.encode()).decode())
+
+    def allowed(self, profile: Profile) -> str:
+        return f"Base64 of {self.least} to {self.most} printable characters"
+
+    def schema(self, profile: Profile) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "contentEncoding": "base64",
+            "minLength": self.least,
+            "maxLength": self.most,
+        }
+
+    def examples(self, profile: Profile, seen: Seen) -> list[str]:
+        return [self.format(text, profile, seen) for text in ("x" * self.least, "ż" * self.most)]
+
+    def refused(self, profile: Profile, seen: Seen) -> list[str]:
+        return [self.format("x" * (self.most + 1), profile, seen), "%%%", "ab", "/w=="]

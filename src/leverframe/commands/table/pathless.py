@@ -1,0 +1,49 @@
+"""Commands as text without HTTP around them: `out0=1`, `/outs.cgi?out0=1`, several joined by `&`.
+
+Where no path is given, the commands are looked for on every path: all together first, because some
+forms have several items, then each by itself.
+"""
+
+from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
+from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.profile import Profile
+
+#: Switching comes first: the most frequent, and the shortest names.
+_PATHS = tuple(sorted(COMMAND_PATHS, key=lambda path: (path != "/outs.cgi", path)))
+MAX_COMMANDS = 20
+
+
+def calls_in(text: str, profile: Profile) -> list[Call]:
+    """The calls of a text; raises the refusal of the first command that is none."""
+    path, mark, query = text.strip().partition("?")
+    named = "/" + path.lstrip("/")
+    if mark and named in COMMAND_PATHS:
+        return _calls_on(named, query, profile)
+    refusal: Refusal | None = None
+    for path in _PATHS:
+        try:
+            return _calls_on(path, text.strip(), profile)
+        except UnknownCommand as unknown:
+            refusal = refusal or unknown
+        except Refusal as telling:
+            # A path that knows the command and refuses it says more than one that does not.
+            refusal = telling
+    assert refusal is not None
+    items = items_of(text.strip())
+    if len(items) < 2 or not isinstance(refusal, UnknownCommand):
+        raise refusal
+    return [call for item in items for call in calls_in(item, profile)]
+
+
+def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:
+    items = [item for item in items_of(query) if item]
+    if not 0 < len(items) <= MAX_COMMANDS:
+        raise Malformed(
+            f"The text has {len(items)} commands.", allowed=f"1 to {MAX_COMMANDS} commands"
+        )
+    calls = []
+    for call in find("GET", path, items, profile):
+        if isinstance(call, Refusal):
+            raise call
+        calls.append(call)
+    return calls

@@ -1,0 +1,129 @@
+"""Rows: PWM outputs and the PID regulator that drives one of them."""
+
+from typing import Any
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.params import INT32, Bits, Changed, Flag, Int, Scaled, Text, Word
+from leverframe.commands.table.row import CONTROL, row
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.actions import ENABLE_PID, REVERSE, FollowSetting
+from leverframe.engine.labels import PWMS
+from leverframe.profile import ALWAYS, VersionSpan
+
+PWM_INDEX = Int(0, 3)
+COEFFICIENT = Int(-INT32 - 1, INT32)
+#: "Up to SW 1.49d" includes it, so the wide range begins with the next letter.
+FREQUENCY = Changed(
+    (((VersionSpan(since="1.49e"),), Int(1, 1_000_000)), (ALWAYS, Int(50, 100_000)))
+)
+
+
+def toggle(stage: Stage, A: int) -> None:
+    stage.switch_output(PWMS[A], REVERSE)
+
+
+def switch(stage: Stage, A: int, B: int) -> None:
+    stage.switch_output(PWMS[A], B)
+
+
+def enable_pid(stage: Stage, **_: Any) -> None:
+    stage.do(FollowSetting(ENABLE_PID))
+
+
+def set_polarity_and_mode(stage: Stage, A: tuple[bool, ...]) -> None:
+    for index in range(len(PWMS)):
+        stage.set(f"pwm.{index}.active_low", A[index])
+        stage.set(f"pwm.{index}.on_off_mode", A[index + 4])
+
+
+ROWS = (
+    row(
+        "GET /stm.cgi?pname=<A><B>",
+        A=PWM_INDEX,
+        B=Text(15),
+        sets="pwm.{A}.name",
+        doc="Name a PWM output.",
+    ),
+    row(
+        "GET /outs.cgi?pwm=pwm<A>",
+        A=PWM_INDEX,
+        run=toggle,
+        role=CONTROL,
+        doc="Toggle a PWM output. Refused while outputs are locked.",
+    ),
+    row(
+        "GET /outs.cgi?pwm<A>=<B>",
+        A=PWM_INDEX,
+        B=Int(0, 1),
+        run=switch,
+        role=CONTROL,
+        doc="Switch a PWM output. Refused while outputs are locked.",
+    ),
+    row(
+        "GET /stm.cgi?pwmd=<A><B>",
+        A=PWM_INDEX,
+        B=Int(0, 100),
+        sets="pwm.{A}.duty",
+        role=CONTROL,
+        doc="Set the duty cycle in percent.",
+    ),
+    row(
+        "GET /stm.cgi?pwmp=<A>",
+        A=Bits(8),
+        run=set_polarity_and_mode,
+        doc="Bits 0-3: active low for PWM0-PWM3; bits 4-7: mode ON/OFF for PWM0-PWM3.",
+    ),
+    row(
+        "GET /stm.cgi?pwmf=<A><B>",
+        A=Int(0, 1),
+        B=FREQUENCY,
+        sets="pwm_frequency.{A}",
+        doc="Set the frequency in Hz of PWM0 (A = 0) or of PWM1-PWM3 together (A = 1).",
+    ),
+    row(
+        "GET /stm.cgi?pwmt=<A><B>",
+        A=PWM_INDEX,
+        B=Int(0, INT32),
+        sets="pwm.{A}.change_time",
+        when=HW35_SW["1.30"],
+        doc="Set the seconds over which the duty moves to a newly set value.",
+    ),
+)
+
+PID_ROWS = (
+    row(
+        "GET /stm.cgi?pidvalue=<A>*<B>*<C>*<D>*<E>*<F>*<G>",
+        A=Flag(),
+        B=Word(codes.PID_SOURCES),
+        C=Scaled(10),
+        D=COEFFICIENT,
+        E=COEFFICIENT,
+        F=COEFFICIENT,
+        G=PWM_INDEX,
+        sets={
+            "A": "pid.enabled",
+            "B": "pid.source",
+            "C": "pid.target",
+            "D": "pid.kp",
+            "E": "pid.ki",
+            "F": "pid.kd",
+            "G": "pid.pwm",
+        },
+        run=enable_pid,
+        doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
+        "100), controlled PWM output.",
+    ),
+)
+
+#: Real units also take the PWM state on `/stm.cgi`.
+ALIASES = (
+    row(
+        "GET /stm.cgi?pwm<A>=<B>",
+        A=PWM_INDEX,
+        B=Int(0, 1),
+        run=switch,
+        role=CONTROL,
+        doc="The same as `/outs.cgi?pwm<A>=<B>`.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Who may run which commands: the one check before any row runs, whichever way a request came.
+
+What a command needs is data on its row. The administrator may do everything. The user account and
+control users switch outputs, PWM outputs and event variables, one command per request; the user
+account not even that while it is read-only. Requests of the other ways in, such as messages, carry
+the rights of a control user, and may join commands.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from leverframe.commands.table.refusals import NotAllowed, SignInRequired
+from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL
+from leverframe.engine.settings import Settings
+
+if TYPE_CHECKING:
+    from leverframe.commands.table.matching import Call
+
+
+class Account(NamedTuple):
+    name: str
+    role: str
+    #: Setting path of its password; empty for accounts without one.
+    path: str = ""
+    joins_commands: bool = False
+
+
+#: Everybody, on a controller that asks for no sign-in.
+UNRESTRICTED = Account("", ADMIN, joins_commands=True)
+#: Somebody who is not signed in.
+ANONYMOUS = Account("", ANYBODY)
+#: Whoever reaches the controller by another way than HTTP: that way has checked who it is.
+FIELD_BUS = Account("", CONTROL, joins_commands=True)
+
+
+def require(account: Account, role: str) -> None:
+    """Refuse unless the account has the role, or more."""
+    if role == ANYBODY or account.role == ADMIN:
+        return
+    if (role == CONTROL == account.role) or (role == ACCOUNT and account.path):
+        return
+    if account.role == ANYBODY:
+        raise SignInRequired("This controller asks for a user name and password.")
+    raise NotAllowed("Only the administrator may do this.")
+
+
+def is_read_only(account: Account, settings: Settings) -> bool:
+    """Whether an account that could switch may only look."""
+    return account.path == "access.user.password" and settings.ui.user_read_only
+
+
+def check_calls(account: Account, calls: "Sequence[Call]", settings: Settings) -> None:
+    """Refuse unless the account may run all these commands in one request."""
+    if account.role == ADMIN:
+        return
+    for call in calls:
+        require(account, call.row.role)
+    if len(calls) > 1 and not account.joins_commands:
+        raise NotAllowed("Only the administrator may join several commands in one request.")
+    if is_read_only(account, settings) and any(call.row.role == CONTROL for call in calls):
+        raise NotAllowed("The user account is read-only on this controller.")

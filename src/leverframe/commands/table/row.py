@@ -1,0 +1,135 @@
+"""One row of the command table: a printed form and everything there is to know about it.
+
+A row either names the settings its fields go to (`sets`) or points to a function that runs on the
+stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
+a new kind of row.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from leverframe.commands.table.params import ListOf, Param, Record, parse_fields, split_fields
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.shape import Form, Item
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.tree import is_secret
+from leverframe.profile import ALWAYS, Profile, Spans, offered
+
+ADMIN = "admin"
+#: Outputs, PWM outputs and event variables: also for the user account and control users.
+CONTROL = "control"
+#: One's own password: for whoever has signed in.
+ACCOUNT = "account"
+#: Signing in: for everybody.
+ANYBODY = "anybody"
+
+Values = Mapping[str, Any]
+Run = Callable[..., None]
+
+
+class Body(Protocol):
+    """How a POST command reads its body: `values` for the row's `run`, or a refusal."""
+
+    def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
+
+    def describe(self, profile: Profile) -> dict[str, Any]: ...
+
+    @property
+    def max_bytes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    form: Form
+    params: Mapping[str, Param]
+    #: Setting path per field letter, or one path for the last field; `{A}` is filled in.
+    sets: Mapping[str, tuple[str, ...]]
+    run: Run | None
+    when: Spans
+    role: str
+    body: Body | None
+    doc: str
+    #: Its fields hold a secret: refusals do not repeat what was sent.
+    secret: bool = False
+    _lists: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        lists = frozenset(
+            letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
+        )
+        object.__setattr__(self, "_lists", lists)
+
+    @property
+    def line(self) -> str:
+        return self.form.line
+
+    def offered(self, profile: Profile) -> bool:
+        return offered(self.when, profile)
+
+    def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
+        """The values of a query's first items; None if one of them is another command."""
+        texts: list[dict[str, str]] = []
+        for item, text in zip(self.form.items, items, strict=False):
+            in_name = item.match_name(text.partition("=")[0])
+            if in_name is None:
+                return None
+            texts.append(in_name)
+        if len(texts) < len(self.form.items):
+            return None
+        seen: dict[str, Any] = {}
+        for item, text, in_name in zip(self.form.items, items, texts, strict=False):
+            try:
+                self._add_fields(item, text, in_name, profile, seen)
+            except Refusal as refusal:
+                raise refusal.of(text if len(text) <= 120 else text[:117] + "...") from None
+        return seen
+
+    def _add_fields(
+        self,
+        item: Item,
+        text: str,
+        in_name: dict[str, str],
+        profile: Profile,
+        seen: dict[str, Any],
+    ) -> None:
+        value = text.partition("=")[2]
+        texts = in_name | split_fields(item, value, self.params, self._lists, profile)
+        parse_fields(item.holes, self.params, texts, profile, seen)
+
+    def perform(self, stage: Stage, values: Values, body: Any = None) -> None:
+        """Carry the command out on the stage."""
+        for letter, paths in self.sets.items():
+            if letter in values:
+                for path in paths:
+                    stage.set(path.format_map(values), values[letter])
+        if self.run is not None:
+            if self.body is not None:
+                self.run(stage, body)
+            else:
+                self.run(stage, **values)
+
+
+def row(
+    line: str,
+    *,
+    sets: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]] | None = None,
+    run: Run | None = None,
+    when: Spans = ALWAYS,
+    role: str = ADMIN,
+    body: Body | None = None,
+    doc: str,
+    secret: bool = False,
+    **params: Param,
+) -> Row:
+    """A row as it is written in the table; `sets` alone means the last field."""
+    form = Form(line)
+    if sets is None:
+        sets = {}
+    elif not isinstance(sets, Mapping):
+        sets = {form.holes[-1]: sets}
+    paths = {
+        letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
+    }
+    secret = secret or any(is_secret(path) for group in paths.values() for path in group)
+    return Row(form, params, paths, run, when, role, body, doc, secret)

@@ -1,0 +1,101 @@
+"""Rows: the schedule, as real units take it (the document only mentions it)."""
+
+from datetime import date, timedelta
+from typing import Any
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.bodies import ListBody
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.params import Changed, Flag, Int, Param, Text, Word
+from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.commands.table.row import row
+from leverframe.commands.table.shape import Item
+from leverframe.commands.table.stage import Stage
+from leverframe.engine.schedule_times import WEEKDAYS
+from leverframe.engine.settings import SCHEDULE_ENTRIES, ScheduleEntry
+from leverframe.profile import ALWAYS
+
+EPOCH = date(1970, 1, 1)
+LAST_DAY = (date.max - EPOCH).days
+SECONDS_OF_DAY = 86400
+PERIODIC_BIT = 256
+ENTRY = Int(0, SCHEDULE_ENTRIES - 1)
+FIELDS: dict[str, Param] = {
+    "A": ENTRY,
+    "B": Text(15),
+    "C": Word(codes.SCHEDULE_ACTIONS),
+    "D": Changed(((HW35_SW["1.45"], Int(0, 2)), (ALWAYS, Int(0, 1)))),
+    "E": Int(0, SECONDS_OF_DAY),
+    "F": Int(0, LAST_DAY),
+    "G": Int(0, 383),
+    "H": Flag(),
+}
+
+
+def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
+    days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
+    if fields["E"] == SECONDS_OF_DAY and not periodic:
+        raise BadValue(
+            f"{fields['E']} is not a second of the day.",
+            field="E",
+            value=str(fields["E"]),
+            allowed=f"0 to {SECONDS_OF_DAY - 1}, or a period with bit 8 of G set",
+        )
+    return ScheduleEntry(
+        name=fields["B"],
+        action=fields["C"],
+        value=fields["D"],
+        time=fields["E"],
+        date=(EPOCH + timedelta(days=fields["F"])).isoformat() if fields["F"] else None,
+        days=tuple(day for bit, day in enumerate(WEEKDAYS) if days >> bit & 1),
+        periodic=periodic,
+        active=fields["H"],
+    )
+
+
+def days_mask(entry: ScheduleEntry) -> int:
+    """Field G of an entry."""
+    weekdays = sum(1 << bit for bit, day in enumerate(WEEKDAYS) if day in entry.days)
+    return weekdays + PERIODIC_BIT * entry.periodic
+
+
+def day_number(entry: ScheduleEntry) -> int:
+    """Field F of an entry."""
+    return (date.fromisoformat(entry.date) - EPOCH).days if entry.date else 0
+
+
+def save(stage: Stage, items: list[dict[str, Any]]) -> None:
+    """The list sent is the whole schedule."""
+    entries: list[ScheduleEntry | None] = [None] * SCHEDULE_ENTRIES
+    for item in items:
+        entries[item["A"]] = entry_from_fields(item)
+    stage.set("schedule", tuple(entries))
+
+
+def set_active(stage: Stage, A: int, B: bool) -> None:
+    if stage.settings.schedule[A] is None:
+        raise Conflict(
+            f"There is no schedule entry {A}. Add it with POST /post.cgi?sched_save.",
+            field="A",
+            value=str(A),
+        )
+    stage.set(f"schedule.{A}.active", B)
+
+
+ROWS = (
+    row(
+        "POST /post.cgi?sched_save",
+        body=ListBody(Item("s<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>"), FIELDS),
+        run=save,
+        doc="Replace the schedule: name, action, value, second of the day (or period), date as "
+        "days since 1970 (0 for none), days (bits 0-6 Monday to Sunday, bit 8 periodically), "
+        "active.",
+    ),
+    row(
+        "GET /inpa.cgi?schedon=<A>*<B>",
+        A=ENTRY,
+        B=Flag(),
+        run=set_active,
+        doc="Switch one schedule entry on or off.",
+    ),
+)

@@ -1,0 +1,177 @@
+"""A printed command form, such as `oname=<A><B>`, as matcher and writer.
+
+The text of a form is a name, sometimes `=` and a value. Both are literal text with holes:
+
+- holes of the name are digits: one digit each, the last one takes all digits that are left;
+- a hole of the value that touches the next hole is one character wide;
+- a hole followed by literal text runs up to that text, the last hole takes the rest.
+
+Matching is done on the raw query, before percent-decoding. A name that fits with a value that does
+not is a malformed command, not an unknown one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leverframe.commands.table.refusals import Malformed
+
+_HOLE = re.compile(r"<([A-Z])>")
+DIGITS = "0123456789"
+NO_OTHER_FORM = "has no other form"
+
+
+def with_plain_colons(raw: str) -> str:
+    """Libraries encode a colon wherever it stands; ours stand between digits only."""
+    return raw.replace("%3A", ":").replace("%3a", ":")
+
+
+def name_key(name: str) -> str:
+    """What forms of one family share: `out` for `out0` and for `out<A>`."""
+    return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Literal text with holes: `literals[0] <holes[0]> literals[1] <holes[1]> ...`"""
+
+    literals: tuple[str, ...]
+    holes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Template":
+        pieces = _HOLE.split(text)
+        return cls(tuple(pieces[0::2]), tuple(pieces[1::2]))
+
+    def write(self, texts: Mapping[str, str]) -> str:
+        written = self.literals[0]
+        for hole, literal in zip(self.holes, self.literals[1:], strict=True):
+            written += texts[hole] + literal
+        return written
+
+
+class Item:
+    """One item of a query: a name, and a value where the form has one."""
+
+    __slots__ = ("_name_pattern", "holes", "name", "text", "value")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        name, equals, value = text.partition("=")
+        self.name = Template.of(name)
+        self.value = Template.of(value) if equals else None
+        self.holes = self.name.holes + (self.value.holes if self.value else ())
+        # Most names have no holes; patterns for all of them would slow every start.
+        self._name_pattern = _name_pattern(self.name) if self.name.holes else None
+
+    @property
+    def key(self) -> str:
+        return name_key(self.text.partition("=")[0])
+
+    def match_name(self, name: str) -> dict[str, str] | None:
+        if self._name_pattern is None:
+            return {} if name == self.name.literals[0] else None
+        found = self._name_pattern.fullmatch(name)
+        return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
+
+    def is_shape_of(self, text: str) -> bool:
+        """Do its separators alone tell that the text is this form and no other of the name?"""
+        separators = self._separators()
+        value = text.partition("=")[2]
+        return bool(separators) and all(
+            value.count(separator) == separators.count(separator) for separator in separators
+        )
+
+    def shares_separator(self, text: str) -> bool:
+        """Has the text one of its separators, which the forms without it do not have?"""
+        value = with_plain_colons(text.partition("=")[2])
+        return any(separator in value for separator in self._separators())
+
+    def _separators(self) -> list[str]:
+        literals = self.value.literals[1:-1] if self.value else ()
+        return [literal for literal in literals if literal]
+
+    def split_value(self, value: str, optional: int, lists: frozenset[str]) -> dict[str, str]:
+        """Raw text of each hole of the value; the last `optional` ones may be missing.
+
+        A hole named in `lists` may contain the separator `*`; in any other it is one field too
+        many.
+        """
+        if self.value is None:
+            if value:
+                raise self._malformed("takes no value")
+            return {}
+        literals, holes = self.value.literals, self.value.holes
+        if ":" in literals:
+            value = with_plain_colons(value)
+        if not value.startswith(literals[0]):
+            raise self._malformed(f"begins with {literals[0]!r}" if holes else NO_OTHER_FORM)
+        rest = value[len(literals[0]) :]
+        texts: dict[str, str] = {}
+        for number, hole in enumerate(holes):
+            text, rest, ended = self._take(number, rest)
+            if "*" in text and hole not in lists and "*" in self.text:
+                raise self._malformed(f"has {len(holes)} fields")
+            texts[hole] = text
+            if ended:
+                self._check_missing(len(holes) - number - 1, optional, len(holes))
+                return texts
+        if not holes and rest:
+            raise self._malformed(NO_OTHER_FORM)
+        return texts
+
+    def _take(self, number: int, rest: str) -> tuple[str, str, bool]:
+        """Text of one hole, what is left, and whether that was the end."""
+        assert self.value is not None
+        holes, literal = self.value.holes, self.value.literals[number + 1]
+        if number == len(holes) - 1:
+            return rest, "", True
+        if not literal:
+            return rest[:1], rest[1:], False
+        text, separator, rest = rest.partition(literal)
+        return text, rest, not separator
+
+    def _check_missing(self, missing: int, optional: int, count: int) -> None:
+        if missing > optional:
+            raise self._malformed(f"has {count} fields, {count - missing} were given")
+
+    def _malformed(self, reason: str) -> Malformed:
+        return Malformed(f"The command {self.text} {reason}.", allowed=self.text)
+
+    def write(self, texts: Mapping[str, str]) -> str:
+        """The item with its holes filled; trailing fields that are not given are left out."""
+        name = self.name.write(texts)
+        if self.value is None:
+            return name
+        written = self.value.literals[0]
+        for number, hole in enumerate(self.value.holes):
+            if hole not in texts:
+                return f"{name}={written.removesuffix(self.value.literals[number])}"
+            written += texts[hole] + self.value.literals[number + 1]
+        return f"{name}={written}"
+
+
+def _name_pattern(name: Template) -> re.Pattern[str]:
+    pattern = re.escape(name.literals[0])
+    for number, literal in enumerate(name.literals[1:], start=1):
+        digits = r"(\d)" if number < len(name.holes) else r"(\d+)"
+        pattern += digits + re.escape(literal)
+    return re.compile(pattern, re.ASCII)
+
+
+class Form:
+    """A whole printed line: `GET /stm.cgi?em1=<A>&em2=<B>`."""
+
+    __slots__ = ("holes", "items", "line", "method", "path")
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.method, target = line.split(" ", 1)
+        self.path, _, query = target.partition("?")
+        self.items = tuple(Item(item) for item in query.split("&")) if query else ()
+        self.holes = tuple(hole for item in self.items for hole in item.holes)
+
+    def write(self, texts: Mapping[str, str]) -> str:
+        """Path and query with the holes filled."""
+        query = "&".join(item.write(texts) for item in self.items)
+        return f"{self.path}?{query}" if query else self.path

@@ -1,0 +1,263 @@
+"""Rows: firmware, backup, reset, restart, event variables, status pages, stored variables."""
+
+import msgspec
+
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.codes import HW35_SW
+from leverframe.commands.table.params import (
+    INT32,
+    Flag,
+    Int,
+    ListOf,
+    Position,
+    Text,
+)
+from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.row import CONTROL, row
+from leverframe.commands.table.stage import Stage
+from leverframe.commands.table.user_interface import (
+    AUTO_SIGN_IN,
+    FIRMWARE_CHECK,
+    FIRMWARE_CHECK_ROW,
+    HOMEPAGE,
+    HOMEPAGE_OLDER,
+    NAMES_ONLY,
+    READ_ONLY_USER,
+)
+from leverframe.commands.version_change.restored import Restored
+from leverframe.engine.actions import (
+    OVERRIDING,
+    ChangeClock,
+    FollowSetting,
+    ForgetCounters,
+    RaiseRestartFlag,
+    Restart,
+    StartBootloader,
+    Switch,
+)
+from leverframe.engine.factory_settings import defaults, offset_count, visibility_count
+from leverframe.engine.labels import EVENT_VARIABLES
+from leverframe.profile import ALWAYS
+from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
+from leverframe.uploads.picture import checked_picture
+from leverframe.uploads.site_archive import checked_site
+
+#: The upload that lists what the last restore left out.
+RESTORE_REPORT = "restore-report"
+MAX_BACKUP_BYTES = 1 << 20
+OFFSETS = ListOf(Int(-32768, 32767), offset_count)
+BIT_POSITION = Position(
+    8,
+    (
+        (0, AUTO_SIGN_IN),
+        (1, FIRMWARE_CHECK),
+        (2, HOMEPAGE_OLDER),
+        (2, NAMES_ONLY),
+        (3, READ_ONLY_USER),
+    ),
+)
+BYTE_POSITION = Position(4, ((0, HOMEPAGE),))
+WORD_POSITION = Position(4, ((0, ALWAYS),))
+
+
+def start_bootloader(stage: Stage) -> None:
+    if not stage.settings.access.updates_allowed:
+        raise Conflict(
+            "Updates are forbidden; the administrator allows them with the second flag of `auth`.",
+            allowed="updates only where auth allows them",
+        )
+    stage.do(StartBootloader())
+
+
+def restart(stage: Stage) -> None:
+    stage.do(Restart())
+
+
+def raise_restart_flag(stage: Stage) -> None:
+    stage.do(RaiseRestartFlag())
+
+
+def reset_to_defaults(stage: Stage) -> None:
+    """Accounts stay: a reset must not open the door of a controller that has one."""
+    access = stage.settings.access
+    stage.settings = defaults(stage.profile)
+    stage.set("access", access)
+    stage.replaces_all = True
+    stage.do(ForgetCounters())
+    _follow_settings(stage)
+
+
+def _follow_settings(stage: Stage) -> None:
+    """What rules had switched live does not outlive them when all settings are replaced."""
+    for action in OVERRIDING:
+        stage.do(FollowSetting(action))
+
+
+def keep_site(stage: Stage, body: bytes) -> None:
+    stage.blobs["site"] = body
+
+
+def restore(stage: Stage, restored: Restored) -> None:
+    """The settings of a backup that was checked and made fit for this version."""
+    stage.settings = restored.settings
+    stage.replaces_all = True
+    stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
+    _follow_settings(stage)
+
+
+def keep_picture(stage: Stage, body: bytes) -> None:
+    stage.blobs["picture"] = body
+
+
+def remove_picture(stage: Stage) -> None:
+    stage.blobs["picture"] = None
+
+
+def switch_variable(stage: Stage, A: int, B: int) -> None:
+    stage.do(Switch(EVENT_VARIABLES[A], B))
+
+
+def change_clock(stage: Stage, A: int) -> None:
+    stage.do(ChangeClock(A))
+
+
+RESTORE_ROW = row(
+    "POST /post.cgi?settingsupload",
+    body=Upload("a settings backup", MAX_BACKUP_BYTES),
+    run=restore,
+    doc="Restore a settings backup, all of it or nothing; one of another version is converted. "
+    "The header `Backup-Passphrase` opens its passwords. `/api/restore-report` lists what could "
+    "not be carried over.",
+)
+
+FIRMWARE_ROWS = (
+    row(
+        "GET /stm.cgi?upgrade=devstart3",
+        run=start_bootloader,
+        doc="Start the bootloader, which waits 60 seconds for new firmware over TFTP.",
+    ),
+    FIRMWARE_CHECK_ROW,
+    row(
+        "POST /post.cgi?wwwfileupload",
+        body=Upload("a site archive", check=checked_site),
+        run=keep_site,
+        doc="Replace the web site by an archive that `leverframe site build` made. `/?safe` still "
+        "leads to the built-in pages.",
+    ),
+    row(
+        "GET /dev_settings.bin",
+        doc="Download a backup of the settings. It holds passwords only if the header "
+        "`Backup-Passphrase` gives a passphrase, percent-encoded, which then seals them.",
+    ),
+    RESTORE_ROW,
+    row(
+        "GET /stm.cgi?eeprom_reset=1",
+        run=reset_to_defaults,
+        doc="Reset all settings but the accounts to their defaults, and energy to 0.",
+    ),
+)
+
+
+OTHER_ROWS = (
+    row("GET /stm.cgi?devrestart=1", run=restart, doc="Restart the controller."),
+    row(
+        "GET /stm.cgi?restart_power_on=1",
+        run=raise_restart_flag,
+        doc="Set the restart flag, key `restart` of `/json/status.json`.",
+    ),
+    row(
+        "GET /outs.cgi?vout<A>=<B>",
+        A=Int(0, 7),
+        B=Int(0, 1),
+        run=switch_variable,
+        role=CONTROL,
+        when=HW35_SW["1.36"],
+        doc="Set an event variable, EVENT1 (A = 0) to EVENT8.",
+    ),
+    row(
+        "GET /stm.cgi?eventname=<A><B>",
+        A=Int(0, 7),
+        B=Text(15),
+        sets="event_variables.{A}.name",
+        when=HW35_SW["1.60a"],
+        doc="Name an event variable.",
+    ),
+    row(
+        "POST /post.cgi?pictureupload",
+        body=Upload(PICTURE_KINDS, check=checked_picture),
+        run=keep_picture,
+        doc="Upload the picture of the Status for user page; it is served at `/picture`. It is "
+        "encoded anew, without what else was in the file.",
+    ),
+    row("GET /stm.cgi?delpicture=0", run=remove_picture, doc="Remove that picture."),
+    row(
+        "GET /stm.cgi?postop=0*<A>",
+        A=OFFSETS,
+        sets="layout.top",
+        doc="Top offsets of the elements on the Status for user page.",
+    ),
+    row(
+        "GET /stm.cgi?posleft=0*<A>",
+        A=OFFSETS,
+        sets="layout.left",
+        doc="Left offsets of the elements on the Status for user page.",
+    ),
+    row(
+        "GET /stm.cgi?echeck=<A>",
+        A=ListOf(Flag(), visibility_count, separator=""),
+        sets="layout.visible",
+        doc="Visibility of the items on the Status page, one character each.",
+    ),
+    row(
+        "GET /eeprom.cgi?bit<A>=<B>",
+        A=BIT_POSITION,
+        B=Int(0, 1),
+        sets="variables.bits.{A}",
+        doc="Set a one-bit variable.",
+    ),
+    row(
+        "GET /eeprom.cgi?byte<A>=<B>",
+        A=BYTE_POSITION,
+        B=Int(-128, 127),
+        sets="variables.bytes.{A}",
+        doc="Set a one-byte variable.",
+    ),
+    row(
+        "GET /eeprom.cgi?word<A>=<B>",
+        A=WORD_POSITION,
+        B=Int(-32768, 32767),
+        sets="variables.words.{A}",
+        doc="Set a two-byte variable.",
+    ),
+    row(
+        "GET /eeprom.cgi?dword<A>=<B>",
+        A=Int(0, 3),
+        B=Int(-INT32 - 1, INT32),
+        sets="variables.dwords.{A}",
+        doc="Set a four-byte variable.",
+    ),
+    row(
+        "GET /eeprom.cgi?string<A>=<B>",
+        A=Int(0, 1),
+        B=Text(15),
+        sets="variables.strings.{A}",
+        doc="Set a string variable.",
+    ),
+)
+
+#: Names that real units use, and the clock command that the document does not print.
+ALIASES = (
+    row(
+        "GET /stm.cgi?upgrade=lkstart3",
+        run=start_bootloader,
+        doc="The same as `upgrade=devstart3`.",
+    ),
+    row("GET /stm.cgi?lk3restart=1", run=restart, doc="The same as `devrestart=1`."),
+    row("GET /lk3_settings.bin", doc="The same as `/dev_settings.bin`."),
+    row(
+        "GET /stm.cgi?t_man=<A>",
+        A=Int(0, 253402300799),
+        run=change_clock,
+        doc="Set the clock: local wall time in seconds since 1970, as if it were UTC.",
+    ),
+)

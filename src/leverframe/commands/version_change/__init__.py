@@ -1,0 +1,1 @@
+"""Settings of one version made into settings of another, and back."""

@@ -1,0 +1,43 @@
+"""The effective configuration: every value, and where it comes from."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from leverframe.config.described import keys, labelled
+from leverframe.config.example import as_toml
+from leverframe.config.fields import Config
+from leverframe.config.sources import Sources
+
+
+def effective_table(sources: Sources, config: Config) -> str:
+    """In columns, a line each."""
+    rows = list(_rows(sources, config))
+    names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
+    return "\n".join(
+        f"{name:{names}}  {value:{min(values, 40)}}  {origin}" for name, value, origin in rows
+    )
+
+
+def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
+    """The name, the value as TOML, and the origin of each; what is not set is left out."""
+    for key in keys():
+        value = _value(config, key.place)
+        if value is not None:
+            yield key.name, as_toml(value), _origin(sources, key.place)
+    for tables in labelled():
+        for label, table in _value(config, tables.place).items():
+            place = (*tables.place, label)
+            yield ".".join(place), as_toml(msgspec.to_builtins(table)), _origin(sources, place)
+
+
+def _value(config: Config, place: tuple[str, ...]) -> Any:
+    value: Any = config
+    for part in place:
+        value = getattr(value, part, None)
+    return value
+
+
+def _origin(sources: Sources, place: tuple[str, ...]) -> str:
+    return (sources.origin(place) if sources.is_given(place) else None) or "default"

@@ -1,0 +1,90 @@
+"""What stands around a controller: who takes its effects, who watches it, what parts tell of it.
+
+The parts fill this in when they are joined to the controller; it knows none of them.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from leverframe.engine import effects as do
+from leverframe.engine.effects import Effect
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.storage.history.recorder import HistoryRecorder
+from leverframe.wire.prometheus import Family
+
+#: Told of the old and the new settings. What it may return is done when it lives by the new ones.
+SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
+
+
+class Timed(Protocol):
+    """Something that wants to be called at a monotonic second."""
+
+    def next_deadline(self) -> float | None: ...
+
+    def tick(self, at: Moment) -> None: ...
+
+
+class Hooks:
+    def __init__(self) -> None:
+        #: Effects that leave the controller; whoever sends notifications or pings sets these. What
+        #: a notification gives back is done when its messages are on disk.
+        self.on_notify: Callable[[do.Notify], asyncio.Future[None] | None] = _drop
+        self.on_modem: Callable[[do.SendModem], None] = _drop
+        self.on_ping: Callable[[do.PingHost], None] = _drop
+        self.on_screen: Callable[[do.ShowScreen], None] = _drop
+        #: Called with the old and the new tree once the engine has adopted new settings.
+        self.settings_watchers: list[SettingsWatcher] = []
+        #: How often that was: who has the same number knows the same settings.
+        self.settings_revision = 0
+        #: Called when the controller has become another version.
+        self.profile_watchers: list[Callable[[], None]] = []
+        #: Called with the name of an uploaded file once it is stored or removed.
+        self.upload_watchers: list[Callable[[str], None]] = []
+        #: Called with True when the bootloader begins to wait, with False when that is over.
+        self.bootloader_watchers: list[Callable[[bool], None]] = []
+        #: Called when something changed that a reader of the state could see.
+        self.watchers: set[Callable[[], None]] = set()
+        #: Follows every value and answers what was (`/api/history`).
+        self.history: HistoryRecorder | None = None
+        #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
+        self.troubles: dict[str, str] = {}
+        #: What such parts tell about themselves in `/api/state`, by key.
+        self.reports: dict[str, Callable[[], Any]] = {}
+        #: What such parts count, for `/metrics`.
+        self.figures: list[Callable[[], Iterable[Family]]] = []
+        #: What waits to be sent, was sent, and could not be (`/api/outbox`).
+        self.outbox_report: Callable[[], Any] = dict
+        #: What is known about newer firmware (`/api/firmware`).
+        self.firmware_report: Callable[[], Any] = dict
+        #: Parts around the controller that do something at a time of its clock.
+        self.timed: list[Timed] = []
+        #: What the GSM modem tells the administrator, with the answer to the last command.
+        self.modem_report: Callable[[], Any] = dict
+
+    def tell_watchers(
+        self, old: Settings, new: Settings, uploads: Iterable[str]
+    ) -> list[asyncio.Task[None]]:
+        """The engine has adopted new settings; these uploads were stored or removed with them.
+
+        What is returned is under way: until it is done, the settings do not hold everywhere.
+        """
+        self.settings_revision += 1
+        under_way = [
+            task
+            for settings_watcher in self.settings_watchers
+            if (task := settings_watcher(old, new)) is not None
+        ]
+        for upload_watcher in self.upload_watchers:
+            for name in uploads:
+                upload_watcher(name)
+        return under_way
+
+    def tell_of_bootloader(self, *, waits: bool) -> None:
+        for watcher in self.bootloader_watchers:
+            watcher(waits)
+
+
+def _drop(effect: Effect) -> None:
+    """Nobody takes this kind of effect yet."""

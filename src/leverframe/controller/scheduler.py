@@ -1,0 +1,91 @@
+"""How time passes for a controller: the event loop wakes it, or its virtual clock is moved."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from math import inf
+
+from leverframe.clock import Clock, VirtualClock
+from leverframe.engine.moment import Moment
+
+#: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
+DEADLINES_AT_A_TIME = 2000
+#: How long time stands still after a fault: what failed may be due still, and would fail at once.
+REST_S = 1.0
+
+
+class Scheduler:
+    """Calls `tick` at each `next_deadline`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        next_deadline: Callable[[], float | None],
+        tick: Callable[[Moment], None],
+    ) -> None:
+        self._clock = clock
+        self._next_deadline = next_deadline
+        self._tick = tick
+        self._is_moved = isinstance(clock, VirtualClock)
+        self._wake: asyncio.TimerHandle | None = None
+        self._wake_at: float | None = None
+        self._planning: asyncio.Handle | None = None
+        self._not_before = -inf
+
+    def plan(self) -> None:
+        """On a real clock the event loop calls at the next deadline; a virtual one is moved.
+
+        Many things may happen in one round of the loop; the deadline is looked up after them.
+        """
+        if self._planning is None and not self._is_moved:
+            self._planning = asyncio.get_running_loop().call_soon(self._plan)
+
+    def _plan(self) -> None:
+        self._planning = None
+        deadline = self._next_deadline()
+        if deadline == self._wake_at:
+            return
+        self._sleep_on()
+        self._wake_at = deadline
+        if deadline is not None:
+            delay = max(0.0, max(deadline, self._not_before) - self._clock.now())
+            self._wake = asyncio.get_running_loop().call_later(delay, self._woken)
+
+    def stop(self) -> None:
+        self._sleep_on()
+        if self._planning is not None:
+            self._planning.cancel()
+            self._planning = None
+
+    def _sleep_on(self) -> None:
+        if self._wake is not None:
+            self._wake.cancel()
+        self._wake = self._wake_at = None
+
+    def _woken(self) -> None:
+        self._wake = self._wake_at = None
+        try:
+            self._tick(self._clock.read())
+        except Exception:
+            self._not_before = self._clock.now() + REST_S
+            raise
+        finally:
+            self.plan()
+
+    async def advance(self, seconds: float | None) -> None:
+        """Move virtual time; everything due in between happens in order. None: to the next."""
+        now = self._clock.read().now
+        target = self._next_deadline() if seconds is None else now + seconds
+        if target is not None:
+            for served, _ in enumerate(self.live_until(target), start=1):
+                if served % DEADLINES_AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+
+    def live_until(self, target: float) -> Iterator[None]:
+        """Move virtual time to a moment; halts after every deadline that was served on the way."""
+        clock = self._clock
+        assert isinstance(clock, VirtualClock)
+        while (deadline := self._next_deadline()) is not None and deadline <= target:
+            clock.move_to(deadline)
+            self._tick(clock.read())
+            yield
+        clock.move_to(target)

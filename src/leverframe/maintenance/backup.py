@@ -1,0 +1,125 @@
+"""`leverframe backup show|diff|convert|restore`: a backup in the hand instead of a controller."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.commands.version_change.restored import NotCarriedOver, Restored
+from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.config import Config
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import GONE, difference, is_secret, settings_from_leaves
+from leverframe.exit_codes import DONE, NO
+from leverframe.maintenance.passphrase import ask_for_passphrase
+from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
+from leverframe.process.build import stored_profile
+from leverframe.profile import Profile
+from leverframe.storage.backup import (
+    BackupFile,
+    BackupRefused,
+    content_of,
+    encode_backup,
+    unpack,
+)
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.snapshots import Snapshots
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import DELETED, Changes
+
+
+def show(file: Path, json: bool) -> None:
+    """Print a backup as TOML or JSON."""
+    print(as_text(read(file), ".json" if json else ".toml"), end="")
+
+
+def diff(first: Path, second: Path) -> int:
+    """Print what differs between two backups."""
+    files = read(first), read(second)
+    old, new = (_everything(file) for file in files)
+    for path in sorted(old.keys() | new.keys(), key=_order):
+        if old.get(path) != new.get(path):
+            print(f"{path}: {_shown(old, path)} -> {_shown(new, path)}")
+    return NO if old != new else DONE
+
+
+def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase: bool) -> None:
+    """Write a backup in another form, or for another version."""
+    backup = read(file)
+    profile = Profile(hw or backup.hw, sw or backup.sw)
+    if profile != Profile(backup.hw, backup.sw):
+        words = ask_for_passphrase() if passphrase else None
+        restored = _carried_over(backup, profile, words)
+        left_out = () if words else backup.left_out
+        backup = unpack(encode_backup(profile, restored.settings, words))
+        backup.left_out = left_out
+        tell(restored.not_carried_over)
+    write(output, backup)
+
+
+def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> Restored:
+    try:
+        return carry_over(content_of(file, passphrase), target, defaults(target))
+    except Refusal as refusal:
+        raise BackupRefused(refusal.detail) from None
+
+
+async def restore(file: Path, config: Config, passphrase: bool) -> None:
+    """Put a backup into the data folder of a controller that is stopped."""
+    backup = read(file)
+    with DataFolder(Path(config.data)) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            profile = config.profile(*stored_profile(store))
+            content = content_of(backup, ask_for_passphrase() if passphrase else None)
+            present, _ = settings_from_leaves(profile, store.load().settings)
+            try:
+                restored = carry_over(content, profile, present)
+            except Refusal as refusal:
+                raise BackupRefused(refusal.detail) from None
+            changes = {
+                path: DELETED if value is GONE else value
+                for path, _, value in difference(present, restored.settings)
+            }
+            kept = {"profile.hw": profile.hw, "profile.sw": profile.sw}
+            report = msgspec.json.encode(restored.not_carried_over)
+            blobs = {RESTORE_REPORT: report, EARLIER: None}
+            await store.commit(Changes(settings=changes, kept=kept, blobs=blobs))
+        finally:
+            await store.close()
+        if any(is_secret(path) for path in changes):
+            Snapshots(folder.store_path).renew()
+    tell(restored.not_carried_over)
+    print(f"{len(changes)} settings changed in {config.data}.")
+
+
+def tell(lost: tuple[NotCarriedOver, ...]) -> None:
+    for entry in lost:
+        value = "" if entry.value is None else f" ({_encoded(entry.value)})"
+        print(f"not carried over: {entry.path}{value}: {entry.reason}")
+
+
+def _everything(file: BackupFile) -> dict[str, Any]:
+    """Settings by path, factory settings too, so that a short text and a full file compare."""
+    known = {**factory_settings(file), **file.settings}
+    return {path: value for path, value in known.items() if not is_secret(path)} | {
+        "profile.hw": file.hw,
+        "profile.sw": file.sw,
+    }
+
+
+def _order(path: str) -> list[tuple[int, int | str]]:
+    """Numbers as numbers: entry 10 comes after entry 9."""
+    return [(0, int(step)) if step.isdecimal() else (1, step) for step in path.split(".")]
+
+
+def _shown(settings: dict[str, Any], path: str) -> str:
+    return _encoded(settings[path]) if path in settings else "not there"
+
+
+def _encoded(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

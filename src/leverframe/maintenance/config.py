@@ -1,0 +1,26 @@
+"""`leverframe config check|example`: the effective configuration, and one to begin with."""
+
+import sys
+
+from leverframe.config.effective import effective_table
+from leverframe.config.example import example
+from leverframe.config.fields import BadConfiguration
+from leverframe.config.reading import checked
+from leverframe.config.sources import Sources
+from leverframe.exit_codes import DONE, NO
+
+
+def check_config(sources: Sources) -> int:
+    """Print the effective settings and where each comes from, or what is wrong."""
+    try:
+        print(effective_table(sources, checked(sources)))
+    except BadConfiguration as error:
+        for line in str(error).splitlines():
+            print(f"leverframe: {line}", file=sys.stderr)
+        return NO
+    return DONE
+
+
+def print_example() -> None:
+    """Print a complete file with every key."""
+    print(example(), end="")

@@ -1,0 +1,156 @@
+"""`leverframe data check|repair|show|reset`: the data folder of a controller that is stopped."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.engine.tree import is_secret, masked
+from leverframe.exit_codes import DONE, NO
+from leverframe.storage.action_audit import stored_entries
+from leverframe.storage.audit import is_audit
+from leverframe.storage.datafolder import DataFolder, existing_folder
+from leverframe.storage.history.sqlite_chunk_store import check_file
+from leverframe.storage.snapshots import Snapshots, recover, set_aside
+from leverframe.storage.soundness import check, findings
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite_file import StoreDamaged, connect
+from leverframe.storage.store import Changes, Stored, StoreUnavailable
+
+
+def check_data(data_folder: Path) -> int:
+    """Say whether store, snapshots and history are sound; snapshots do not count for the answer."""
+    with existing_folder(data_folder) as folder:
+        damage = findings(folder.store_path)
+        print(damage or f"The store {folder.store_path} is sound.")
+        for number, snapshot in Snapshots(folder.store_path).all():
+            print(findings(snapshot) or f"Snapshot {number} is sound.")
+        return DONE if _history_is_sound(folder) and not damage else NO
+
+
+def _history_is_sound(folder: DataFolder) -> bool:
+    if not folder.history_path.exists():
+        return True
+    try:
+        check_file(folder.history_path)
+    except (StoreDamaged, StoreUnavailable) as error:
+        print(error)
+        return False
+    print(f"The history {folder.history_path} is sound.")
+    return True
+
+
+async def repair_data(data_folder: Path) -> None:
+    """Put a damaged store right: by a snapshot, else by what can still be read of it.
+
+    A damaged history is set aside; the next start begins a new one.
+    """
+    with existing_folder(data_folder) as folder:
+        try:
+            told = recover(folder.store_path)
+        except StoreDamaged:
+            told = await _save_readable(folder.store_path)
+        print(told or "The store is sound; there is nothing to repair.")
+        if not _history_is_sound(folder):
+            print(f"It is set aside in {set_aside(folder.history_path)}.")
+
+
+async def _save_readable(store_path: Path) -> str:
+    rows = {
+        table: _readable_rows(store_path, table, key)
+        for table, key in (("setting", "path"), ("kept", "name"))
+    }
+    blobs = _readable_blobs(store_path)
+    aside = set_aside(store_path)
+    store = SqliteStore(store_path)
+    await store.commit(Changes(settings=rows["setting"], kept=rows["kept"], blobs=blobs))
+    await store.close()
+    try:
+        check(store_path)
+    except StoreDamaged:
+        # What could be read contradicts itself: the start is from the beginning.
+        set_aside(store_path)
+        return f"Nothing could be saved of the store; it is set aside in {aside}."
+    return (
+        f"{len(rows['setting'])} settings could be read and are in a new store; the damaged one is "
+        f"set aside in {aside}."
+    )
+
+
+def _readable_rows(store_path: Path, table: str, key: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    try:
+        with closing(connect(store_path)) as connection:
+            query = f"SELECT CAST({key} AS BLOB), CAST(value AS BLOB) FROM {table}"
+            for name, text in connection.execute(query):
+                try:
+                    if (path := name.decode()).isprintable():
+                        values[path] = msgspec.json.decode(text)
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue
+    except sqlite3.Error:
+        # Up to the damaged page; what lies behind it cannot be reached.
+        return values
+    return values
+
+
+def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
+    blobs: dict[str, bytes | None] = {}
+    try:
+        with closing(connect(store_path)) as connection:
+            for name, data in connection.execute("SELECT CAST(name AS BLOB), data FROM blob"):
+                blobs[name.decode(errors="replace")] = data
+    except sqlite3.Error:
+        return blobs
+    return blobs
+
+
+async def show_data(data_folder: Path) -> None:
+    """Print everything in the store as JSON; secrets are masked."""
+    with existing_folder(data_folder) as folder:
+        stored = await _loaded(folder)
+    document = {
+        "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
+        "kept": {name: value for name, value in stored.kept.items() if not is_audit(name)},
+        "audit": stored_entries(stored.kept),
+    }
+    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def _masked(path: str, value: Any) -> Any:
+    return masked(value) if is_secret(path) else value
+
+
+async def _loaded(folder: DataFolder) -> Stored:
+    store = SqliteStore(folder.store_path)
+    try:
+        return store.load()
+    finally:
+        await store.close()
+
+
+async def reset_data(data_folder: Path, accounts: bool) -> None:
+    """Back to the factory settings. The key goes too: what it sealed is unreadable from then on."""
+    with existing_folder(data_folder) as folder:
+        store = SqliteStore(folder.store_path)
+        try:
+            stored = store.load().settings
+            stays = {} if accounts else _accounts(stored)
+            await store.commit(
+                Changes(settings=stays, blobs={EARLIER: None}, replace_settings=True)
+            )
+        finally:
+            await store.close()
+        Snapshots(folder.store_path).renew()
+        folder.key_path.unlink(missing_ok=True)
+        what = "All settings and accounts are" if accounts else "All settings but the accounts are"
+        print(f"{what} as they come from the factory.")
+        for aside in sorted(folder.path.glob("damaged-*")):
+            print(f"{aside} still holds an older store; delete it if nobody needs it any more.")
+
+
+def _accounts(settings: dict[str, Any]) -> dict[str, Any]:
+    return {path: value for path, value in settings.items() if path.startswith("access.")}

@@ -1,0 +1,95 @@
+"""`leverframe data export`: the history of a controller that is stopped, as CSV."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+
+from leverframe.errors import ErrorForPeople
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.csv_text import csv_pieces
+from leverframe.storage.history.reading import RECORDED, TimeSpan, recorded_labels, since
+from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
+
+#: So many that values are written as they came wherever they still are.
+_ALL_POINTS = 10**9
+
+
+class NoHistory(ErrorForPeople):
+    """Nothing was recorded: one sentence."""
+
+
+class BadExport(ErrorForPeople):
+    """What was asked for cannot be written: one sentence."""
+
+
+def export_history(
+    data_folder: Path,
+    labels: str | None,
+    first: str | None,
+    last: str | None,
+    output: Path | None,
+) -> None:
+    asked = _labels(labels)
+    begin, end = _second(first, -inf), _second(last, inf)
+    with DataFolder(data_folder) as folder:
+        if not folder.history_path.exists():
+            raise NoHistory(f"There is no history in {data_folder}; name the folder with --data.")
+        with closing(SqliteChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+            _write(_pieces(Compactor(chunk_store, Bounds()), asked, begin, end), output)
+
+
+def _pieces(
+    compactor: Compactor, labels: tuple[str, ...], begin: float, end: float
+) -> Iterator[bytes]:
+    now, earliest = compactor.chunk_store.marked(), since(compactor)
+    if now is None or earliest is None:
+        raise NoHistory("Nothing has been recorded yet.")
+    first, last = max(begin, earliest), min(end, now)
+    if first > last:
+        raise NoHistory(f"Nothing was recorded then; the history begins {_shown(earliest)}.")
+    return csv_pieces(
+        compactor, TimeSpan(labels or recorded_labels(compactor), first, last, _ALL_POINTS, now)
+    )
+
+
+def _write(pieces: Iterator[bytes], output: Path | None) -> None:
+    if output is None:
+        for piece in pieces:
+            sys.stdout.write(piece.decode().replace("\r\n", "\n"))
+        return
+    try:
+        with output.open("wb") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise BadExport(f"{output} cannot be written: {error.strerror}.") from error
+
+
+def _labels(text: str | None) -> tuple[str, ...]:
+    labels = tuple(dict.fromkeys(text.split(","))) if text else ()
+    for label in labels:
+        if label not in RECORDED:
+            raise BadExport(f"There is no label {label!r}; write labels such as DS1,OUT0.")
+    return labels
+
+
+def _second(text: str | None, usual: float) -> float:
+    """A time as people write it, in UTC unless it says otherwise, or seconds since 1970."""
+    if text is None:
+        return usual
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadExport(
+            f"{text!r} is no time; write it like 2026-01-05, 2026-01-05T12:00 or 1767571200."
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _shown(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")

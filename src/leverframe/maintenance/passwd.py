@@ -1,0 +1,46 @@
+"""`leverframe passwd`: set the password of an account while the controller is stopped.
+
+For whoever has the data folder in their hands: the first password, or one that was forgotten. The
+password is asked for, or read from standard input; it never stands on the command line, where other
+users of the machine could read it.
+"""
+
+import getpass
+import sys
+from pathlib import Path
+
+from leverframe.config import Config
+from leverframe.process.administrator import (
+    PasswordRefused,
+    administrator_name,
+    random_password,
+    set_password,
+)
+from leverframe.process.build import stored_profile
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.sqlite import SqliteStore
+
+
+async def change_password(config: Config, account: str | None, generate: bool) -> None:
+    with DataFolder(Path(config.data)) as folder:
+        store = SqliteStore(folder.store_path)
+        try:
+            name = account or administrator_name(store)
+            password = random_password() if generate else _asked_for(name)
+            profile = config.profile(*stored_profile(store))
+            await set_password(store, profile, name, password)
+        finally:
+            await store.close()
+    if generate:
+        print(f"The password of {name} is now {password}")
+    else:
+        print(f"The password of {name} is changed; sign-in is required from now on.")
+
+
+def _asked_for(name: str) -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass.getpass(f"New password of {name}: ")
+    if getpass.getpass("The same again: ") != password:
+        raise PasswordRefused("The two were not the same; nothing was changed.")
+    return password

@@ -1,0 +1,50 @@
+"""`leverframe site`: make the archive of a web site, and go back to the built-in pages.
+
+Of a folder, links are refused, and files whose name begins with a dot are left out. The reset is
+for whoever has the data folder in their hands and no page to go to; the controller must be stopped.
+`/?safe` reaches the built-in pages without that.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from leverframe.storage.datafolder import existing_folder
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes
+from leverframe.uploads.bad_upload import BadUpload
+from leverframe.uploads.site_archive import pack_site
+
+
+def build_site(pages: Path, output: Path | None) -> None:
+    """Check a folder and pack it, into a file beside it unless told otherwise."""
+    target = output or pages.with_name(f"{pages.resolve().name}.site")
+    packed = dict(_pages(pages))
+    target.write_bytes(pack_site(packed))
+    print(f"{target}: {len(packed)} files, {sum(map(len, packed.values()))} bytes")
+
+
+def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
+    for item in sorted(folder.iterdir()):
+        name = above + item.name
+        if item.name.startswith("."):
+            continue
+        if item.is_symlink():
+            raise BadUpload(f"{name} is a link; a site has only files.")
+        if item.is_dir():
+            yield from _pages(item, f"{name}/")
+        elif item.is_file():
+            yield name, item.read_bytes()
+        else:
+            # Reading a pipe or a device would wait for ever, or never end.
+            raise BadUpload(f"{name} is neither a file nor a folder; take it out of the site.")
+
+
+async def reset_site(data_folder: Path) -> None:
+    """Remove the uploaded site of a stopped controller."""
+    with existing_folder(data_folder) as folder:
+        store = SqliteStore(folder.store_path)
+        try:
+            await store.commit(Changes(blobs={"site": None}))
+        finally:
+            await store.close()
+    print("The built-in pages are back.")

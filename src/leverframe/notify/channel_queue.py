@@ -1,0 +1,236 @@
+"""One channel's queue and the task that works it off, in order, one message at a time.
+
+The first message is tried until it is sent, refused for good or expired; only then the next one
+has its turn. The task lives while something waits, so an idle lane costs nothing. A message is
+tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
+
+What is written at every attempt is counted in memory only. After a restart what waits is tried
+anew; a message whose delivery was not yet noted on disk is delivered twice, never not at all.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from leverframe.clock import Clock
+from leverframe.durations import text_from_seconds
+from leverframe.engine.settings import Settings
+from leverframe.notify.channel import CannotSend, Channel
+from leverframe.notify.message import FAILED, SENT, Message
+from leverframe.notify.pacing import AttemptPace, pause_after
+from leverframe.shutdown import is_being_cancelled
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueContext:
+    """What all lanes of an outbox share."""
+
+    clock: Clock
+    settings: Callable[[], Settings]
+    first_pause_s: float
+    chance: Random
+
+
+@dataclass(slots=True)
+class QueuedMessage:
+    message: Message
+    #: Done when the message is on disk, or cannot be.
+    stored: asyncio.Future[None]
+    #: On the controller's monotonic clock: setting the wall clock makes no message old.
+    expires_at: float
+
+
+class Listener(Protocol):
+    """What a lane reports."""
+
+    def ended(self, message: Message) -> None:
+        """It was sent or has failed for good."""
+
+    def told(self, lane: str, sentence: str) -> None:
+        """Something that people should know."""
+
+    def troubled(self, lane: str, problem: str | None) -> None:
+        """What keeps messages from being delivered now; None when nothing does any more."""
+
+
+class ChannelQueue:
+    def __init__(
+        self, name: str, channel: Channel, surroundings: QueueContext, listener: Listener
+    ) -> None:
+        self.name = name
+        self.channel = channel
+        #: Attempts since the start.
+        self.attempts = 0
+        self.dropped = 0
+        #: Why the first message could not be delivered yet.
+        self.problem: str | None = None
+        self._surroundings = surroundings
+        self._listener = listener
+        self._queue: deque[QueuedMessage] = deque()
+        self._pace = AttemptPace(channel.limits.per_s, channel.limits.burst)
+        self._failures = 0
+        self._busy = False
+        self._again = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        #: When the pause after a failure ends, on the loop's clock.
+        self._pause_until: float | None = None
+
+    def waiting(self) -> Iterable[Message]:
+        return (waiting.message for waiting in self._queue)
+
+    @property
+    def waiting_count(self) -> int:
+        return len(self._queue)
+
+    def next_attempt_in(self) -> float | None:
+        """Seconds until a failed attempt is repeated."""
+        if self._pause_until is None:
+            return None
+        return max(0.0, self._pause_until - asyncio.get_running_loop().time())
+
+    def put(self, waiting: QueuedMessage) -> Message | None:
+        """Take a message in; gives the one that had to go, if the queue was full."""
+        dropped = self._make_room()
+        self._queue.append(waiting)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+        return dropped
+
+    def _make_room(self) -> Message | None:
+        # The first one may be on its way this very moment; it is not counted and not dropped.
+        on_its_way = int(self._busy)
+        if len(self._queue) - on_its_way < self.channel.limits.max_waiting:
+            return None
+        oldest = self._queue[on_its_way]
+        del self._queue[on_its_way]
+        self.dropped += 1
+        if self.dropped.bit_count() == 1:
+            self._listener.told(
+                self.name,
+                f"{self.dropped} messages were dropped so far, the oldest first, because "
+                f"{self.channel.limits.max_waiting} are waiting. {self.problem or ''}".rstrip(),
+            )
+        return oldest.message
+
+    def try_again(self) -> None:
+        """Something changed: do not wait any longer."""
+        self._failures = 0
+        self._again.set()
+
+    async def close(self) -> None:
+        """Stop trying; what waits stays on disk."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self.channel.close()
+
+    async def _work(self) -> None:
+        try:
+            await self._work_off()
+        except Exception:
+            log.exception("%s: stopped unexpectedly, goes on with the next message", self.name)
+        finally:
+            self._task = None
+
+    async def _work_off(self) -> None:
+        while self._queue:
+            while self._queue:
+                await self._try_first()
+                if is_being_cancelled():
+                    return
+            await self.channel.close()
+        self._set_problem(None)
+
+    async def _try_first(self) -> None:
+        first = self._queue[0]
+        self._busy = True
+        # From here on new settings are news.
+        self._again.clear()
+        try:
+            if self._surroundings.clock.read().now >= first.expires_at:
+                self._expire(first.message)
+                return
+            with contextlib.suppress(Exception):
+                await asyncio.shield(first.stored)
+            await self._pace.turn()
+            problem = await self._attempt(first.message)
+        finally:
+            self._busy = False
+        if problem is not None and not is_being_cancelled():
+            await self._pause(first)
+
+    async def _attempt(self, message: Message) -> str | None:
+        """None when the message has left the queue, else why it has not."""
+        message.attempts += 1
+        self.attempts += 1
+        timeout_s = self.channel.limits.timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                message.answer = await self.channel.deliver(message, self._surroundings.settings())
+        except CannotSend as refusal:
+            return self._failed(message, str(refusal), final=refusal.final)
+        except TimeoutError:
+            return self._failed(message, f"There was no answer within {timeout_s:g} s.")
+        except Exception as error:
+            # A fault of ours must neither end the lane nor lose the message.
+            log.exception("%s: an attempt ended unexpectedly", self.name)
+            kind = type(error).__name__
+            return self._failed(message, f"The attempt ended unexpectedly ({kind}); see the log.")
+        self._succeeded(message)
+        return None
+
+    def _succeeded(self, message: Message) -> None:
+        if self.problem is not None:
+            self._listener.told(self.name, "delivers again")
+        self._failures = 0
+        message.problem = None
+        self._set_problem(None)
+        self._end(message, SENT)
+
+    def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
+        message.problem = problem
+        if final:
+            self._listener.told(self.name, f"gave up on a message to {message.target}: {problem}")
+            self._end(message, FAILED)
+            return None
+        if problem != self.problem:
+            self._listener.told(self.name, f"cannot deliver to {message.target}: {problem}")
+        self._set_problem(problem)
+        self._failures += 1
+        return problem
+
+    def _set_problem(self, problem: str | None) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            self._listener.troubled(self.name, problem)
+
+    def _expire(self, message: Message) -> None:
+        age = text_from_seconds(self.channel.limits.expires_s)
+        message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
+        self._listener.told(
+            self.name, f"gave up on a message to {message.target}: {message.problem}"
+        )
+        self._end(message, FAILED)
+
+    def _end(self, message: Message, state: str) -> None:
+        self._queue.popleft()
+        message.state = state
+        message.ended = self._surroundings.clock.read().wall
+        self._listener.ended(message)
+
+    async def _pause(self, first: QueuedMessage) -> None:
+        around = self._surroundings
+        longest_s = self.channel.limits.longest_pause_s
+        pause_s = pause_after(self._failures, around.first_pause_s, longest_s, around.chance)
+        left_s = first.expires_at - around.clock.read().now
+        self._pause_until = asyncio.get_running_loop().time() + pause_s
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._again.wait(), min(pause_s, max(left_s, 0.0)))
+        self._pause_until = None

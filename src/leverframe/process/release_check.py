@@ -1,0 +1,74 @@
+"""Which software version is the newest: a question to an address of the owner's choice.
+
+The address answers with JSON: `{"version": "1.76", "hardware": ["3.5", "3.9"], "notes":
+"https://example.org/1.76"}`. `version` must be there; without `hardware` it is for every hardware;
+`notes` is where people can read on. Other keys are left alone. Nothing about the controller is sent
+along, and the address has to be one that messages may go to, too.
+"""
+
+import asyncio
+from importlib import import_module
+from urllib.parse import urlsplit
+
+import msgspec
+
+from leverframe.notify.channel import CannotSend
+from leverframe.notify.targets import checked_addresses
+from leverframe.notify.troubles import sentence
+from leverframe.notify.trust import Trust
+from leverframe.profile import UnknownProfile, version
+
+ANSWER_S = 15.0
+MAX_BYTES = 16 * 1024
+MAX_LETTERS = 255
+
+
+class Release(msgspec.Struct, frozen=True):
+    """What the address says."""
+
+    version: str
+    hardware: tuple[str, ...] = ()
+    notes: str | None = None
+
+
+async def ask_for_release(url: str, trust: Trust, *, allow_local: bool) -> Release:
+    """The answer of the address; raises `CannotSend` with a sentence where there is none."""
+    # As with messages: loading what it takes lasts longer than a relay may wait.
+    await asyncio.to_thread(import_module, "leverframe.notify.http_request")
+    from leverframe.notify.http_request import OutgoingRequest, RemoteServer, answer_of, new_client
+
+    server, parts = RemoteServer.of(url), urlsplit(url)
+    try:
+        addresses = await checked_addresses(server.host, server.port, allow_local=allow_local)
+    except (OSError, UnicodeError) as error:
+        raise CannotSend(sentence(error, server.host, server.port)) from error
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    async with new_client(await trust.ready(), ANSWER_S) as client:
+        request = OutgoingRequest(path, None, parts.username or "", parts.password or "")
+        # One byte more shows that there is more.
+        status, body = await answer_of(client, server, addresses, request, MAX_BYTES + 1)
+    if status != 200:
+        raise CannotSend(f"{server} answered {status} instead of telling the newest version.")
+    return release_from_answer(body, str(server))
+
+
+def release_from_answer(body: bytes, place: str) -> Release:
+    if len(body) > MAX_BYTES:
+        raise CannotSend(f"{place} answered with more than {MAX_BYTES} bytes.")
+    try:
+        news = msgspec.json.decode(body, type=Release)
+        version(news.version)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise CannotSend(
+            f"{place} did not answer with JSON that has a version, hardware and notes."
+        ) from None
+    except UnknownProfile:
+        raise CannotSend(f"{place} names a version that is written unlike 1.36 or 1.49d.") from None
+    if news.notes is not None and not _is_link(news.notes):
+        raise CannotSend(f"{place} names notes that are no http or https address.")
+    return news
+
+
+def _is_link(text: str) -> bool:
+    is_short = len(text) <= MAX_LETTERS and text.isprintable()
+    return is_short and text.startswith(("http://", "https://"))

@@ -1,0 +1,97 @@
+"""Shell completion for bash, zsh and fish, made from the table of commands."""
+
+from leverframe.command_line.table import COMMANDS, Group
+from leverframe.reference.command_line_options import all_documented_tasks
+
+_BASH = """\
+# Completion of leverframe for bash. Written by make docs from the program itself.
+_leverframe() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} words
+    local first=${{COMP_WORDS[1]:-}} second=${{COMP_WORDS[2]:-}}
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{commands} help -V --version -h --help"
+    else
+        case "$first" in
+{tasks}
+        esac
+        case "$first $second" in
+{options}
+        esac
+    fi
+    # As bash and zsh both understand it; no word of ours has a space in it.
+    COMPREPLY=( $(compgen -W "$words" -- "$word") )
+}}
+complete -o default -F _leverframe leverframe
+"""
+_ZSH = """\
+#compdef leverframe
+# Completion of leverframe for zsh, by that of bash. Written by make docs from the program itself.
+autoload -U +X bashcompinit && bashcompinit
+{bash}"""
+
+
+def completions() -> dict[str, str]:
+    """Return the scripts by their place below `packaging/completion/`."""
+    bash = bash_completion()
+    return {
+        "leverframe.bash": bash,
+        "_leverframe": _ZSH.format(bash=bash),
+        "leverframe.fish": fish_completion(),
+    }
+
+
+def bash_completion() -> str:
+    groups = [command for command in COMMANDS if isinstance(command, Group)]
+    tasks = [
+        f'            {group.name}) words="{" ".join(task.name for task in group.tasks)}" ;;'
+        for group in groups
+    ]
+    tasks.append(f'            help) words="{_names()}" ;;')
+    options = []
+    for documented in all_documented_tasks():
+        flags = " ".join(flag for option in documented.options for flag in option.flags)
+        pattern = f'"{documented.words}"' if " " in documented.words else f'"{documented.words} "*'
+        options.append(f'            {pattern}) words="{flags} -h --help" ;;')
+    return _BASH.format(commands=_names(), tasks="\n".join(tasks), options="\n".join(options))
+
+
+def fish_completion() -> str:
+    lines = [
+        "# Completion of leverframe for fish. Written by make docs from the program itself.",
+        "complete -c leverframe -n __fish_use_subcommand -s V -l version -d 'Show the version'",
+    ]
+    for command in COMMANDS:
+        lines.append(
+            f"complete -c leverframe -f -n __fish_use_subcommand -a {command.name}"
+            f" -d {_quoted(command.help)}"
+        )
+        if isinstance(command, Group):
+            seen = " ".join(task.name for task in command.tasks)
+            condition = (
+                f"'__fish_seen_subcommand_from {command.name};"
+                f" and not __fish_seen_subcommand_from {seen}'"
+            )
+            lines += [
+                f"complete -c leverframe -f -n {condition} -a {task.name} -d {_quoted(task.help)}"
+                for task in command.tasks
+            ]
+    for documented in all_documented_tasks():
+        seen = "; and ".join(
+            f"__fish_seen_subcommand_from {word}" for word in documented.words.split()
+        )
+        for option in documented.options:
+            flags = "".join(
+                f" -l {flag[2:]}" if flag.startswith("--") else f" -s {flag[1:]}"
+                for flag in option.flags
+            )
+            if flags:
+                lines.append(f"complete -c leverframe -n '{seen}'{flags} -d {_quoted(option.help)}")
+    return "\n".join(lines) + "\n"
+
+
+def _names() -> str:
+    return " ".join(command.name for command in COMMANDS)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,43 @@
+"""Being found in the network: UDP discovery and mDNS together, never on loopback.
+
+On a loopback address nobody else could reach the controller anyway, and a twin on a developer's
+machine must not answer for a device in the network.
+"""
+
+from dataclasses import dataclass
+
+from leverframe.controller import Controller
+from leverframe.servers.accounts.cross_site import is_loopback
+from leverframe.servers.discovery.discovery import DiscoveryServer
+from leverframe.servers.discovery.mdns import MdnsAnnouncer
+
+#: Broadcasts only arrive at a socket that is bound to no single address.
+ANY_ADDRESS = "0.0.0.0"  # nosec B104
+
+
+@dataclass(frozen=True, slots=True)
+class Announcing:
+    """What the configuration allows."""
+
+    discovery: bool
+    bootloader: bool
+    mdns: bool
+
+
+async def announce(
+    controller: Controller, wanted: Announcing, *, name: str, mac: str, host: str, port: int
+) -> list[DiscoveryServer | MdnsAnnouncer]:
+    """Start what is wanted; what is returned has to be closed."""
+    started: list[DiscoveryServer | MdnsAnnouncer] = []
+    if is_loopback(host):
+        return started
+    if wanted.discovery:
+        server = DiscoveryServer(controller, name=name, mac=mac, bootloader=wanted.bootloader)
+        await server.start(ANY_ADDRESS, controller.troubles)
+        started.append(server)
+    if wanted.mdns:
+        announcer = MdnsAnnouncer(controller.profile, name=name, mac=mac, port=port)
+        announcer.start([] if host == ANY_ADDRESS else [host], controller.troubles)
+        controller.profile_watchers.append(lambda: announcer.become(controller.profile))
+        started.append(announcer)
+    return started

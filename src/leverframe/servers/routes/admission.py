@@ -1,0 +1,46 @@
+"""Which account a request is from, on a controller that may or may not ask for sign-in."""
+
+from collections.abc import Callable
+
+from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
+from leverframe.controller import Controller
+from leverframe.engine.settings import Settings
+from leverframe.servers.accounts.access import Access
+from leverframe.servers.http.messages import Request
+
+
+class Admission:
+    def __init__(self, controller: Controller, access: Access, *, must_sign_in: bool) -> None:
+        self._controller = controller
+        self._access = access
+        #: Sign-in is asked for whatever the settings say.
+        self._must_sign_in = must_sign_in
+
+    def account(self, request: Request) -> Account | None:
+        """Give the account, or None where a password must be checked first."""
+        settings = self._controller.pending
+        if self._is_open(settings):
+            return UNRESTRICTED
+        return self._access.recognise(request, settings)
+
+    async def check_password(self, request: Request) -> Account:
+        """Check the credentials of a request; refuse wrong ones."""
+        return await self._access.who(request, self._controller.pending)
+
+    def watch(self, request: Request) -> Callable[[], bool]:
+        """Give a test whether the account may still look; a session counts as in use by it."""
+        begun = self._controller.pending.access
+
+        def is_still_admitted() -> bool:
+            settings = self._controller.pending
+            if self._is_open(settings):
+                return True
+            if "authorization" in request.headers:
+                # Passwords are not checked over and over: with other accounts one asks again.
+                return settings.access is begun
+            return self._access.recognise(request, settings) is not ANONYMOUS
+
+        return is_still_admitted
+
+    def _is_open(self, settings: Settings) -> bool:
+        return not (settings.access.required or self._must_sign_in)

@@ -1,0 +1,37 @@
+"""The argument of every function of the endpoint table: a request, its account, what answers it."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from leverframe.commands.table.rights import Account
+from leverframe.controller import Controller
+from leverframe.servers.http.messages import Request
+from leverframe.servers.routes.admission import Admission
+from leverframe.servers.routes.backups import BackupEndpoint
+from leverframe.servers.routes.commands import CommandEndpoint
+from leverframe.servers.routes.sign_in import SignInEndpoint
+from leverframe.servers.routes.sim import SimCommands
+from leverframe.servers.routes.status_files import StatusFiles
+from leverframe.servers.routes.uploaded import Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """The parts with a state of their own that answer requests to one controller."""
+
+    admission: Admission
+    commands: CommandEndpoint
+    backups: BackupEndpoint
+    sign_in: SignInEndpoint
+    uploads: Uploads
+    status_files: StatusFiles
+    #: None where the board is not simulated.
+    sim: SimCommands | None
+
+
+class Context(msgspec.Struct, frozen=True, gc=False, eq=False):
+    request: Request
+    account: Account
+    controller: Controller
+    handlers: Handlers

@@ -1,0 +1,377 @@
+"""The endpoint table: every path besides those of the commands, once.
+
+The router, the refusal of other methods, the check of the role, the OpenAPI document, the reference
+and the tests that walk all paths are made from it.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from leverframe import __version__, status_files
+from leverframe.commands.describe.listing import CommandDescription
+from leverframe.commands.describe.openapi import BINARY, XML, EndpointDescription, openapi
+from leverframe.commands.describe.reply_schemas import StatusReply
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.rights import ANONYMOUS, require
+from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.engine.rule_report import RuleReport
+from leverframe.engine.rule_trial import RuleTrial
+from leverframe.engine.settings import Settings
+from leverframe.hardware.display_picture import png_of
+from leverframe.hardware.modem_status import ModemReport
+from leverframe.notify.outbox import OutboxReport
+from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.problems import NoSuchPath
+from leverframe.servers.routes import api, sim
+from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.history import (
+    CSV,
+    History,
+    history_csv,
+    history_json,
+)
+from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
+from leverframe.servers.routes.metrics import METRICS, metrics
+from leverframe.servers.routes.pages import pages
+from leverframe.servers.routes.rule_trials import rule_trial
+from leverframe.servers.routes.rules import rule_reports
+from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
+from leverframe.servers.routes.sim_report import SimReport, sim_report
+from leverframe.servers.routes.state import State, state
+from leverframe.servers.routes.stream import EVENT_STREAM, stream
+from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
+from leverframe.storage.audit import AuditEntry
+
+HTML = "text/html"
+PNG = "image/png"
+#: `/?safe` leads to the built-in pages, whatever site has been uploaded.
+SAFE = "safe"
+TRY_PATH = "/api/rules/try"
+STREAM_PATH = "/api/stream"
+SIM_PATH = "/sim.cgi"
+
+
+class Endpoint(EndpointDescription, frozen=True, kw_only=True):
+    #: Gives a value of the type `reply`, sent as JSON, or a whole reply, or a coroutine of one.
+    function: Callable[[Context], Any]
+    #: The value is the same as long as the controller is the same version.
+    fixed: bool = False
+    #: Answers while the bootloader waits, too.
+    in_bootloader: bool = False
+
+
+def openapi_document(context: Context) -> dict[str, Any]:
+    return openapi(context.controller.profile, "Leverframe", __version__, ENDPOINTS)
+
+
+def display_picture(context: Context) -> Reply:
+    return Reply(200, PNG, png_of(context.controller.engine.display.lines()), (NOT_KEPT,))
+
+
+def sign_in_page(context: Context) -> Reply:
+    is_signed_in = context.account is not ANONYMOUS
+    return context.handlers.sign_in.page(context.request, signed_in=is_signed_in)
+
+
+def front_page(context: Context) -> Reply:
+    """Show the uploaded site, else the built-in page; lead strangers to the sign-in page."""
+    request = context.request
+    if context.account is ANONYMOUS:
+        if not wants_page(request):
+            require(context.account, CONTROL)
+        return redirect(SIGN_IN_PATH)
+    uploaded = None if request.query == SAFE else context.handlers.uploads.page(request.path)
+    return uploaded or pages()[request.path].reply_to(request)
+
+
+async def simulate(context: Context) -> Reply:
+    if context.handlers.sim is None:
+        raise NoSuchPath("This board is not simulated.")
+    await context.handlers.sim.run(context.request.query or "")
+    return context.handlers.commands.status_reply()
+
+
+#: Typed JSON in real units, and what goes with it.
+VALUES = (
+    Endpoint(
+        "/api/settings",
+        role=ADMIN,
+        reply=Settings,
+        function=api.settings,
+        doc="Show every stored setting as one tree, in real units and words. A secret that is set "
+        "reads `***`, one that is not set reads null.",
+    ),
+    Endpoint(
+        "/api/state",
+        role=CONTROL,
+        reply=State,
+        function=state,
+        doc="Show every live value by label, absent readings as null, and why things are as they "
+        "are: for each rule whether it is met and what it waits for.",
+    ),
+    Endpoint(
+        "/api/account",
+        role=CONTROL,
+        reply=api.AccountReport,
+        function=api.account,
+        doc="Tell who asks: the account's name, empty where no sign-in is asked for; its role, "
+        "`admin` or `control`; whether it may only look (`bit3`); and how pages are shown to it: "
+        "whether names stand without labels (`bit2`), the language (`lang`), and the seconds "
+        "between two readings where there is no stream (`word0`).",
+    ),
+    Endpoint(
+        "/api/start",
+        role=CONTROL,
+        reply=api.Start,
+        function=api.start,
+        doc="Give all that a page needs before it can show anything, in one answer: the kind of "
+        "the board, who asks, what `/json/status.json`, `/api/labels` and `/api/state` say, and "
+        "for the administrator what `/api/settings` says, otherwise null.",
+    ),
+    Endpoint(
+        "/api/panel",
+        role=CONTROL,
+        reply=Panel,
+        function=lambda context: context.handlers.uploads.panel(),
+        doc="Tell where the picture of the Status for user page is, or null without one.",
+    ),
+    Endpoint(
+        "/api/labels",
+        role=CONTROL,
+        reply=dict[str, api.NameAndUnit],
+        function=api.labels,
+        doc="List the name that people gave to every value and its unit, by label; both may be "
+        "empty.",
+    ),
+    Endpoint(
+        "/api/modules",
+        role=ADMIN,
+        reply=dict[str, list[api.NameAndUnit]],
+        function=api.module_readings,
+        doc="List what the Modbus modules measure: name and unit of their readings, in the order "
+        "in which `modbusmapping` counts them, by module.",
+    ),
+    Endpoint(
+        "/api/rules",
+        role=ADMIN,
+        reply=list[RuleReport],
+        function=rule_reports,
+        doc="List every rule: its settings and state, what it does, why it does not act, when it "
+        "did, and advice about rules that fight, loop or can never act.",
+    ),
+    Endpoint(
+        "/api/history",
+        role=CONTROL,
+        reply=History,
+        function=history_json,
+        query=HISTORY_PARAMETERS,
+        doc="Show recorded values: `labels=DS1,OUT0&from=...&to=...&points=600`, all of them "
+        "optional. `step` 0 gives values as they came, with `times` of their own; each holds until "
+        "the next one. A larger `step` is the width in seconds of intervals that begin at the "
+        "common `times`, with the lowest value, the mean by time and the highest. Absent is null, "
+        "nothing is interpolated. Values are kept for days as they came, and reduced for years.",
+    ),
+    Endpoint(
+        "/api/history.csv",
+        role=CONTROL,
+        reply=str,
+        content_type=CSV,
+        function=history_csv,
+        query=HISTORY_PARAMETERS,
+        doc="Show the same as a table: a line whenever one of the labels changed, with what all of "
+        "them held, or one for each interval. Times are ISO 8601 in UTC, absent is empty.",
+    ),
+    Endpoint(
+        "/api/commands",
+        role=ADMIN,
+        reply=list[CommandDescription],
+        function=api.command_descriptions,
+        fixed=True,
+        doc="List the command table of this version: everything a form needs.",
+    ),
+    Endpoint(
+        "/api/openapi.json",
+        role=ADMIN,
+        reply=dict[str, Any],
+        function=openapi_document,
+        fixed=True,
+        doc="Describe this interface as OpenAPI.",
+    ),
+    Endpoint(
+        "/api/reading-codes",
+        role=ADMIN,
+        reply=dict[str, str],
+        function=api.reading_codes,
+        doc="List what the codes in texts of messages and on the display stand for: the label by "
+        "its number, written as this version writes it.",
+    ),
+    Endpoint(
+        "/api/log",
+        role=ADMIN,
+        reply=list[api.LogEntry],
+        function=api.log_entries,
+        doc="List what happened and who caused it, oldest first.",
+    ),
+    Endpoint(
+        "/api/audit",
+        role=ADMIN,
+        reply=list[AuditEntry],
+        function=api.audit_entries,
+        doc="List the newest 1000 changes of settings, and the newest 1000 orders to switch "
+        "outputs, PWM outputs and event variables or to do something else, oldest first: when, by "
+        "whom, from where, old and new values. Secrets read `***`. They survive a restart and a "
+        "factory reset.",
+    ),
+    Endpoint(
+        "/api/outbox",
+        role=ADMIN,
+        reply=OutboxReport,
+        function=api.outbox,
+        doc="List the messages of HTTP1-HTTP4, e-mail and SMS: what waits, what was sent, what "
+        "failed and why, and the state of every channel. Captured messages are shown in full.",
+    ),
+    Endpoint(
+        "/api/restore-report",
+        role=ADMIN,
+        reply=list[api.NotRestored],
+        function=api.restore_report,
+        doc="List what the last restored backup, or the last change of the version, held that "
+        "could not be carried over, and why.",
+    ),
+    Endpoint(
+        "/api/firmware",
+        role=ADMIN,
+        reply=api.FirmwareReport,
+        function=api.firmware,
+        doc="Show the installed software version, and what the automatic firmware check (`bit1`) "
+        "heard: the newest version for this hardware, whether it is newer, where to read about it, "
+        "when that was, or what went wrong. The address `firmware_check_url` of the configuration "
+        "is asked once a day and answers JSON: `version`, and perhaps `hardware` (a list) and "
+        "`notes` (an address).",
+    ),
+    Endpoint(
+        "/api/modem",
+        role=ADMIN,
+        reply=ModemReport,
+        function=api.modem,
+        doc="Show the GSM modem: SIM card, network, signal, and the last `gsmcmd` with its answer.",
+    ),
+    Endpoint(
+        "/api/sim",
+        role=ADMIN,
+        reply=SimReport,
+        function=sim_report,
+        in_bootloader=True,
+        doc="Show the simulated board: how its pins are driven, what it senses, with limits and "
+        "units, the sensors on its buses, plants and what can be wired, hosts, received SMS with "
+        "their answers, and when something is due. 404 on any other board.",
+    ),
+    Endpoint(
+        "/health",
+        role=ANYBODY,
+        reply=api.Health,
+        function=api.health,
+        doc="Tell supervisors whether the controller runs.",
+    ),
+    Endpoint(
+        "/metrics",
+        role=ADMIN,
+        reply=str,
+        content_type=METRICS,
+        function=metrics,
+        doc="List every reading, state and counter, the outbox, the requests and the event loop, "
+        "as Prometheus reads them.",
+    ),
+)
+
+RULE_TRIAL = Endpoint(
+    TRY_PATH,
+    role=ADMIN,
+    reply=RuleTrial,
+    methods=("POST",),
+    body=Annotated[str, Meta(pattern="^event=")],
+    function=rule_trial,
+    doc="Show what a rule would have done in the last 24 hours, with its sources as they were "
+    "recorded. The body is the `event` command that would set it; nothing is changed.",
+)
+
+STATUS_FILES = tuple(
+    Endpoint(
+        file.path,
+        role=ADMIN if file.is_for_administrator else CONTROL,
+        reply=api.JsonStatus if file.path.endswith(".json") else dict[str, str],
+        content_type=file.content_type,
+        function=lambda context: context.handlers.status_files.reply(context.request.path),
+        doc=file.doc,
+    )
+    for _, file in sorted(status_files.FILES.items())
+)
+
+#: What is no typed value: the stream, pictures, pages, backups, the simulated board.
+OTHERS = (
+    Endpoint(
+        STREAM_PATH,
+        role=CONTROL,
+        reply=str,
+        content_type=EVENT_STREAM,
+        function=stream,
+        doc="Send the live state as server-sent events: `state` with all of it first, then "
+        "`change` with what is different, and `settings` when one was changed.",
+    ),
+    Endpoint(
+        "/api/oled.png",
+        role=CONTROL,
+        content_type=PNG,
+        function=display_picture,
+        doc="Draw what the display shows at this moment, black while it is dark.",
+    ),
+    Endpoint(
+        PICTURE_PATH,
+        role=CONTROL,
+        content_type="image/*",
+        function=lambda context: context.handlers.uploads.picture(),
+        doc="Send the uploaded picture.",
+    ),
+    Endpoint(
+        "/",
+        role=ANYBODY,
+        content_type=HTML,
+        function=front_page,
+        doc="Show the front page: the uploaded one, else the built-in one; `/?safe` is always the "
+        "built-in one.",
+    ),
+    Endpoint(
+        SIGN_IN_PATH,
+        role=ANYBODY,
+        content_type=HTML,
+        function=sign_in_page,
+        doc="Show a plain page to sign in.",
+    ),
+    *(
+        Endpoint(
+            row.form.path,
+            role=row.role,
+            content_type=BINARY,
+            function=lambda context: context.handlers.backups.download(context.request),
+            doc=row.doc,
+        )
+        for row in TABLE
+        if not row.form.items
+    ),
+    Endpoint(
+        SIM_PATH,
+        role=ADMIN,
+        reply=StatusReply,
+        content_type=XML,
+        methods=("GET", "POST"),
+        query=sim.PARAMETERS,
+        function=simulate,
+        in_bootloader=True,
+        doc="Make the simulated board sense something, or move virtual time. 404 on any other "
+        "board.",
+    ),
+)
+
+ENDPOINTS = (*VALUES, RULE_TRIAL, *STATUS_FILES, *OTHERS)

@@ -1,0 +1,167 @@
+"""Signing in and out, and changing one's own password.
+
+Programs get the status reply, as from every command. A browser that sends the plain form of the
+sign-in page is led on to the front page.
+"""
+
+from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN
+from leverframe.commands.table.matching import Call
+from leverframe.commands.table.refusals import NotAllowed, Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
+from leverframe.commands.table.user_interface import AUTO_SIGN_IN
+from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.profile import offered
+from leverframe.servers.accounts.access import Access, account_at
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
+from leverframe.servers.problems import reply_to_refusal
+from leverframe.servers.routes.commands import CommandEndpoint
+from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in_page
+from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
+
+SIGN_IN_PATH = "/signin"
+#: Headers that proxies add.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
+
+
+def wants_page(request: Request) -> bool:
+    """Tell whether a browser asks on behalf of a person who will look at the answer."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def is_browser(request: Request) -> bool:
+    """Tell whether a browser opens an address; programs that take pages do not ask for XHTML.
+
+    A browser is led to the sign-in page instead of being asked for HTTP Basic: it would send that
+    along with whatever a foreign page makes it request, and on a plain HTTP address in the network
+    nothing else about such a request may tell where it comes from.
+    """
+    return "application/xhtml+xml" in request.headers.get("accept", "")
+
+
+def is_script(request: Request) -> bool:
+    """Tell whether a script asks: the browser would show its dialog on top of the page.
+
+    Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
+    are from.
+    """
+    mode = request.headers.get("sec-fetch-mode")
+    if mode is not None:
+        return mode != "navigate"
+    return "referer" in request.headers and not is_browser(request)
+
+
+def redirect(target: str, headers: Headers = ()) -> Reply:
+    return Reply(303, "", b"", (("Location", target), NOT_KEPT, *headers))
+
+
+def redirect_to_https(names: OwnNames, request: Request) -> Reply:
+    """Lead a request that came without TLS to a controller that has it on to HTTPS."""
+    try:
+        names.check_host(request)
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    host = request.headers.get("host")
+    if not host:
+        return problem_reply(400, "This controller answers by HTTPS only.")
+    query = "" if request.query is None else f"?{request.query}"
+    return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
+
+
+def _languages(request: Request) -> str:
+    return request.headers.get("accept-language", "")
+
+
+def _is_at_this_machine(request: Request) -> bool:
+    """Tell whether the person is, not only a proxy that speaks for somebody elsewhere."""
+    return is_loopback(request.peer) and not any(name in request.headers for name in FORWARDED)
+
+
+class SignInEndpoint:
+    def __init__(
+        self, controller: Controller, access: Access, commands: CommandEndpoint, *, secure: bool
+    ) -> None:
+        self._controller = controller
+        self._access = access
+        self._commands = commands
+        self._secure = secure
+
+    def page(self, request: Request, *, signed_in: bool) -> Reply:
+        """Show the sign-in page; the administrator's own machine may be let through without it."""
+        settings, profile = self._controller.pending, self._controller.profile
+        auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
+        admin = settings.access.admin
+        if not (auto and admin.password and _is_at_this_machine(request)):
+            return sign_in_page(_languages(request), signed_in=signed_in)
+        token = self._open(account_at("access.admin.password", admin.name))
+        return redirect("/", self._cookie(token))
+
+    async def handle(self, request: Request, calls: tuple[Call, ...], account: Account) -> Reply:
+        row = calls[0].row
+        try:
+            if row is SIGN_IN:
+                reply, cookie = await self._sign_in(request)
+            elif row is CHANGE_PASSWORD:
+                reply, cookie = await self._change_password(request, calls, account), ""
+            else:
+                reply, cookie = Reply(204, "", b""), ""
+                self._sign_out(request)
+        except Refusal as refusal:
+            reply, cookie = reply_to_refusal(refusal), ""
+        if reply.status >= 300:
+            return self._refused(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
+        headers = self._cookie(cookie)
+        if wants_page(request):
+            return redirect("/", headers)
+        return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
+
+    def _sign_out(self, request: Request) -> None:
+        self._access.sessions.close(request.headers.get("cookie", ""))
+        # Streams of the session end at once instead of with their next message.
+        for watcher in self._controller.watchers:
+            watcher()
+
+    def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
+        """Tell people on the page why; give programs the problem document as it is."""
+        if not wants_page(request):
+            return reply
+        try:
+            username = self._commands.form(request).get("username", "")
+        except Refusal:
+            username = ""
+        return refused_page(_languages(request), reply, form, username)
+
+    async def _sign_in(self, request: Request) -> tuple[Reply, str]:
+        fields = self._commands.form(request)
+        account = await self._access.check(
+            fields.get("username", ""),
+            fields.get("password", ""),
+            request.peer,
+            self._controller.pending,
+        )
+        # Nobody goes on with a session that somebody else may have put there.
+        self._access.sessions.close(request.headers.get("cookie", ""))
+        return self._commands.status_reply(), self._open(account)
+
+    async def _change_password(
+        self, request: Request, calls: tuple[Call, ...], account: Account
+    ) -> Reply:
+        fields = self._commands.form(request)
+        name = fields["username"]
+        if account.role != ADMIN and name != account.name:
+            raise NotAllowed("Only the administrator may change the password of somebody else.")
+        await self._access.check(name, fields["password"], request.peer, self._controller.pending)
+        answer = self._commands.handle(request, calls, account)
+        return answer if isinstance(answer, Reply) else await answer
+
+    def _open(self, account: Account) -> str:
+        token = self._access.sessions.open(account, self._controller.pending)
+        self._controller.engine.machine.journal.add(
+            self._controller.clock.read().wall, Cause("sign-in", account.name), "signed in"
+        )
+        return token
+
+    def _cookie(self, token: str) -> Headers:
+        return (("Set-Cookie", self._access.sessions.set_cookie(token, secure=self._secure)),)

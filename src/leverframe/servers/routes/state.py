@@ -1,0 +1,110 @@
+"""`/api/state`: every live value by label, and why things are as they are."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_type_hints
+
+from msgspec import Meta, Struct
+
+from leverframe.clock import VirtualClock
+from leverframe.controller import Controller
+from leverframe.engine import pid
+from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
+from leverframe.engine.pwm import DUTIES
+from leverframe.engine.rule_explanation import RuleExplanation
+from leverframe.engine.schedule import ScheduleExplanation
+from leverframe.engine.watchdog import WatchdogExplanation
+from leverframe.hardware.modem_status import ModemState
+from leverframe.hardware.module_slot import SlotReport
+from leverframe.servers.routes.context import Context
+
+WallTime = Annotated[float, Meta(description="Seconds since 1970.")]
+
+
+class ProfileReport(Struct, frozen=True):
+    hw: str
+    sw: str
+
+
+if TYPE_CHECKING:
+    Lighting = dict[str, float | None]
+    ReturnsIn = dict[str, float]
+else:
+    # A type checker takes no keys that are computed.
+    Lighting = TypedDict("Lighting", dict.fromkeys(LIGHTING, float | None))
+    ReturnsIn = TypedDict("ReturnsIn", dict.fromkeys(OUTPUTS, float), total=False)
+
+
+class StateBesideValues(TypedDict):
+    profile: ProfileReport
+    time: WallTime
+    virtual_time: bool
+    uptime: Annotated[float, Meta(description="Seconds since the start.")]
+    restart: Literal[0, 1]
+    settings_revision: Annotated[
+        int, Meta(description="How often the settings have changed since the start.")
+    ]
+    absent_since: dict[str, float | None]
+    returns_in: Annotated[
+        ReturnsIn, Meta(description="Seconds until an output goes off by its return time.")
+    ]
+    rules: list[RuleExplanation]
+    schedule: list[ScheduleExplanation]
+    watchdog: list[WatchdogExplanation]
+    pid: pid.Explanation
+    barcode: Annotated[str | None, Meta(description="What was scanned last.")]
+    lighting: Annotated[Lighting, Meta(description="What the lighting module reports.")]
+    troubles: dict[str, str]
+
+
+class ReportsOfParts(TypedDict):
+    """The members that parts around the controller add by `controller.reports`."""
+
+    modem: ModemState
+    #: Where Modbus modules are connected, by slot.
+    modbus: NotRequired[dict[str, SlotReport]]
+
+
+if TYPE_CHECKING:
+    State = dict[str, Any]
+else:
+    # Flat, because clients look a value up by its label.
+    State = TypedDict(
+        "State",
+        {
+            **{label: float | None if label in READINGS else int | None for label in LABELS},
+            **dict.fromkeys(DUTIES, float | None),
+            **get_type_hints(StateBesideValues, include_extras=True),
+            **get_type_hints(ReportsOfParts, include_extras=True),
+        },
+    )
+
+
+def state(context: Context) -> State:
+    return state_of(context.controller)
+
+
+def state_of(controller: Controller) -> State:
+    engine, at = controller.engine, controller.clock.read()
+    machine = engine.machine
+    beside: StateBesideValues = {
+        "profile": ProfileReport(controller.profile.hw, controller.profile.sw),
+        "time": at.wall,
+        "virtual_time": isinstance(controller.clock, VirtualClock),
+        "uptime": engine.uptime(at),
+        "restart": 1 if machine.restart_flag else 0,
+        "settings_revision": controller.settings_revision,
+        "absent_since": dict(machine.absent_since),
+        "returns_in": {
+            label: seconds
+            for index, label in enumerate(OUTPUTS)
+            if (seconds := engine.outputs.returns_in(index, at.now)) is not None
+        },
+        "rules": engine.rules.explain(at.now),
+        "schedule": engine.schedule.explain(),
+        "watchdog": engine.watchdog.explain(),
+        "pid": engine.pid.explain(),
+        "barcode": engine.inputs.barcode,
+        "lighting": dict(engine.inputs.lighting),
+        "troubles": dict(controller.troubles),
+    }
+    reports = {key: report() for key, report in controller.reports.items()}
+    return {**engine.values, **beside, **reports}

@@ -1,0 +1,30 @@
+"""Ending in order, also when something fails on the way.
+
+Several parts are ended each by itself, so that one that fails keeps no other from its end. And a
+task that goes on after every fault has to end when it is told to: a fault while it is being ended
+takes the place of the cancellation.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+
+log = logging.getLogger(__name__)
+
+End = Callable[[], Awaitable[None]]
+
+
+def is_being_cancelled() -> bool:
+    """Whether the running task was cancelled, whatever it has met with since."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def close_all(ends: Iterable[End]) -> None:
+    """One after the other, in this order; the log says what failed, and why."""
+    for end in ends:
+        try:
+            await end()
+        except Exception:
+            name = getattr(end, "__qualname__", end)
+            log.exception("%s failed; what is left to be ended goes on ending", name)

@@ -1,0 +1,123 @@
+"""Secrets in the store are sealed with a key that lies in a file of its own.
+
+A copy of the store, a snapshot or a disk handed on gives no password of a mail account away. The
+key file is made when the first secret is stored and is for its owner alone. Password hashes are not
+sealed: nothing can be read from them, and signing in must go on working when a key is lost. Secrets
+that the key does not open count as not set; the log says so.
+"""
+
+import asyncio
+import logging
+import secrets
+from base64 import b64decode, b64encode
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from leverframe.engine.tree import is_secret
+from leverframe.storage.private_file import write_private
+from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable, Then
+
+log = logging.getLogger(__name__)
+
+_MARK = "sealed:1:"
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+
+
+class Cipher(Protocol):
+    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
+
+    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
+
+
+class KeyUnusable(StoreUnavailable):
+    """The key file cannot be read or made: one sentence."""
+
+
+class EncryptingStore:
+    """A store that seals secrets on their way in and opens them on their way out."""
+
+    def __init__(self, store: Store, key_path: Path) -> None:
+        self._store = store
+        self._key_path = key_path
+        self._cipher: Cipher | None = None
+
+    def load(self) -> Stored:
+        stored = self._store.load()
+        for path, value in list(stored.settings.items()):
+            if isinstance(value, str) and value.startswith(_MARK) and _is_sealed(path):
+                opened = self._opened(path, value)
+                if opened is None:
+                    del stored.settings[path]
+                else:
+                    stored.settings[path] = opened
+        return stored
+
+    def blob(self, name: str) -> bytes | None:
+        return self._store.blob(name)
+
+    def messages(self) -> dict[int, Any]:
+        return self._store.messages()
+
+    def commit(self, changes: Changes, then: Then | None = None) -> asyncio.Future[None]:
+        secret = {
+            path: self._sealed(path, value)
+            for path, value in changes.settings.items()
+            if value is not DELETED and value and _is_sealed(path)
+        }
+        if secret:
+            changes = replace(changes, settings=changes.settings | secret)
+        return self._store.commit(changes, then)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def _sealed(self, path: str, value: Any) -> str:
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        data = msgspec.json.encode(value)
+        sealed = self._with_key().encrypt(nonce, data, path.encode())
+        return _MARK + b64encode(nonce + sealed).decode()
+
+    def _opened(self, path: str, value: str) -> Any:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            packed = b64decode(value.removeprefix(_MARK), validate=True)
+            nonce, data = packed[:_NONCE_BYTES], packed[_NONCE_BYTES:]
+            return msgspec.json.decode(self._with_key().decrypt(nonce, data, path.encode()))
+        except (ValueError, InvalidTag):
+            log.warning(
+                "%s cannot be opened with the key %s and counts as not set; set it again, or put "
+                "the right key back",
+                path,
+                self._key_path,
+            )
+            return None
+
+    def _with_key(self) -> Cipher:
+        if self._cipher is None:
+            # Loaded when there is something to seal: it is large, and many stores hold no secret.
+            from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+            self._cipher = ChaCha20Poly1305(_key(self._key_path))
+        return self._cipher
+
+
+def _is_sealed(path: str) -> bool:
+    return is_secret(path) and not path.startswith("access.")
+
+
+def _key(path: Path) -> bytes:
+    """The key of a file, made at first use."""
+    try:
+        if not path.exists():
+            write_private(path, secrets.token_bytes(_KEY_BYTES))
+        key = path.read_bytes()
+    except OSError as error:
+        raise KeyUnusable(f"The key {path} cannot be used: {error.strerror}.") from error
+    if len(key) != _KEY_BYTES:
+        raise KeyUnusable(f"The key {path} is damaged: it does not have {_KEY_BYTES} bytes.")
+    return key

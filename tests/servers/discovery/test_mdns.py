@@ -1,0 +1,114 @@
+"""mDNS on the loopback interface: another program of the network's kind finds the controller."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from zeroconf import ServiceStateChange, Zeroconf
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+from leverframe.profile import Profile
+from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer
+
+HERE = "127.0.0.1"
+NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
+
+
+class Browser:
+    """Sees what comes and goes in the network."""
+
+    def __init__(self) -> None:
+        self.zeroconf = AsyncZeroconf(interfaces=[HERE])
+        self.changes: asyncio.Queue[tuple[str, ServiceStateChange]] = asyncio.Queue()
+        self._browser = AsyncServiceBrowser(
+            self.zeroconf.zeroconf, list(TYPES), handlers=[self._changed]
+        )
+
+    def _changed(
+        self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
+    ) -> None:
+        self.changes.put_nowait((name, state_change))
+
+    async def seen(self, change: ServiceStateChange) -> set[str]:
+        names: set[str] = set()
+        async with asyncio.timeout(20):
+            while len(names) < len(TYPES):
+                name, what = await self.changes.get()
+                if what is change and name.startswith("leverframe-"):
+                    names.add(name)
+        return names
+
+    async def close(self) -> None:
+        await self._browser.async_cancel()
+        await self.zeroconf.async_close()
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    browser = Browser()
+    yield browser
+    await browser.close()
+
+
+async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
+    browser: Browser,
+) -> None:
+    troubles: dict[str, str] = {}
+    announcer = MdnsAnnouncer(Profile("3.9", "1.75"), name=NAME, mac=MAC, port=8080)
+    announcer.start([HERE], troubles)
+    assert await browser.seen(ServiceStateChange.Added) == {f"{NAME}.{kind}" for kind in TYPES}
+    info = AsyncServiceInfo(TYPES[1], f"{NAME}.{TYPES[1]}")
+    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert info.port == 8080
+    assert info.parsed_addresses() == [HERE]
+    assert info.decoded_properties == {"hw": "3.9", "sw": "1.75", "mac": MAC, "path": "/"}
+    await announcer.close()
+    assert await browser.seen(ServiceStateChange.Removed) == {f"{NAME}.{kind}" for kind in TYPES}
+    assert troubles == {}
+
+
+async def test_another_version_is_announced_at_once(browser: Browser) -> None:
+    announcer = MdnsAnnouncer(Profile("3.9", "1.75"), name=NAME, mac=MAC, port=8080)
+    announcer.start([HERE], {})
+    await browser.seen(ServiceStateChange.Added)
+    announcer.become(Profile("3.9", "1.48"))
+    assert await browser.seen(ServiceStateChange.Updated) == {f"{NAME}.{kind}" for kind in TYPES}
+    info = AsyncServiceInfo(TYPES[0], f"{NAME}.{TYPES[0]}")
+    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert info.decoded_properties["sw"] == "1.48"
+    assert info.parsed_addresses() == [HERE]
+    await announcer.close()
+
+
+async def test_closing_does_not_wait_for_the_announcement() -> None:
+    announcer = MdnsAnnouncer(Profile(), name=NAME, mac=MAC, port=8080)
+    announcer.start([HERE], {})
+    # Far enough that it is asking whether somebody else has the name.
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    async with asyncio.timeout(1):
+        await announcer.close()
+
+
+# The library leaves the socket that it could not use to whoever collects the garbage.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None:
+    troubles: dict[str, str] = {}
+    announcer = MdnsAnnouncer(Profile(), name=NAME, mac=MAC, port=8080)
+    announcer.start(["203.0.113.7"], troubles)
+    assert announcer._announcing is not None
+    await announcer._announcing
+    assert "is not announced" in troubles["mDNS"]
+    await announcer.close()
+
+
+async def test_a_name_that_is_not_taken_is_a_trouble_also_for_another_version() -> None:
+    troubles: dict[str, str] = {}
+    announcer = MdnsAnnouncer(Profile(), name="n" * 70, mac=MAC, port=8080)
+    announcer.start([HERE], troubles)
+    announcer.become(Profile("3.9", "1.48"))
+    assert announcer._announcing is not None
+    await announcer._announcing
+    assert "is not announced" in troubles["mDNS"]
+    await announcer.close()

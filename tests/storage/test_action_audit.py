@@ -1,0 +1,234 @@
+"""The audit trail of what is switched: every way in, once for every change, bounded and kept."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.controller import Controller
+from leverframe.engine.actions import Switch
+from leverframe.engine.journal import Cause
+from leverframe.engine.tree import MASK
+from leverframe.servers.modbus.registers import ModbusRegisters
+from leverframe.servers.sms_commands import SmsCommands
+from leverframe.storage import audit
+from leverframe.storage.action_audit import GATHER_S, LONGEST_PAUSE_S, ActionAudit, stored_entries
+from leverframe.storage.audit import DEED_PREFIX
+from leverframe.storage.read_only import ReadOnlyStore
+from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable, Then
+from tests.hardware.virtual_loop import run_virtually
+from tests.notify.broker import until
+from tests.servers.signing_up import CONTROL_USER, basic, signed_up
+from tests.twin import Twin
+
+
+async def trail(twin: Twin) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = await twin.json("/api/audit")
+    return entries
+
+
+def changes(entry: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    return [(change["path"], change["old"], change["new"]) for change in entry["changes"]]
+
+
+def trail_of(controller: Controller) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(raw) for raw in controller.action_audit.entries().values()]
+
+
+async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> None:
+    twin = await signed_up()
+    credentials = basic(*CONTROL_USER)
+    assert (await twin.ask("/outs.cgi?out2=1", authorization=credentials)).status == 200
+    assert (await twin.ask("/outs.cgi?out=out2", authorization=credentials)).status == 200
+    *_, first, second = trail_of(twin.controller)
+    assert changes(first) == [("OUT2", 0, 1)]
+    assert changes(second) == [("OUT2", 1, 0)]
+    assert (second["account"], second["source"]) == ("panel", "127.0.0.1")
+    assert second["time"] == twin.controller.clock.read().wall
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("out0=1&pwm1=1&vout3=1", [("OUT0", 0, 1), ("PWM1", 0, 1), ("EVENT4", 0, 1)]),
+        ("out=out0&out=out0", [("OUT0", 0, 1), ("OUT0", 1, 0)]),
+    ],
+)
+async def test_joined_commands_are_one_entry(
+    query: str, expected: list[tuple[str, int, int]]
+) -> None:
+    twin = await Twin.start()
+    await twin.ok(f"/outs.cgi?{query}")
+    (entry,) = await trail(twin)
+    assert changes(entry) == expected
+
+
+async def test_switching_on_what_is_on_is_no_change() -> None:
+    twin = await Twin.start()
+    for _ in range(3):
+        await twin.ok("/outs.cgi?out0=1")
+    assert len(await trail(twin)) == 1
+
+
+async def test_settings_and_switching_read_as_one_trail_in_order() -> None:
+    twin = await Twin.start()
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    await twin.ok("/outs.cgi?out0=0")
+    entries = await trail(twin)
+    assert [entry["number"] for entry in entries] == [1, 2, 3]
+    assert [changes(entry)[0][0] for entry in entries] == ["OUT0", "outputs.0.name", "OUT0"]
+
+
+async def test_what_is_done_rather_than_switched_is_noted_too() -> None:
+    twin = await Twin.start()
+    wall = twin.controller.clock.read().wall
+    for target in (
+        "/stm.cgi?t_man=86400",
+        "/inpa.cgi?powset=05",
+        "/stm.cgi?gsmcmd=AT%2BCPIN%3D1234",
+        "/stm.cgi?devrestart=1",
+    ):
+        await twin.ok(target)
+    assert [changes(entry) for entry in await trail(twin)] == [
+        [("clock", wall, 86400.0)],
+        [("ENERGY1", 0.0, 0.005)],
+        [("modem command", None, MASK)],
+        [("restart", None, "done")],
+    ]
+
+
+async def test_modbus_and_sms_are_noted_with_their_source() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?gsmcode=4711")
+    answer = ModbusRegisters(twin.controller).answer(
+        bytes.fromhex("050000ff00"), "10.0.0.9", may_write=True
+    )
+    assert not isinstance(answer, Awaitable)
+    said = await SmsCommands(twin.controller).take("+48123", "4711:out1=1")
+    assert str(said).startswith("OK")
+    modbus, sms = trail_of(twin.controller)
+    assert (changes(modbus), modbus["source"]) == ([("OUT0", 0, 1)], "10.0.0.9")
+    assert (changes(sms), sms["source"]) == ([("OUT1", 0, 1)], "+48123")
+
+
+async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/stm.cgi?oname=0Lamp")
+    for _ in range(5):
+        for _ in range(audit.MAX_ENTRIES // 2):
+            await twin.ok("/outs.cgi?out=out0")
+        twin.controller.action_audit.write()
+    entries = await trail(twin)
+    assert len(entries) == audit.MAX_ENTRIES + 1
+    assert changes(entries[0])[0][0] == "outputs.0.name"
+    assert entries[-1]["number"] == 1 + 5 * audit.MAX_ENTRIES // 2
+    rows = [name for name in store.load().kept if name.startswith(DEED_PREFIX)]
+    assert len(rows) == 2
+
+
+async def test_they_survive_a_restart_and_go_on_counting() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/outs.cgi?out0=0")
+    before = await trail(twin)
+    await twin.controller.stop()
+    again = await Twin.start(store=store)
+    assert await trail(again) == before
+    assert [msgspec.json.decode(raw) for raw in stored_entries(store.load().kept)] == before
+    await again.ok("/outs.cgi?out0=1")
+    assert [entry["number"] for entry in await trail(again)] == [1, 2, 3]
+
+
+async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
+    store, machine = MemoryStore(), (await Twin.start()).controller.engine.machine
+    noting = ActionAudit(store, audit.AuditTrail({}), {}, gather_s=0.0)
+    for label in ("OUT0", "OUT1"):
+        noting.note(machine, [Switch(label, 1)], 0.0, Cause("command"))
+    assert store.load().kept == {}
+    await until(lambda: bool(store.load().kept))
+    assert len(stored_entries(store.load().kept)) == 2
+
+
+class FailingStore(MemoryStore):
+    """A store that can be told to refuse."""
+
+    fails = False
+
+    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+        if not self.fails:
+            return super().commit(changes, then)
+        error = StoreUnavailable("The disk is full.")
+        if then is not None:
+            then(error)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done.set_exception(error)
+        return done
+
+
+async def test_what_could_not_be_written_is_written_later() -> None:
+    store = FailingStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/outs.cgi?out0=1")
+    store.fails = True
+    twin.controller.action_audit.write()
+    await twin.ok("/outs.cgi?out0=0")
+    store.fails = False
+    twin.controller.action_audit.write()
+    assert len(stored_entries(store.load().kept)) == 2
+
+
+async def test_an_empty_trail_writes_nothing() -> None:
+    store = MemoryStore()
+    ActionAudit(store, audit.AuditTrail({}), {}).write()
+    assert store.load().kept == {}
+
+
+class CountingStore(ReadOnlyStore):
+    """Counts what it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__(Rows(), "The disk is read-only.")
+        self.tries = 0
+
+    def commit(self, changes: Changes, then: Then | None = None) -> "asyncio.Future[None]":
+        self.tries += 1
+        return super().commit(changes, then)
+
+
+def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
+    async def scenario() -> None:
+        store, machine = CountingStore(), (await Twin.start()).controller.engine.machine
+        noting = ActionAudit(store, audit.AuditTrail({}), {})
+        noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(GATHER_S)
+        await asyncio.sleep(LONGEST_PAUSE_S)
+        assert 5 < store.tries < 12
+        before = store.tries
+        for _ in range(10):
+            noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
+            await asyncio.sleep(LONGEST_PAUSE_S)
+        assert 8 <= store.tries - before <= 11
+
+    run_virtually(scenario())
+
+
+def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
+    async def scenario() -> None:
+        store, machine = FailingStore(), (await Twin.start()).controller.engine.machine
+        noting = ActionAudit(store, audit.AuditTrail({}), {})
+        store.fails = True
+        noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(600.0)
+        store.fails = False
+        await asyncio.sleep(LONGEST_PAUSE_S)
+        assert len(stored_entries(store.load().kept)) == 1
+        noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
+        await asyncio.sleep(2 * GATHER_S)
+        assert len(stored_entries(store.load().kept)) == 2
+
+    run_virtually(scenario())

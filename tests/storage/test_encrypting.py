@@ -1,0 +1,84 @@
+"""Secrets in the store: sealed, with a key in a file of its own."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from leverframe.storage.encrypting import EncryptingStore, KeyUnusable
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import DELETED, Changes, MemoryStore
+
+SECRETS = {"email.password": "mail-canary", "gsm.code": "code-canary", "gsm.apn": "apn-canary"}
+
+
+def content(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+async def test_what_is_sealed_is_read_again(tmp_path: Path) -> None:
+    inner = MemoryStore()
+    await EncryptingStore(inner, tmp_path / "key").commit(
+        Changes(settings={**SECRETS, "x": "plain"})
+    )
+    assert EncryptingStore(inner, tmp_path / "key").load().settings == {**SECRETS, "x": "plain"}
+    sealed = inner.load().settings
+    assert sealed["x"] == "plain"
+    assert all(sealed[path].startswith("sealed:1:") for path in SECRETS)
+
+
+async def test_no_file_of_the_folder_holds_a_secret_in_the_clear(tmp_path: Path) -> None:
+    store = EncryptingStore(SqliteStore(tmp_path / "store.db"), tmp_path / "key")
+    await store.commit(Changes(settings=dict(SECRETS)))
+    in_use = content(tmp_path)
+    await store.close()
+    afterwards = content(tmp_path)
+    assert b"canary" not in in_use + afterwards
+
+
+async def test_the_same_secret_is_sealed_differently_each_time(tmp_path: Path) -> None:
+    inner = MemoryStore()
+    store = EncryptingStore(inner, tmp_path / "key")
+    sealed = set()
+    for _ in range(10):
+        await store.commit(Changes(settings={"gsm.code": "1234"}))
+        sealed.add(inner.load().settings["gsm.code"])
+    assert len(sealed) == 10
+
+
+async def test_a_sealed_secret_cannot_be_moved_to_another_setting(tmp_path: Path) -> None:
+    inner = MemoryStore()
+    store = EncryptingStore(inner, tmp_path / "key")
+    await store.commit(Changes(settings=dict(SECRETS)))
+    stolen = inner.load().settings["email.password"]
+    await inner.commit(Changes(settings={"gsm.code": stolen}))
+    assert "gsm.code" not in store.load().settings
+
+
+async def test_the_key_is_made_when_it_is_needed_and_is_for_its_owner_alone(
+    tmp_path: Path,
+) -> None:
+    store = EncryptingStore(MemoryStore(), tmp_path / "key")
+    await store.commit(Changes(settings={"x": 1, "gsm.code": "", "email.password": DELETED}))
+    assert not (tmp_path / "key").exists()
+    await store.commit(Changes(settings={"gsm.code": "1"}))
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+async def test_without_its_key_a_secret_counts_as_not_set(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    inner = MemoryStore()
+    hashed = {"access.admin.password": "$argon2id$hash"}
+    await EncryptingStore(inner, tmp_path / "key").commit(Changes(settings={**SECRETS, **hashed}))
+    assert EncryptingStore(inner, tmp_path / "other").load().settings == hashed
+    assert "email.password cannot be opened" in caplog.text
+    assert "canary" not in caplog.text
+
+
+async def test_a_damaged_key_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"short")
+    with pytest.raises(KeyUnusable, match="damaged"):
+        await EncryptingStore(MemoryStore(), tmp_path / "key").commit(
+            Changes(settings=dict(SECRETS))
+        )
