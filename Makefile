@@ -63,6 +63,7 @@ lock: ## write requirements/ from pyproject.toml (needs uv); ARGS=--upgrade take
 
 clean: ## remove .venv and everything else that was generated
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf tools/pages/node_modules
 	@find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):

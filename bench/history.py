@@ -13,10 +13,10 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.machine import Machine, Traced
 from leverframe.engine.moment import Moment
 from leverframe.profile import Profile
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.reading import TimeSpan, answer
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 
 START = 1767571200.0
 HOUR_S = 3600
@@ -28,7 +28,7 @@ def measure(quick: bool) -> list[Figure]:
     hours = span_s // HOUR_S
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history.db"
-        chunk_store = SqliteChunkStore(path, Bounds().max_bytes)
+        chunk_store = ChunkStore(path, Bounds().max_bytes)
         compactor = Compactor(chunk_store, Bounds())
         figures = [on_the_loop(), fill(compactor, span_s)]
         each = f"{chunk_store.used() / chunk_store.points(RAW):.1f} bytes"
@@ -49,8 +49,8 @@ def on_the_loop() -> Figure:
     machine = Machine(Profile(), defaults(Profile()), UTC, {})
     machine.at = Moment(0.0, START)
     costs = []
-    trail: list[Traced] = []
-    for machine.trail in (None, trail):
+    recorded: list[Traced] = []
+    for machine.samples in (None, recorded):
         began = time.process_time()
         for number in range(200_000):
             machine.put("DS1", number)

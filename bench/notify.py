@@ -25,8 +25,8 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import MAPPED
-from leverframe.notify.sending import Sending
 from leverframe.process.build import build
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.mqtt.states import GATHER_S
 from leverframe.storage.history.compactor import Bounds

@@ -18,8 +18,8 @@ from leverframe.clock import SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import with_value
-from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
 

@@ -6,9 +6,10 @@ row is no longer the same: offered or not, with other limits, codes or list leng
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.matching import TABLE
@@ -33,9 +34,9 @@ def spans_in(thing: Any) -> Iterator[VersionSpan]:
     elif isinstance(thing, tuple | list):
         for part in thing:
             yield from spans_in(part)
-    elif is_dataclass(thing):
-        for field in fields(thing):
-            yield from spans_in(getattr(thing, field.name))
+    elif isinstance(thing, Struct):
+        for name in thing.__struct_fields__:
+            yield from spans_in(getattr(thing, name))
 
 
 def versions_in(thing: Any) -> set[str]:

@@ -64,6 +64,15 @@ SERVERS_MAY_IMPORT = {
     "bootloader": {"udp_socket"},
 }
 
+#: The same within the commands: what others build on the table, the table does not know.
+COMMANDS_MAY_IMPORT = {
+    "table": set[str](),
+    "version_change": {"table"},
+    "describe": {"table"},
+}
+
+WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}
+
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
@@ -149,8 +158,8 @@ def complaints(file: str, source: str) -> list[str]:
         is_part = root == "leverframe" and target in MAY_IMPORT
         if is_part and target != part and target not in MAY_IMPORT.get(part, set()):
             found.append(f"{file}: {part} must not import {target}")
-        if part == target == "servers":
-            found += strangers_among_servers(file, inner)
+        if part == target and part in WITHIN:
+            found += strangers_within(file, inner)
     if part in PURE:
         found += [
             f"{file}: {part} is pure and must not call {x}" for x in clock_readings(tree, package)
@@ -158,11 +167,12 @@ def complaints(file: str, source: str) -> list[str]:
     return found
 
 
-def strangers_among_servers(file: str, imported: str) -> Iterator[str]:
-    """The complaint about an import of one part of the servers by another, if there is one."""
-    part, target = Path(file).parts[1].removesuffix(".py"), imported.split(".")[1]
-    if target != part and target not in SERVERS_MAY_IMPORT.get(part, set()):
-        yield f"{file}: servers/{part} must not import servers/{target}"
+def strangers_within(file: str, imported: str) -> Iterator[str]:
+    """The complaint about an import of one part of a folder by another, if there is one."""
+    folder, inner = Path(file).parts[:2]
+    part, target = inner.removesuffix(".py"), imported.split(".")[1]
+    if target != part and target not in WITHIN[folder].get(part, set()):
+        yield f"{file}: {folder}/{part} must not import {folder}/{target}"
 
 
 def empty_names(file: str) -> list[str]:
@@ -192,6 +202,11 @@ def test_module_names_say_what_is_inside() -> None:
             "servers/http/server.py",
             "from leverframe.servers.routes.router import Web",
             "servers/http must not import servers/routes",
+        ),
+        (
+            "commands/table/system.py",
+            "from leverframe.commands.version_change.limits import is_allowed",
+            "commands/table must not import commands/version_change",
         ),
         ("engine/pid.py", "import os.path as p", "pure and must not import os"),
         ("engine/pid.py", "def f():\n    from time import time", "pure and must not import time"),

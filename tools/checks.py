@@ -23,6 +23,7 @@ LINT = {
     # What it finds with little confidence are assertions and SQL without any text from outside.
     "security": ["bandit", "-q", "-r", "-ll", "-ii", "src"],
     "weakness": ["tools.audit_dependencies"],
+    "pages": ["tools.pages"],
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
 PYTEST = ["pytest", "-n", str(CORES), "--dist", "worksteal"]

@@ -9,9 +9,10 @@ numbers first, then by letter, and no letter comes before `a`.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from leverframe.errors import ErrorForPeople
 
@@ -37,7 +38,7 @@ class Version(NamedTuple):
 
 @lru_cache(maxsize=256)
 def version(text: str) -> Version:
-    """The orderable form of a software version."""
+    """Parse a software version into a form that can be ordered."""
     found = _SOFTWARE.fullmatch(text)
     if not found:
         raise UnknownProfile(
@@ -47,8 +48,7 @@ def version(text: str) -> Version:
     return Version(int(found[1]), int(found[2]), found[3])
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     hw: str = "3.9"
     sw: str = "1.75"
 
@@ -63,12 +63,11 @@ class Profile:
         return f"HW {self.hw} SW {self.sw}"
 
     def since(self, sw: str, hw: tuple[str, ...] = HARDWARE) -> bool:
-        """Is this one of the given hardware revisions with at least that software?"""
+        """Whether this is one of the given hardware revisions with at least that software."""
         return self.hw in hw and version(self.sw) >= version(sw)
 
 
-@dataclass(frozen=True, slots=True)
-class VersionSpan:
+class VersionSpan(Struct, frozen=True):
     """Hardware revisions and a stretch of software versions: `since` is in it, `until` is not."""
 
     hw: tuple[str, ...] = HARDWARE
@@ -79,11 +78,11 @@ class VersionSpan:
         return profile.hw in self.hw and not self.is_before(profile) and not self.is_after(profile)
 
     def is_before(self, profile: Profile) -> bool:
-        """Is the profile's software older than what brought this?"""
+        """Whether the profile's software is older than what brought this."""
         return self.since is not None and version(profile.sw) < version(self.since)
 
     def is_after(self, profile: Profile) -> bool:
-        """Does the profile's software no longer have this?"""
+        """Whether the profile's software no longer has this."""
         return self.until is not None and version(profile.sw) >= version(self.until)
 
     def __str__(self) -> str:
@@ -101,7 +100,7 @@ ALWAYS: Spans = (VersionSpan(),)
 
 
 def hardware_words(hw: tuple[str, ...]) -> str:
-    """`HW 3.5+` and its like, as the interface document writes them."""
+    """Write `HW 3.5+` and its like as the interface document does."""
     if hw == HW35:
         return "HW 3.5+"
     if hw == HW35_TO_38:
@@ -114,7 +113,7 @@ def offered(spans: Spans, profile: Profile) -> bool:
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
-    """Did an earlier software version of this hardware have it?"""
+    """Whether an earlier software version of this hardware had it."""
     return not offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )

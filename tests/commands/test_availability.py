@@ -3,16 +3,14 @@
 import pytest
 
 from leverframe.commands.describe.availability import (
-    NEWEST,
     is_deprecated,
     newest_with,
-    params_of,
-    software_versions,
     variants,
 )
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import Int, has_field
 from leverframe.commands.table.row import Row, row
+from leverframe.commands.table.versions import NEWEST, params_of, software_versions
 from leverframe.profile import Profile, VersionSpan, offered, spans_in_words, version
 from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
 
@@ -85,6 +83,11 @@ def test_the_only_form_that_a_version_has_is_not_deprecated() -> None:
         "GET /inpa.cgi?powsel=<A><B>",
         "GET /eeprom.cgi?bit2=<A>",
     }
+
+
+def test_what_replaces_a_row_is_a_row_of_the_table() -> None:
+    replacements = {row.replaced_by for row in TABLE if row.replaced_by}
+    assert replacements <= {row.line for row in TABLE}
 
 
 @pytest.mark.parametrize(("sw", "deprecated"), [("1.56", False), ("1.56a", True)])

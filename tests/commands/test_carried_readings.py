@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from leverframe.commands.table.codes import PID_SOURCES
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carried_readings import other_readings
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import Restored
 from leverframe.commands.version_change.version_change import change_version
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ModbusMapping, ModbusReading, Pid, Rule, Settings

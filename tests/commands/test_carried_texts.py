@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carried_texts import carried_texts
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import CODED, message_texts, rendered_line

@@ -1,19 +1,17 @@
 """Settings of one version on another: what comes over, what is listed, what refuses the file."""
 
-from dataclasses import replace as changed
 from random import Random
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from leverframe.commands.entry_limits import missing_of_rule
-from leverframe.commands.setting_limits import is_allowed
 from leverframe.commands.table.codes import RULE_ACTIONS, RULE_SOURCES
 from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import Restored
+from leverframe.commands.version_change.limits import is_allowed, missing_of_rule
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value
@@ -274,6 +272,6 @@ def test_a_refusal_never_repeats_a_secret() -> None:
 
 def test_settings_kept_from_another_version_do_not_refuse_the_backup() -> None:
     """A controller that was set back to an older version still holds what it cannot use."""
-    kept = changed(whole(OLD, defaults(OLD)), settings={"outputs.0.remember": True})
+    kept = replace(whole(OLD, defaults(OLD)), settings={"outputs.0.remember": True})
     restored = carry_over(kept, OLD, defaults(OLD))
     assert paths(restored) == ["outputs.0.remember"]

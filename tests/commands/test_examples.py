@@ -2,10 +2,11 @@
 
 import pytest
 
-from leverframe.commands.describe.examples import CHOSEN, example_body, example_request
+from leverframe.commands.describe.examples import example_body, example_request
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import TABLE, Call, find
 from leverframe.commands.table.row import Row
+from leverframe.commands.table.versions import params_of
 from leverframe.profile import Profile
 from tests.boundary_profiles import profiles_that_change
 
@@ -39,5 +40,6 @@ def test_an_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> 
         assert row.body.read(example.encode(), "", profile)
 
 
-def test_chosen_texts_belong_to_rows_of_the_table() -> None:
-    assert set(CHOSEN) - {row.line for row in TABLE} == set()
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.line)
+def test_texts_chosen_for_an_example_are_of_fields_of_the_row(row: Row) -> None:
+    assert set(row.example) <= set(params_of(row))

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from leverframe import status_files
-from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.examples import fill
 from leverframe.commands.describe.openapi import JSON, openapi
 from leverframe.commands.describe.query_schema import text_pattern, value_schema
 from leverframe.commands.describe.refusal_statuses import REFUSALS
@@ -103,7 +103,7 @@ def test_whatever_a_command_takes_fits_its_schema(profile: Profile) -> None:
 
 
 def _sent_values(row: Row, item: Item, profile: Profile) -> list[str]:
-    base = fill(row.params, CHOSEN.get(row.line, {}), profile)
+    base = fill(row.params, row.example, profile)
     sent = []
     for letter in item.value.holes if item.value else ():
         if letter not in base.texts:
@@ -269,3 +269,10 @@ def test_every_status_that_the_program_refuses_with_is_told() -> None:
 )
 def test_pattern_of_a_schema(schema: dict[str, Any], pattern: str) -> None:
     assert text_pattern(schema) == pattern
+
+
+def test_who_asks_is_described_by_a_schema_of_its_own() -> None:
+    schemas = document()["components"]["schemas"]
+    assert "role" in schemas["AccountReport"]["properties"]
+    assert "password" not in schemas["AccountReport"]["properties"]
+    assert schemas["Start"]["properties"]["account"]["$ref"].endswith("/AccountReport")

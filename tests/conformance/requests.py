@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.describe.examples import CHOSEN, typical
+from leverframe.commands.describe.examples import typical
 from leverframe.commands.table.bodies import FormBody, ListBody, Upload
 from leverframe.commands.table.matching import TABLE, Call, find
 from leverframe.commands.table.params import Changed, Depends, Int, Param, Trailing
@@ -27,6 +27,7 @@ from leverframe.uploads.site_archive import pack_site
 Texts = Mapping[str, str]
 #: The longest selector, on and off times of six outputs.
 SHORT_RANGE = 12
+EXAMPLES = {row.line: row.example for row in TABLE}
 FORM = "application/x-www-form-urlencoded"
 #: Files that are looked into before they are taken.
 UPLOADS = {
@@ -113,7 +114,7 @@ class Fields:
         return texts, values
 
     def _usual(self, name: str, param: Param, values: Mapping[str, Any]) -> str:
-        chosen = CHOSEN.get(self._line, {}).get(name)
+        chosen = EXAMPLES[self._line].get(name)
         if chosen is not None:
             with suppress(Refusal):
                 param.parse(chosen, self.profile, values)

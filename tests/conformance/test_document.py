@@ -156,7 +156,8 @@ def test_a_deprecated_form_says_since_when() -> None:
     deprecated = [(form, row) for form, row in ROWS if form.deprecated]
     assert [form.line for form, _ in deprecated] == ["GET /inpa.cgi?eclear=<A>"]
     for form, row in deprecated:
-        assert f"Deprecated since SW {form.deprecated}" in row.doc
+        assert row.replaced_when == (VersionSpan(since=form.deprecated),)
+        assert row.doc.endswith(f"Replaced by `powset=<A><B>` in SW {form.deprecated}+.")
 
 
 @pytest.mark.parametrize("heading", dict.fromkeys(form.section for form in FACTS.forms))

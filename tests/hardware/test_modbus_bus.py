@@ -27,7 +27,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.profile import Profile
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, exception_answer
-from leverframe.wire.modbus_modules import MODULES, ModuleReading, ReadingLine
+from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, framed
 
 from .pty_pair import PtyPair
@@ -43,7 +43,7 @@ OWN_TYPES = ("int16", "int32", "float")
 class TerminalLine(SerialLine):
     """A serial line made of pseudo terminals, which have no parity."""
 
-    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
         return await super().ask(line._replace(parity="none"), slave, read)
 
 
@@ -221,7 +221,7 @@ ASKED = Read(3, 200, 1)
 GOOD = framed(SLAVE, bytes((3, 2, 0x12, 0x34)))
 OTHER = framed(SLAVE, bytes((3, 2, 0x99, 0x99)))
 ANSWER = Data(b"\x12\x34")
-FAST = ReadingLine(115200)
+FAST = SerialParameters(115200)
 
 
 @pytest.fixture

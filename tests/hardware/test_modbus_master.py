@@ -20,7 +20,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME, ILLEGAL_ADDRESS, Read
-from leverframe.wire.modbus_modules import STALE_S, ReadingLine
+from leverframe.wire.modbus_modules import STALE_S, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply
 
 from .virtual_loop import run_virtually
@@ -41,10 +41,10 @@ class SimulatedBus:
         self.broken = False
         self.closed = False
         self.answer_s = 0.05
-        self.asked: list[tuple[float, int, Read, ReadingLine]] = []
+        self.asked: list[tuple[float, int, Read, SerialParameters]] = []
         self.answers: Counter[int] = Counter()
 
-    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
         self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
         if self.broken:
             raise FileNotFoundError(2, "No such file or directory")
@@ -253,7 +253,7 @@ def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
         assert bench.sensed["slot1"][:4] == (5.5, 5.5, 5.5, None)
         moments = [at for at, *_ in bench.bus.asked]
         assert all(b - a >= 1.5 for a, b in zip(moments, moments[1:], strict=False))
-        assert {line for *_, line in bench.bus.asked} == {ReadingLine(19200, "none", 2)}
+        assert {line for *_, line in bench.bus.asked} == {SerialParameters(19200, "none", 2)}
         assert [read.address for _, _, read, _ in bench.bus.asked[:4]] == [100, 101, 102, 100]
         await bench.master.close()
 

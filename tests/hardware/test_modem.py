@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from leverframe.engine.effects import SendModem
 from leverframe.engine.factory_settings import defaults

@@ -8,8 +8,8 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.hardware.modem_status import ModemReport
-from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.scripted_modem import ScriptedModem

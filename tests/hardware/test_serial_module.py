@@ -5,12 +5,12 @@ import os
 import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leverframe.commands.table.codes import SERIAL_MODULES
 from leverframe.engine.factory_settings import defaults

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.__main__ import main
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 from tests.maintenance.data_folder import fill
 
 START = 1767571200.0
@@ -17,7 +17,7 @@ START = 1767571200.0
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "data"
     fill(path)
-    with closing(SqliteChunkStore(path / "history.db", Bounds().max_bytes)) as chunk_store:
+    with closing(ChunkStore(path / "history.db", Bounds().max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, Bounds())
         compactor.add([(START, "DS1", 20.0), (START, "OUT0", 0), (START + 60, "DS1", 21.5)])
         compactor.add([(START + 120, "OUT0", 1)])

@@ -123,8 +123,8 @@ class PostOffice:
             self.outbox.add(name, channel)
         self.outbox.start()
 
-    def _tell(self, lane: str, sentence: str) -> None:
-        self.told.append(f"{lane}: {sentence}")
+    def _tell(self, channel: str, sentence: str) -> None:
+        self.told.append(f"{channel}: {sentence}")
         self.bell.ring()
 
     def set(self, **changes: Any) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
-from leverframe.notify.sending import Sending
 from leverframe.process.build import build
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, StoreUnavailable, Then

@@ -17,9 +17,9 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Mqtt
 from leverframe.notify.mqtt_link import MqttLink
-from leverframe.notify.sending import Sending
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
+from leverframe.process.services import Sending
 from leverframe.servers.mqtt.service import FAULT, NAME
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Store
@@ -196,7 +196,8 @@ async def test_a_command_that_the_broker_kept_is_not_carried_out_at_every_connec
         await listener.until_last(f"{PREFIX}/cmdr", "1")
         assert controller.engine.values["OUT3"] == 1
         await tell(controller, "mqtt=0**1883***x*0")
-        await until(lambda: not controller.engine.values["MQTT"])
+        # Heard by the listener, too, whose next "online" is then that of the new connection.
+        await listener.until_last(f"{PREFIX}/status", "offline")
         await tell(controller, connect_command(broker))
         await listener.until_last(f"{PREFIX}/status", "online")
         await broker.publish(f"{PREFIX}/cmd", "out0=1")

@@ -12,10 +12,10 @@ import pytest
 import trustme
 
 from leverframe.clock import VirtualClock
-from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
 from leverframe.process.firmware_check import DAY_S, FIRST_JITTER_S, JITTER_S, FirmwareCheck
 from leverframe.process.release_check import Release
+from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.hardware.waiting import until

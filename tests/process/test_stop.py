@@ -3,20 +3,20 @@
 import json
 import time
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from leverframe.clock import VirtualClock
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import stored_entries
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
-from leverframe.storage.snapshot_keeper import TROUBLE
+from leverframe.storage.snapshot_service import TROUBLE
 from leverframe.storage.store import MemoryStore
 from tests.process.controller_process import PATIENCE_S, ControllerProcess, controller_process
 from tests.twin import Twin
@@ -95,7 +95,7 @@ def test_a_snapshot_that_cannot_be_removed_is_told_and_the_stop_loses_nothing(
         assert json.loads(process.ask("/health")[1])["status"] == "degraded"
         assert process.ask("/outs.cgi?out3=1")[0] == 200
     assert "could not be removed" in process.log.read_text()
-    with closing(SqliteChunkStore(data / "history.db", Bounds().max_bytes)) as history:
+    with closing(ChunkStore(data / "history.db", Bounds().max_bytes)) as history:
         assert "OUT3" in history.labels()
     (data / "snapshot-3.db").rmdir()
     with controller_process(tmp_path) as process:

@@ -10,11 +10,12 @@ of which may change anything.
 
 import argparse
 import asyncio
-from dataclasses import replace
 from random import Random
 
+from msgspec.structs import replace
+
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import secret_paths, value_at
 from leverframe.profile import Profile

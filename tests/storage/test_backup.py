@@ -6,9 +6,9 @@ from random import Random
 import msgspec
 import pytest
 
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.storage.history.chunk_store import ChunkStore, MemoryChunkStore
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import (
     COUNT,
     HIGH,
@@ -29,17 +29,16 @@ from leverframe.storage.history.columns import (
     unpack,
 )
 from leverframe.storage.history.compactor import DAY_S, Bounds, Compactor
-from leverframe.storage.history.csv_text import csv_pieces
 from leverframe.storage.history.reading import (
     Resolution,
     TimeSpan,
     answer,
     axis,
+    csv_pieces,
     on_axis,
     raw,
     resolution_of,
 )
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 from tests.effort import examples
 from tests.storage.history_model import START, Point, changes, fill, reduced, span
 
@@ -53,6 +52,10 @@ anyhow = st.lists(st.tuples(st.integers(-8_000, 8_000).map(lambda n: n / 4), val
 Steps = list[tuple[float, float | None]]
 
 
+def in_memory() -> ChunkStore:
+    return ChunkStore(None, BOUNDS.max_bytes)
+
+
 def points_of(steps: Steps) -> list[Point]:
     times = accumulate((gap for gap, _ in steps), initial=START)
     numbers = [nan if value is None else value for _, value in steps]
@@ -60,25 +63,25 @@ def points_of(steps: Steps) -> list[Point]:
 
 
 @pytest.fixture(params=["memory", "file"])
-def open_shelf(
+def open_store(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[[], ChunkStore]]:
     """Opens one and the same chunk_store again and again."""
     if request.param == "memory":
-        chunk_store = MemoryChunkStore()
+        chunk_store = in_memory()
         yield lambda: chunk_store
         return
-    opened: list[SqliteChunkStore] = []
+    opened: list[ChunkStore] = []
 
-    def open_file() -> SqliteChunkStore:
+    def open_file() -> ChunkStore:
         for other in opened:
             other.close()
-        opened.append(SqliteChunkStore(tmp_path / "history.db", BOUNDS.max_bytes))
+        opened.append(ChunkStore(tmp_path / "history.db", BOUNDS.max_bytes))
         return opened[-1]
 
     yield open_file
-    for shelf_of_file in opened:
-        shelf_of_file.close()
+    for store_of_file in opened:
+        store_of_file.close()
 
 
 # --- rules that hold for every sequence -----------------------------------------------------------
@@ -103,7 +106,7 @@ def test_bytes_that_were_not_packed_are_refused_or_columns(data: bytes) -> None:
 @given(forward)
 def test_raw_values_are_those_that_came(steps: Steps) -> None:
     points = points_of(steps)
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, points)
     end = points[-1][0] + 10 if points else START + 10
     times, numbers = raw(compactor, span(START, end), "DS1")
@@ -120,7 +123,7 @@ def test_raw_values_are_those_that_came(steps: Steps) -> None:
 @given(steps=forward, later_s=st.integers(1, 4000))
 def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later_s: int) -> None:
     points = points_of(steps)
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, points)
     now = (points[-1][0] if points else START) + later_s
     asked = span(max(START - 600, now - 300 * step), now)
@@ -136,7 +139,7 @@ def test_reduced_values_say_what_held(tier: Tier, step: int, steps: Steps, later
 @given(anyhow)
 def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
     points = points_of(steps)
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     # Of a state no value is left out, however many there are in a second.
     fill(compactor, points, "OUT0")
     latest = max((at for at, _ in points), default=START)
@@ -157,11 +160,11 @@ def test_a_clock_that_steps_back_corrupts_nothing(steps: Steps) -> None:
 
 
 @given(forward, st.integers(1, 3000))
-def test_a_keeper_that_starts_again_goes_on_where_the_other_stopped(
+def test_a_compactor_that_starts_again_goes_on_where_the_other_stopped(
     steps: Steps, later_s: int
 ) -> None:
     points = points_of(steps)
-    chunk_store = MemoryChunkStore()
+    chunk_store = in_memory()
     former = Compactor(chunk_store, BOUNDS)
     fill(former, points)
     now = (points[-1][0] if points else START) + later_s
@@ -179,7 +182,7 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
     within: list[tuple[int, int]], label: str
 ) -> None:
     points = [(START + at / 1000, float(value)) for at, value in sorted(within, key=lambda p: p[0])]
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, points, label, at_once=1000)
     came = [value for _, value in changes(points)]
     _, kept = raw(compactor, span(START, START + 2)._replace(labels=(label,)), label)
@@ -194,8 +197,8 @@ def test_a_second_keeps_its_extremes_and_its_last_value(
 @given(st.lists(st.integers(1, 5000), min_size=20, max_size=400), st.integers())
 def test_bytes_are_bounded_whatever_comes(gaps: list[int], seed: int) -> None:
     random = Random(seed)
-    bounds = Bounds(max_bytes=12_000)
-    compactor = Compactor(MemoryChunkStore(), bounds)
+    bounds = Bounds(max_bytes=128 * 1024)
+    compactor = Compactor(ChunkStore(None, bounds.max_bytes), bounds)
     at = START
     for gap in gaps:
         at += gap
@@ -208,9 +211,9 @@ def test_bytes_are_bounded_whatever_comes(gaps: list[int], seed: int) -> None:
 # --- rules by example -----------------------------------------------------------------------------
 
 
-def test_both_shelves_answer_the_same(open_shelf: Callable[[], ChunkStore]) -> None:
-    compactor = Compactor(open_shelf(), BOUNDS)
-    model = Compactor(MemoryChunkStore(), BOUNDS)
+def test_memory_and_file_answer_the_same(open_store: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_store(), BOUNDS)
+    model = Compactor(in_memory(), BOUNDS)
     points = [(START + 7 * n, float(n * n % 17) if n % 50 else nan) for n in range(2000)]
     fill(compactor, points, at_once=3)
     fill(model, points, at_once=2000)
@@ -220,27 +223,27 @@ def test_both_shelves_answer_the_same(open_shelf: Callable[[], ChunkStore]) -> N
         assert str(answer(compactor, asked)) == str(answer(model, asked))
 
 
-def test_what_was_kept_is_there_after_opening_again(open_shelf: Callable[[], ChunkStore]) -> None:
-    compactor = Compactor(open_shelf(), BOUNDS)
+def test_what_was_kept_is_there_after_opening_again(open_store: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_store(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(500)])
     asked = span(START, START + 600)
     before = answer(compactor, asked)
-    assert answer(Compactor(open_shelf(), BOUNDS), asked) == before
+    assert answer(Compactor(open_store(), BOUNDS), asked) == before
 
 
-def test_many_small_chunks_become_few(open_shelf: Callable[[], ChunkStore]) -> None:
-    compactor = Compactor(open_shelf(), BOUNDS)
+def test_many_small_chunks_become_few(open_store: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_store(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(800)], at_once=1)
     for tier in TIERS:
         assert compactor.chunk_store.chunks(tier, "DS1", 0, 10**9) < 40
     assert compactor.chunk_store.points(RAW) == 800
 
 
-def test_old_raw_values_go_and_reduced_ones_stay(open_shelf: Callable[[], ChunkStore]) -> None:
-    compactor = Compactor(open_shelf(), Bounds(raw_days=1))
+def test_old_raw_values_go_and_reduced_ones_stay(open_store: Callable[[], ChunkStore]) -> None:
+    compactor = Compactor(open_store(), Bounds(raw_days=1))
     fill(compactor, [(START + 600 * n, float(n % 9)) for n in range(144 * 4)])
     now = START + 4 * DAY_S
-    oldest = compactor.since(RAW)
+    oldest = compactor.chunk_store.since(RAW)
     assert oldest is not None
     assert oldest > START + 2 * DAY_S
     first_day = answer(compactor, span(START, START + DAY_S, 10_000, now))
@@ -250,22 +253,22 @@ def test_old_raw_values_go_and_reduced_ones_stay(open_shelf: Callable[[], ChunkS
 
 
 def test_a_value_that_never_changes_is_known_after_years(
-    open_shelf: Callable[[], ChunkStore],
+    open_store: Callable[[], ChunkStore],
 ) -> None:
-    compactor = Compactor(open_shelf(), BOUNDS)
+    compactor = Compactor(open_store(), BOUNDS)
     compactor.add([(START, "OUT0", 1), (START, "DS1", 20.0)])
     for day in range(1, 400):
         compactor.add([(START + day * DAY_S, "DS1", 20.0 + day % 5)])
     now = START + 400 * DAY_S
-    again = Compactor(open_shelf(), BOUNDS)
+    again = Compactor(open_store(), BOUNDS)
     asked = TimeSpan(("OUT0",), now - 3600, now, 100, now)
     assert answer(again, asked)["series"]["OUT0"]["values"] == [1.0]
 
 
 def test_a_clock_that_is_far_ahead_for_a_moment_does_not_cost_everything(
-    open_shelf: Callable[[], ChunkStore],
+    open_store: Callable[[], ChunkStore],
 ) -> None:
-    compactor = Compactor(open_shelf(), BOUNDS)
+    compactor = Compactor(open_store(), BOUNDS)
     labels = [f"m{n}" for n in range(1, 6)]
     for hour in range(100):
         compactor.add([(START + 3600 * hour + n, label, hour) for n, label in enumerate(labels)])
@@ -275,7 +278,7 @@ def test_a_clock_that_is_far_ahead_for_a_moment_does_not_cost_everything(
 
 
 def test_years_without_a_change_take_no_room() -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     compactor.add([(START, "DS1", 20.0)])
     compactor.add([(START + 3000 * DAY_S, "DS1", 21.0)])
     assert compactor.chunk_store.points(RAW) == 1 + 1
@@ -284,7 +287,7 @@ def test_years_without_a_change_take_no_room() -> None:
 
 
 def test_the_finest_resolution_that_fits_is_chosen() -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, [(START + n, float(n % 9)) for n in range(7200)], at_once=500)
     now = START + 7200
     steps = [
@@ -294,7 +297,7 @@ def test_the_finest_resolution_that_fits_is_chosen() -> None:
 
 
 def test_silence_is_a_gap() -> None:
-    chunk_store = MemoryChunkStore()
+    chunk_store = in_memory()
     compactor = Compactor(chunk_store, BOUNDS)
     compactor.add([(START, "DS1", 20.0), (START + 100, "T1", 5.0)])
     started_again = Compactor(chunk_store, BOUNDS)
@@ -306,7 +309,7 @@ def test_silence_is_a_gap() -> None:
 
 
 def test_csv_has_a_line_for_every_change_and_nothing_twice() -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     points = [(START + n * 97, float(n % 9)) for n in range(900)]
     fill(compactor, points)
     compactor.add([(START + 97 * 899, "OUT0", 1)])
@@ -319,7 +322,7 @@ def test_csv_has_a_line_for_every_change_and_nothing_twice() -> None:
 
 
 def test_reduced_csv_has_one_line_for_each_interval() -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, [(START + n * 30, float(n % 9)) for n in range(20_000)], at_once=1000)
     asked = span(START, START + 600_000, 8000)
     lines = b"".join(csv_pieces(compactor, asked)).decode().splitlines()
@@ -331,7 +334,7 @@ def test_reduced_csv_has_one_line_for_each_interval() -> None:
 
 @pytest.mark.parametrize("every_s", [97, 7200])
 def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     assert len(b"".join(csv_pieces(compactor, span(0, START)))) < 100
     fill(compactor, [(START + n * every_s, float(n % 9)) for n in range(900)])
     end = START + 900 * every_s
@@ -340,7 +343,7 @@ def test_csv_of_all_time_begins_with_the_first_value(every_s: int) -> None:
 
 
 def test_times_of_chunks_come_in_order() -> None:
-    compactor = Compactor(MemoryChunkStore(), BOUNDS)
+    compactor = Compactor(in_memory(), BOUNDS)
     fill(compactor, [(START + n, float(n % 3)) for n in (5, 6, 1, 2, 9)], at_once=2)
     assert list(compactor.chunk_store.rows(RAW, "DS1", 0, inf)[TIME]) == sorted(
         START + n for n in (1, 2, 5, 6, 9)

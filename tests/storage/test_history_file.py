@@ -14,19 +14,16 @@ import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.machine import Traced
-from leverframe.storage.history.columns import (
-    RAW,
-)
+from leverframe.storage.history.chunks import ChunkStore, check_file
+from leverframe.storage.history.columns import RAW
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.reading import (
-    raw,
-)
-from leverframe.storage.history.recorder import BATCH, HistoryRecorder
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore, check_file
+from leverframe.storage.history.reading import TimeSpan, answer, raw
 from leverframe.storage.history.worker import (
+    BATCH,
     MAX_UNWRITTEN,
     MAX_WAITING,
-    MemoryHistoryWorker,
+    HistoryRecorder,
+    MemoryHistory,
     ThreadHistoryWorker,
 )
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect
@@ -42,7 +39,7 @@ BOUNDS = Bounds()
 def test_the_file_stays_within_its_bound(tmp_path: Path) -> None:
     bounds = Bounds(max_bytes=256 * 1024)
     path = tmp_path / "history.db"
-    with closing(SqliteChunkStore(path, bounds.max_bytes)) as chunk_store:
+    with closing(ChunkStore(path, bounds.max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, bounds)
         random = Random(1)
         for second in range(0, 16_000, 400):
@@ -53,24 +50,44 @@ def test_the_file_stays_within_its_bound(tmp_path: Path) -> None:
                     for label in range(1, 9)
                 ]
             )
-        assert compactor.since(RAW) != START
+        assert compactor.chunk_store.since(RAW) != START
     assert path.stat().st_size <= bounds.max_bytes
+
+
+def test_a_file_written_by_an_earlier_release_opens_unchanged(tmp_path: Path) -> None:
+    """The dump is of a file to which release 0.1.0 wrote the same samples."""
+    dump = Path(__file__).parent.parent / "fixtures" / "databases" / "history-1.sql"
+    path = tmp_path / "history.db"
+    with closing(connect(path)) as connection:
+        connection.executescript(dump.read_text())
+    assert check_file(path) == dump.read_text().count('INSERT INTO "chunk"')
+    both = TimeSpan(("DS1", "OUT0"), START, START + 3600, 100_000, START + 3600)
+    with closing(ChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
+        earlier = Compactor(chunk_store, BOUNDS)
+        now_written = Compactor(ChunkStore(None, BOUNDS.max_bytes), BOUNDS)
+        for n in range(0, 120, 10):
+            values = ((k, None if k % 50 == 7 else k % 9 / 2) for k in range(n, n + 10))
+            samples: list[Traced] = [(START + 30 * k, "DS1", value) for k, value in values]
+            now_written.add([*samples, (START + 30 * (n + 9), "OUT0", n % 20 // 10)])
+        for points in (2, 60, 100_000):
+            asked = both._replace(points=points)
+            assert str(answer(earlier, asked)) == str(answer(now_written, asked))
 
 
 def test_a_file_of_a_newer_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
-    SqliteChunkStore(path, BOUNDS.max_bytes).close()
+    ChunkStore(path, BOUNDS.max_bytes).close()
     with closing(connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreTooNew, match="format 99"):
-        SqliteChunkStore(path, BOUNDS.max_bytes)
+        ChunkStore(path, BOUNDS.max_bytes)
 
 
 def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "history.db"
-    with closing(SqliteChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
+    with closing(ChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, BOUNDS)
         fill(compactor, [(START + n, float(n % 9)) for n in range(30)], at_once=10)
     assert check_file(path) == 3
@@ -78,7 +95,7 @@ def test_a_chunk_with_other_bytes_is_found_and_does_not_keep_the_rest_from_being
         connection.execute("UPDATE chunk SET data = x'0102' WHERE id = 2")
     with pytest.raises(StoreDamaged, match="chunk 2"):
         check_file(path)
-    with closing(SqliteChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
+    with closing(ChunkStore(path, BOUNDS.max_bytes)) as chunk_store:
         times, _ = raw(Compactor(chunk_store, BOUNDS), span(START, START + 60), "DS1")
         assert len(times) == 20
 
@@ -172,7 +189,7 @@ def fill_up(compactor: Compactor) -> Iterator[int]:
 
 def test_a_full_disk_loses_what_came_and_nothing_else(tmp_path: Path) -> None:
     pages = 24
-    with closing(SqliteChunkStore(tmp_path / "history.db", pages * 4096)) as chunk_store:
+    with closing(ChunkStore(tmp_path / "history.db", pages * 4096)) as chunk_store:
         compactor = Compactor(chunk_store, BOUNDS)
         kept: deque[int] = deque(maxlen=1)
         with pytest.raises(sqlite3.OperationalError, match="full"):
@@ -198,7 +215,7 @@ async def test_what_was_stopped_cleanly_ends_with_a_gap(tmp_path: Path) -> None:
 # --- following a controller -----------------------------------------------------------------------
 
 
-class WatchedDesk(MemoryHistoryWorker):
+class WatchedHistory(MemoryHistory):
     """Tells when something was handed over."""
 
     def __init__(self) -> None:
@@ -213,21 +230,21 @@ class WatchedDesk(MemoryHistoryWorker):
 
 
 async def test_values_are_handed_over_together_after_a_while_without_being_asked_for() -> None:
-    worker = WatchedDesk()
+    worker = WatchedHistory()
     recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.01)
     for second in range(10):
-        recorder.trail.append((START + second, "DS1", second))
+        recorder.samples.append((START + second, "DS1", second))
         recorder.look()
     assert worker.times == 0
     await asyncio.wait_for(worker.handed_over.wait(), 5)
-    assert (worker.times, worker.figures.points, recorder.trail) == (1, 10, [])
+    assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
 
 
 async def test_many_values_are_handed_over_at_once() -> None:
-    worker = WatchedDesk()
+    worker = WatchedHistory()
     recorder = HistoryRecorder(worker, VirtualClock())
     for second in range(3 * BATCH):
-        recorder.trail.append((START + second, "DS1", second))
+        recorder.samples.append((START + second, "DS1", second))
         recorder.look()
     assert worker.times == 3
 

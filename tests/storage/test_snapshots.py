@@ -10,7 +10,7 @@ import pytest
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
-from leverframe.storage.snapshot_keeper import TROUBLE, SnapshotKeeper
+from leverframe.storage.snapshot_service import TROUBLE, SnapshotService
 from leverframe.storage.snapshots import KEPT, Snapshots, recover
 from leverframe.storage.soundness import findings
 from leverframe.storage.sqlite import SqliteStore
@@ -194,11 +194,11 @@ async def test_a_changed_secret_leaves_all_snapshots(tmp_path: Path) -> None:
     await store.commit(Changes(settings={"email.password": "hunter2 of the mail"}))
     for _ in range(KEPT):
         await asyncio.to_thread(Snapshots(path).take)
-    keeper = SnapshotKeeper(Snapshots(path), {})
+    service = SnapshotService(Snapshots(path), {})
     await store.commit(Changes(settings={"email.password": ""}))
     old = with_value(defaults(Profile()), "email.password", "hunter2 of the mail")
-    keeper.settings_changed(old, defaults(Profile()))
-    await keeper.close()
+    service.settings_changed(old, defaults(Profile()))
+    await service.close()
     await store.close()
     assert files_with(tmp_path, b"hunter2") == []
 
@@ -221,28 +221,28 @@ class Told(dict[str, str]):
 async def test_a_snapshot_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
     troubles = Told()
-    keeper = SnapshotKeeper(Snapshots(path), troubles, interval_s=0.01)
+    service = SnapshotService(Snapshots(path), troubles, interval_s=0.01)
     await troubles.begun.wait()
     assert "No snapshot" in troubles[TROUBLE]
     path.parent.mkdir()
     await written(path, NAMES)
     await troubles.over.wait()
-    await keeper.close()
+    await service.close()
     assert TROUBLE not in troubles
 
 
 async def test_a_snapshot_that_failed_is_made_once_the_disk_takes_a_change(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "store.db"
     troubles = Told()
-    keeper = SnapshotKeeper(Snapshots(path), troubles)
+    service = SnapshotService(Snapshots(path), troubles)
     await troubles.begun.wait()
     path.parent.mkdir()
     await written(path, NAMES)
     settings = defaults(Profile())
-    keeper.settings_changed(settings, with_value(settings, "outputs.0.name", "Pump"))
+    service.settings_changed(settings, with_value(settings, "outputs.0.name", "Pump"))
     async with asyncio.timeout(10):
         await troubles.over.wait()
-    await keeper.close()
+    await service.close()
     assert TROUBLE not in troubles
 
 
@@ -253,14 +253,14 @@ async def test_a_snapshot_that_cannot_be_removed_is_told_and_closing_goes_well(
     await written(path, NAMES)
     (tmp_path / f"snapshot-{KEPT}.db").mkdir()
     troubles = Told()
-    keeper = SnapshotKeeper(Snapshots(path), troubles)
+    service = SnapshotService(Snapshots(path), troubles)
     settings = defaults(Profile())
-    keeper.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
+    service.settings_changed(settings, with_value(settings, "email.password", "hunter2"))
     async with asyncio.timeout(10):
         await troubles.begun.wait()
     assert "secrets that were erased and could not be removed" in troubles[TROUBLE]
     assert troubles[TROUBLE] in caplog.text
-    await keeper.close()
+    await service.close()
 
 
 async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> None:
@@ -273,10 +273,10 @@ async def test_a_fault_does_not_end_the_taking_of_snapshots(tmp_path: Path) -> N
             raise fault
 
     troubles = Told()
-    keeper = SnapshotKeeper(Snapshots(path, settle), troubles, interval_s=0.01)
+    service = SnapshotService(Snapshots(path, settle), troubles, interval_s=0.01)
     async with asyncio.timeout(10):
         await troubles.begun.wait()
         assert "ZeroDivisionError" in troubles[TROUBLE]
         await troubles.over.wait()
-    await keeper.close()
+    await service.close()
     assert (tmp_path / "snapshot-1.db").exists()

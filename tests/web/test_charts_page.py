@@ -191,14 +191,6 @@ def test_absent_readings_leave_a_gap(twin: ServedTwin, open_page: OpenPage) -> N
         page.mouse.move(box["x"] + box["width"] * (1 - ago / 3600), box["y"] + 50)
         said.append(page.locator(".courses tbody td").last.inner_text())
     assert said == ["20.0", "–", "24.0"], now
-    values = page.evaluate(
-        """async () => {
-          const { tableOf } = await import("/web/lib/chart/table.js");
-          const history = await (await fetch("/api/history?labels=DS1")).json();
-          return tableOf(history, ["DS1"]).columns[0].values;
-        }"""
-    )
-    assert values == [20.0, None, 24.0, 24.0]
 
 
 def test_what_is_shown_can_be_had_as_a_table(twin: ServedTwin, open_page: OpenPage) -> None:

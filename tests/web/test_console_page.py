@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.clients.served_twin import ServedTwin
-from tests.web.conftest import REFUSALS, OpenPage, Serve
+from tests.web.conftest import REFUSALS, OpenPage
 
 pytestmark = pytest.mark.needs_program("chromium")
 
@@ -51,17 +51,11 @@ def expected(row: dict[str, Any], origin: str) -> str | None:
     return f"curl{verb}{data} '{origin}{unquote(target)}'"
 
 
-@pytest.mark.parametrize(
-    "versions",
-    [("3.9", "1.75"), pytest.param(("3.0", "1.58a"), marks=pytest.mark.thorough)],
-    ids=" ".join,
-)
 def test_every_command_is_drawn_and_begins_with_its_example(
-    serve: Serve, open_page: OpenPage, versions: tuple[str, str]
+    twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    twin = serve(*versions)
     rows = twin.get("/api/commands").json()
-    shown = open_page("console", of=twin).evaluate(OPEN_ALL)
+    shown = open_page("console").evaluate(OPEN_ALL)
     origin = f"http://127.0.0.1:{twin.port}"
     by_section: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

@@ -48,27 +48,6 @@ def test_what_the_regulator_does_shows_live(twin: ServedTwin, open_page: OpenPag
     expect(now.get_by_text("The input is absent, so the duty stays as it is.")).to_be_visible()
 
 
-#: What the drawing is made of: how many moments, and the last values.
-DRAWN = """
-import('/web/pages/pid/course.js').then(({ Course }) => {
-  const answer = { step: 0, to: 30, times: [], series: {
-    DS1: { times: [0, 10], values: [20, null] }, 'PWM1.duty': { times: [5], values: [50] } } };
-  const course = Course.of(answer, { source: 'DS1', output: 'PWM1.duty', target: 21 });
-  course.add(31, 22, 23, 60);
-  return [course.times, course.input, course.target, course.duty];
-})
-"""
-
-
-def test_history_and_what_happens_make_one_course(open_page: OpenPage) -> None:
-    assert open_page("pid").evaluate(DRAWN) == [
-        [0, 5, 10, 30, 31],
-        [20, 20, None, None, 22],
-        [21, 21, 21, 21, 23],
-        [None, 50, 50, 50, 60],
-    ]
-
-
 def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) -> None:
     twin.set_readings(DS1=20)
     twin.get("/stm.cgi?pidvalue=1*10*300*200*0*0*1")

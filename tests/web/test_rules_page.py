@@ -184,42 +184,6 @@ def test_every_blank_of_the_newest_dialect_is_saved_and_shown_again(
     expect(form.get_by_role("button", name="Save", exact=True)).to_be_disabled()
 
 
-@pytest.mark.parametrize(
-    ("hw", "sw", "stored", "sent"),
-    [
-        ("3.5", "1.36", "event=0*100*0*1*0*0*4*0*0*0*0*7", "event=0*100*0*1*0*0*5*0*0*0*0*8"),
-        ("3.0", "1.58a", "event=0*50*0*1*0*0*4*0*0*0*0*7", "event=0*50*0*1*0*0*5*0*0*0*0*8"),
-        (
-            "3.9",
-            "1.75",
-            "event=0*100*0*1*0*0*2*0*0*0*0*7*0*0*0*0",
-            "event=0*100*0*1*0*0*2*0*0*0*0*8*1*0*0*0",
-        ),
-    ],
-)
-@pytest.mark.thorough
-def test_rules_of_every_dialect_go_round(
-    serve: Serve, open_page: OpenPage, hw: str, sw: str, stored: str, sent: str
-) -> None:
-    twin = serve(hw, sw)
-    set_rules(twin, stored)
-    page = open_page("rules?edit=1", of=twin)
-    form = editor(page)
-    expect(form.get_by_label("Action")).to_have_value("OUT2")
-    expect(form.get_by_label("Value", exact=True)).to_have_value("0")
-    newest = hw == "3.9"
-    assert form.get_by_label("Value", exact=True).locator("option").count() == (3 if newest else 2)
-    expect(form.get_by_label("Depends on")).to_have_count(1 if newest else 0)
-    choose(form, "Value", "1")
-    form.get_by_label("Delay before it ceases").fill("8")
-    with page.expect_request(lambda request: request.method == "POST") as request:
-        form.get_by_role("button", name="Save", exact=True).click()
-    assert request.value.url.endswith(f"/inpa.cgi?{sent}")
-    expect(card(page, 1).locator(".sentence")).to_contain_text("set OUT2 on")
-    rule = twin.settings()["rules"][0]
-    assert (rule["action"], rule["value"], rule["off_delay"]) == ("OUT2", 1, 8)
-
-
 @pytest.mark.thorough
 def test_only_what_the_version_has_is_offered(serve: Serve, open_page: OpenPage) -> None:
     form = editor(open_page("rules?new=door_alarm", of=serve("3.0", "1.58a")))
@@ -243,22 +207,6 @@ def test_a_value_that_cannot_be_sent_is_told_beside_its_blank(
     expect(alerts.nth(1)).to_contain_text("Delay before it begins: Out of range")
     expect(form.get_by_label("Reference value")).to_have_value("warm")
     assert twin.settings()["rules"][0]["reference"] == 21.5
-
-
-def test_a_blank_that_is_gone_keeps_nobody_from_saving(
-    twin: ServedTwin, open_page: OpenPage
-) -> None:
-    set_rules(twin, HEATING)
-    page = open_page("rules?edit=1")
-    form = editor(page)
-    form.get_by_label("Delay before it begins").fill("soon")
-    form.get_by_label("Hysteresis").fill("much")
-    choose(form, "Action", "SMS1")
-    choose(form, "Source", "INPD1")
-    form.get_by_role("button", name="Save", exact=True).click()
-    expect(card(page, 1).locator(".sentence")).to_contain_text("send SMS1")
-    rule = twin.settings()["rules"][0]
-    assert (rule["on_delay"], rule["hysteresis"], rule["reference"]) == (3, 0.5, 1.0)
 
 
 def test_a_refusal_of_the_controller_stands_beside_its_blank(

@@ -1,4 +1,7 @@
-"""The texts of the pages: complete in five languages, each used, each existing once."""
+"""The texts of the pages: complete in five languages, each existing once.
+
+That each is used, and each that is asked for exists: logic/texts.test.js.
+"""
 
 import json
 import re
@@ -18,14 +21,6 @@ FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
 PAGES = [name for name in FILES if name not in ("frame", "codes")]
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-#: `t("key"`, `label: "key"`, `label: ["key"`; a choice `t(on ? "on" : "off")` names two.
-CALLED = re.compile(r'\bt\(\s*"(\w+)"')
-CHOSEN = re.compile(r'\bt\([^"`()]*(?:\([^()]*\))?[^"`()]*\?\s*"(\w+)"\s*:\s*"(\w+)"')
-NAMED = re.compile(r'\b(?:label|title|note|hint|done|danger):\s*\[?\s*"(\w+)"')
-#: t(`prefix_${rest}`)
-COMPOSED = re.compile(r"\bt\(\s*`(\w+)\$\{")
-COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
-QUOTED = re.compile(r'"(\w+)"')
 
 
 def words(name: str) -> dict[str, dict[str, str]]:
@@ -41,20 +36,6 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def source_of(name: str) -> str:
-    """All code that uses a file of words."""
-    if name == "frame":
-        paths = [WEB / "app.js", *WEB.glob("lib/**/*.js"), WEB / "pages/more.js"]
-    else:
-        paths = [WEB / f"pages/{name}.js", *WEB.glob(f"pages/{name}/**/*.js")]
-    return "\n".join(COMMENT.sub("", path.read_text(encoding="utf-8")) for path in paths)
-
-
-def asked_for(source: str) -> set[str]:
-    chosen = {key for pair in CHOSEN.findall(source) for key in pair}
-    return {*CALLED.findall(source), *NAMED.findall(source), *chosen}
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_every_text_exists_in_every_language(name: str) -> None:
     for key, entry in words(name).items():
@@ -67,29 +48,6 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
     for key, entry in words(name).items():
         placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}
         assert len(placeholders) == 1, key
-
-
-@pytest.mark.parametrize("name", ["frame", *PAGES])
-def test_every_text_that_is_asked_for_exists(name: str) -> None:
-    missing = asked_for(source_of(name)) - set(words(name)) - set(words("frame"))
-    assert missing == set()
-
-
-@pytest.mark.parametrize("name", ["frame", *PAGES])
-def test_every_text_is_used(name: str) -> None:
-    source = source_of(name) if name != "frame" else _all_sources()
-    quoted = set(QUOTED.findall(source))
-    composed = tuple(COMPOSED.findall(source))
-    unused = {
-        key
-        for key in words(name)
-        if key not in quoted and not (composed and key.startswith(composed))
-    }
-    assert unused == set()
-
-
-def _all_sources() -> str:
-    return "\n".join(source_of(name) for name in ("frame", *PAGES))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -21,7 +21,7 @@ from leverframe.wire.modbus_modules import (
     MODULES,
     Module,
     ModuleReading,
-    ReadingLine,
+    SerialParameters,
     label_in_slot,
     module_in_slot,
 )
@@ -108,10 +108,10 @@ def test_sdm_meters_speak_at_the_bitrate_of_the_setting() -> None:
     for label in ("SDM120", "SDM72D-M", "SDM630/72D-v2"):
         module = module_in_slot(with_module(label, settings=settings), 1)
         assert module is not None
-        assert module.line == ReadingLine(19200)
+        assert module.line == SerialParameters(19200)
     other = module_in_slot(with_module("DTSU666", settings=settings), 1)
     assert other is not None
-    assert other.line == ReadingLine(9600)
+    assert other.line == SerialParameters(9600)
 
 
 def test_an_empty_slot_has_no_module() -> None:
@@ -136,7 +136,7 @@ def test_an_own_device_is_what_the_settings_describe() -> None:
     module = module_in_slot(settings, 3)
     assert module is not None
     assert module.readings == (ModuleReading(4, "flow", "l/min", 1000, 4, "int32", 100, "word"),)
-    assert (module.line, module.delay_s) == (ReadingLine(19200, "odd", 2), 0.5)
+    assert (module.line, module.delay_s) == (SerialParameters(19200, "odd", 2), 0.5)
 
 
 def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None:

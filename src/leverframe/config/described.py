@@ -1,7 +1,6 @@
 """What can be said about a key of the configuration, read from the type of its field."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,8 +17,7 @@ PREFIX = "LEVERFRAME_"
 REQUIRED = msgspec.NODEFAULT
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One value that can be configured, by its place: ("board", "i2c", "bus")."""
 
     place: tuple[str, ...]
@@ -65,8 +63,7 @@ class Key:
         return ",".join(self.default) if self.is_list else str(self.default)
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class Labelled(Struct, frozen=True):
     """Tables by label, such as `[board.outputs]`: OUT0, OUT1."""
 
     place: tuple[str, ...]

@@ -1,6 +1,5 @@
 """Reads a TOML file that a person wrote; whatever is wrong with the file is a sentence for them."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,9 @@ MAX_BYTES = 1 << 20
 
 def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
     """The text, to find lines in it, and what it says; raises `refused`."""
+    # Imported here: most controllers have no file.
+    import tomllib
+
     try:
         # Some editors begin a file with a byte order mark, which TOML does not know.
         text = _content(path, refused).decode("utf-8-sig").replace("\r\n", "\n")

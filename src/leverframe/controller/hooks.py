@@ -11,7 +11,7 @@ from leverframe.engine import effects as do
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
-from leverframe.storage.history.recorder import HistoryRecorder
+from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.wire.prometheus import Family
 
 #: Told of the old and the new settings. What it may return is done when it lives by the new ones.

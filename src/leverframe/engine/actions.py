@@ -4,7 +4,7 @@ Commands, Modbus, SNMP, MQTT and SMS all speak to the engine in these. The lock 
 checked where a request is staged, because a locked output refuses the whole request.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.engine.labels import OUTPUTS
 
@@ -22,16 +22,14 @@ def after_switching(value: int, is_on: bool) -> bool:
     return not is_on if value == REVERSE else value == ON
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """Set or reverse an output, PWM output or event variable by its label."""
 
     label: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class FollowSetting:
+class FollowSetting(Struct, frozen=True):
     """Let a setting count again that one of the `OVERRIDING` actions may have overridden.
 
     Settings alone are adopted where they changed; a command counts also where it sets what is set.
@@ -40,57 +38,47 @@ class FollowSetting:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResumeWatchdog:
+class ResumeWatchdog(Struct, frozen=True):
     """Let the watchdog entries begin anew that have given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetEnergy:
+class SetEnergy(Struct, frozen=True):
     index: int
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class NextOneWireId:
+class NextOneWireId(Struct, frozen=True):
     """Put the next ID found on the 1-Wire bus into `dsid`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaiseRestartFlag:
+class RaiseRestartFlag(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetCounters:
+class ForgetCounters(Struct, frozen=True):
     """Part of a factory reset: energy counters and remembered states start anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendTest:
+class SendTest(Struct, frozen=True):
     #: email or sms
     channel: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModemCommand:
+class ModemCommand(Struct, frozen=True):
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeClock:
+class ChangeClock(Struct, frozen=True):
     """Set the wall clock: local wall time written as if it were UTC."""
 
     local_seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class StartBootloader:
+class StartBootloader(Struct, frozen=True):
     pass
 
 

@@ -4,46 +4,40 @@ The controller carries effects out in order: the board drives pins, the outbox s
 the store keeps what must survive a restart.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class DriveOutput:
+class DriveOutput(Struct, frozen=True):
     index: int
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DrivePwm:
+class DrivePwm(Struct, frozen=True):
     """The level at the pin: 0.0 always low, 1.0 always high; active low is already applied."""
 
     index: int
     level: float
 
 
-@dataclass(frozen=True, slots=True)
-class SetPwmFrequency:
+class SetPwmFrequency(Struct, frozen=True):
     #: 0 is PWM0, 1 is PWM1-PWM3.
     group: int
     hz: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetPullUp:
+class SetPullUp(Struct, frozen=True):
     index: int
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """Store a piece of machine state that survives a restart (`output.2`, `energy.0`)."""
 
     name: str
     value: bool | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Notify:
+class Notify(Struct, frozen=True):
     """A message for the outbox. Channels: http, email, sms, snmp, mqtt."""
 
     channel: str
@@ -62,13 +56,11 @@ class Notify:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SendModem:
+class SendModem(Struct, frozen=True):
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class PingHost:
+class PingHost(Struct, frozen=True):
     """Ping and hand the answer to `Engine.ping_answered`."""
 
     entry: int
@@ -76,27 +68,23 @@ class PingHost:
     timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ShowScreen:
+class ShowScreen(Struct, frozen=True):
     """Switch the display to a screen (0-3), or off."""
 
     screen: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class SetClock:
+class SetClock(Struct, frozen=True):
     """Make the controller's wall clock show this many seconds since 1970 UTC."""
 
     wall: float
 
 
-@dataclass(frozen=True, slots=True)
-class RestartController:
+class RestartController(Struct, frozen=True):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class EnterBootloader:
+class EnterBootloader(Struct, frozen=True):
     pass
 
 

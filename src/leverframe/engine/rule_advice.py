@@ -5,7 +5,6 @@ the settings and on which sources have a value; nothing is changed, and no rule 
 """
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 
@@ -36,8 +35,7 @@ class Advice(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What a version has for rules."""
 
     profile: Profile

@@ -6,8 +6,8 @@ change makes a new tree that shares every untouched branch with the old one (see
 request is applied whole or not at all, and a thousand controllers with default settings share one
 set of defaults.
 
-To add a setting: add a field with its default here, and a row in `commands/`. Where versions have
-different numbers of something, `factory_settings.py` says how many.
+To add a setting: add a field with its default here, and a row in `commands/table/`, which says what
+it may be. Where versions have different numbers of something, `factory_settings.py` says how many.
 """
 
 from msgspec import Struct
@@ -407,5 +407,5 @@ SECRETS = frozenset(
 
 
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
-    """What m1-m30 stand for; versions that cannot choose take the readings of slot 1 in order."""
+    """Return what m1-m30 stand for; without a choice, the readings of slot 1 in order."""
     return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))

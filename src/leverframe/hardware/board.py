@@ -13,7 +13,7 @@ Sense = Callable[[Readings], None]
 
 
 def nobody_listens(readings: Readings) -> None:
-    """Until a controller is connected nobody hears what a board senses."""
+    """Drop readings: no controller is connected yet."""
 
 
 class Board(Protocol):
@@ -33,7 +33,7 @@ class Board(Protocol):
     def set_pull_up(self, index: int, on: bool) -> None: ...
 
     def next_deadline(self) -> float | None:
-        """The monotonic second at which the board wants to be called; None: it calls by itself."""
+        """Return the monotonic second at which to call the board; None: it calls by itself."""
 
     def tick(self, now: float) -> None:
         """Report what is due."""

@@ -51,7 +51,7 @@ class DeviceThread:
             self._changed.notify()
 
     def ask(self, call: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """The result of a call, when its turn has come."""
+        """Run a call when its turn has come and return its result."""
         answer: asyncio.Future[Result] = self._loop.create_future()
 
         def answered() -> None:
@@ -110,7 +110,7 @@ class DeviceThread:
                 self._failed[what] = lambda: self._try(what, call)
 
     def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
-        """From within a call that runs here: let the event loop do something."""
+        """Let the event loop do something, from within a call that runs here."""
         # The loop may have ended while the device was busy; then nobody wants to know any more.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)

@@ -26,7 +26,7 @@ _STROKES = str.maketrans("łŁđĐħĦı", "lLdDhHi")
 
 
 def picture_of(lines: Sequence[str] | None) -> "Image":
-    """White letters on black; all black while the display is dark."""
+    """Draw white letters on black; all black while the display is dark."""
     # Imported here: most controllers never draw anything.
     from PIL import Image, ImageDraw, ImageFont
 
@@ -47,7 +47,7 @@ def png_of(lines: tuple[str, ...] | None) -> bytes:
 
 
 def drawable(text: str) -> str:
-    """The text in letters that the font has."""
+    """Write the text in letters that the font has."""
     return "".join(map(_drawable_letter, text.translate(_STROKES)))
 
 

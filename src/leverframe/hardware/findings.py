@@ -1,4 +1,4 @@
-"""What `leverframe board check` finds: every wired device is looked at once, and nothing is driven.
+"""The findings of `leverframe board check`: every wired device is read once, none is driven.
 
 GPIO lines and PWM channels are only asked for; converters, sensors and buses are read.
 """
@@ -42,7 +42,7 @@ def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Findin
 
 
 def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]:
-    """Whether the display answers; its status is read, so that it keeps showing what it shows."""
+    """Find whether the display answers; its status is read, so it keeps its picture."""
     place = f"/dev/i2c-{wiring.bus} address 0x{wiring.address:02X}"
     try:
         bus = open_bus(wiring.bus)
@@ -61,7 +61,7 @@ def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]
 
 
 def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:
-    """Serial ports by what they are for; they are not opened, somebody may be using them."""
+    """List serial ports by use; they are not opened, somebody may be using them."""
     for label, path in ports.items():
         try:
             is_port = stat.S_ISCHR(os.stat(path).st_mode)

@@ -20,12 +20,12 @@ class OutputLine(Protocol):
 
 class InputLine(Protocol):
     def fileno(self) -> int:
-        """Becomes readable when there are edges."""
+        """Return a file descriptor that becomes readable when there are edges."""
 
     def level(self) -> int: ...
 
     def edges(self) -> Sequence[int]:
-        """The levels after the edges since the last call; called when there are some."""
+        """Return the levels after the edges since the last call; called when there are some."""
 
     def close(self) -> None: ...
 
@@ -36,7 +36,7 @@ class Lines(Protocol):
     def open_input(self, pin: Pin, pull_up: bool) -> InputLine: ...
 
     def describe(self, pin: Pin) -> str:
-        """Which line it is, without touching it; trouble if it cannot be used."""
+        """Describe the line without touching it, or what is wrong with it."""
 
 
 class NoLines:
@@ -53,7 +53,7 @@ class NoLines:
 
 
 def kernel_lines() -> Lines:
-    """The lines of /dev/gpiochip*."""
+    """Open the lines of /dev/gpiochip*."""
     try:
         from leverframe.hardware.gpiod_lines import KernelLines
     except ImportError:

@@ -28,7 +28,7 @@ OpenBus = Callable[[int], I2cBus]
 
 
 def open_kernel_bus(number: int) -> I2cBus:
-    """/dev/i2c-NUMBER; raises `Unusable`."""
+    """Open /dev/i2c-NUMBER; raises `Unusable`."""
     try:
         from leverframe.hardware.smbus_bus import SmbusBus
     except ImportError:

@@ -25,7 +25,7 @@ class Part(Protocol):
     def is_there(self) -> bool: ...
 
     def measure(self) -> Measured:
-        """By label; raises `OSError` if the part does not answer."""
+        """Measure values by label; raises `OSError` if the part does not answer."""
 
 
 class Bme280:

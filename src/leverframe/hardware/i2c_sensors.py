@@ -42,7 +42,7 @@ class I2cSensors:
         self._gave: set[str] = set()
 
     def adopt(self, settings: Settings) -> bool:
-        """Is anything new for this bus? Not in the thread of `look`: a whole value is replaced."""
+        """Return whether anything is new here. `look` may be running: whole values are replaced."""
         if settings.i2c == self._chosen:
             return False
         self._chosen = settings.i2c
@@ -70,7 +70,7 @@ class I2cSensors:
         return Look({**no_longer, **readings, "i2c": found}, troubles)
 
     def search(self) -> str | None:
-        """The primary sensor that answers."""
+        """Find the primary sensor that answers."""
         self._open()
         return next((name for name, part in self._parts.items() if part.is_there()), None)
 
@@ -79,7 +79,7 @@ class I2cSensors:
         return self._sps30 is not None and self._sps30.is_there()
 
     def bus_khz(self) -> float | None:
-        """How fast the bus is, where the device tree says so."""
+        """Read the speed of the bus, where the device tree has it."""
         path = self._sysfs / f"bus/i2c/devices/i2c-{self._number}/of_node/clock-frequency"
         try:
             return int.from_bytes(path.read_bytes(), "big") / 1000

@@ -60,7 +60,7 @@ class Converter:
 
 
 def _measure(folder: Path, channel: AdcChannel) -> float:
-    """Volts, or degrees, with the factor applied."""
+    """Read volts or degrees, with the factor applied."""
     own = folder / f"in_{channel.channel}"
     finished = own.with_name(f"{own.name}_input")
     if finished.exists():
@@ -72,7 +72,7 @@ def _measure(folder: Path, channel: AdcChannel) -> float:
 
 
 def _shared(own: Path, attribute: str, default: float) -> float:
-    """An attribute of the channel (in_voltage0_scale) or of its kind (in_voltage_scale)."""
+    """Read an attribute of the channel (in_voltage0_scale) or of its kind (in_voltage_scale)."""
     kind = own.name.rstrip("0123456789")
     for name in (own.name, kind):
         path = own.with_name(f"{name}_{attribute}")

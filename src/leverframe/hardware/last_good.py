@@ -14,7 +14,7 @@ class LastGood(Generic[Value]):
         self._values: dict[str, Value] = {}
 
     def judge(self, sensor: str, value: Value | None) -> Value | None:
-        """What a sensor shows whose newest look gave this; None is a failure."""
+        """Return the value to show for a sensor that gave this one; None is a failure."""
         if value is None:
             return self._values.pop(sensor, None)
         self._values[sensor] = value

@@ -36,7 +36,7 @@ LAST_DRIVES_S = 2.0
 
 
 def converters(wiring: Wiring) -> list[Converter]:
-    """The converters that labels hang on."""
+    """List the converters that labels are wired to."""
     by_device = sorted(wiring.analog.items(), key=lambda item: item[1].device)
     return [
         Converter(Path(wiring.sysfs), device, dict(channels))
@@ -139,7 +139,7 @@ class LinuxBoard:
         return None
 
     def tick(self, now: float) -> None:
-        """Devices report by themselves."""
+        """Do nothing: devices report by themselves."""
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class LinuxBoard:
             self._sense(new)
 
     async def _settled(self) -> None:
-        """Done when every chip has done what it was told so far."""
+        """Wait until every chip has done what it was told so far."""
         await asyncio.gather(*(thread.ask(_nothing) for thread in self._threads.values()))
 
 
@@ -201,11 +201,11 @@ def _pwm_chip(number: int) -> str:
 
 
 def _nothing() -> None:
-    """What is asked last is answered last."""
+    """Do nothing: calls are answered in order, so this one comes last."""
 
 
 async def _done(task: "asyncio.Task[None]") -> None:
-    """Waiting for this does not end the task when the waiting ends."""
+    """Wait for a task without ending it when the waiting ends."""
     await asyncio.shield(task)
 
 

@@ -21,7 +21,7 @@ from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_blocks import blocks_of
-from leverframe.wire.modbus_modules import ReadingLine, label_in_slot, module_in_slot
+from leverframe.wire.modbus_modules import SerialParameters, label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Answer
 
 log = logging.getLogger(__name__)
@@ -31,13 +31,13 @@ REST_S = 1.0
 
 
 class Bus(Protocol):
-    """Where slaves are asked, one at a time."""
+    """A bus on which slaves are asked, one at a time."""
 
     #: The device file, for people.
     path: str
 
-    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
-        """The slave's answer; None if it is silent. OSError: the bus cannot be used."""
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
+        """Ask a slave; None if it is silent. Raises OSError if the bus cannot be used."""
 
     async def close(self) -> None: ...
 
@@ -68,7 +68,7 @@ class ModbusMaster:
         await self._bus.close()
 
     def adopt(self, old: Settings, new: Settings) -> None:
-        """Settings changed."""
+        """Follow changed settings."""
         self._settings = new
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
@@ -196,7 +196,7 @@ class ModbusMaster:
             self._tell(slot.number)
 
     async def _answer_of(self, slot: ModuleSlot, read: Read) -> tuple[Answer | None, str]:
-        """The answer, and what to say if there is none."""
+        """Return the answer, and what to say if there is none."""
         try:
             answer = await self._bus.ask(slot.module.line, slot.slave, read)
         except OSError as error:
@@ -217,6 +217,6 @@ def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
 
 
-def _in_words(line: ReadingLine) -> str:
+def _in_words(line: SerialParameters) -> str:
     bits = "stop bit" if line.stop_bits == 1 else "stop bits"
     return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"

@@ -11,7 +11,8 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from leverframe.engine.effects import SendModem
 from leverframe.engine.settings import Gsm, Settings
@@ -48,21 +49,18 @@ class ModemUnavailable(Exception):
     """The modem cannot do this now: one sentence why."""
 
 
-@dataclass(slots=True)
-class _Message:
+class _Message(Struct):
     parts: deque[Submit]
     sent: asyncio.Future[None]
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     text: str
 
 
-@dataclass(slots=True)
-class _Work:
-    """What waits to be done; it outlives a lost port."""
+class _Work(Struct):
+    """Work that waits to be done; it outlives a lost port."""
 
     jobs: deque[_Message | _Command] = field(default_factory=deque)
     new_messages: bool = False
@@ -98,7 +96,7 @@ class Modem:
     # --- what others ask of it --------------------------------------------------------------------
 
     async def send_sms(self, number: str, text: str) -> None:
-        """Returns when the network has taken all parts; raises ModemUnavailable if not."""
+        """Send a message; raises ModemUnavailable if the network does not take all parts."""
         if not self._open:
             raise ModemUnavailable("No GSM modem is connected.")
         self._reference = (self._reference + 1) & 0xFF
@@ -167,7 +165,7 @@ class Modem:
                 await self._give_up(f"{refusal}.")
 
     async def _give_up(self, sentence: str) -> None:
-        """For now: everybody who waits is told, and after a pause it begins anew."""
+        """Tell everybody who waits that it failed, and begin anew after a pause."""
         self._troubles.note(PART, sentence)
         self._drop_jobs(sentence)
         await asyncio.sleep(self._pace.retry_s)
@@ -203,7 +201,7 @@ class Modem:
                 await self._idle()
 
     async def _idle(self) -> None:
-        """Until there is something to do, or it is time to look again."""
+        """Wait until there is something to do, or it is time to look again."""
         pause_s = max(0.0, self._looked_at + self._look_every_s() - _now())
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -226,7 +224,7 @@ class Modem:
     # --- the single things ------------------------------------------------------------------------
 
     async def _look(self, line: ModemLine) -> None:
-        """Is the SIM card ready, and how is the network?"""
+        """Look whether the SIM card is ready, and how the network is."""
         status = self.status
         self._looked_at = _now()
         status.took_sim(await line.ask("AT+CPIN?"))
@@ -292,7 +290,7 @@ class Modem:
                 message.sent.set_result(None)
 
     async def _set_apn(self, line: ModemLine) -> None:
-        """The setting is written as the modem wants it: APN, user name and password in quotes."""
+        """Set the APN; the setting is written as the modem wants it, with quotes."""
         self._work.apn = False
         apn = self._gsm().apn
         if not apn:
@@ -325,7 +323,7 @@ class Modem:
             self._answer(received.sender, reply)
 
     def _answer(self, number: str, text: str) -> None:
-        """Nobody waits for this one; what became of it is in the log."""
+        """Send a reply that nobody waits for; the log says what became of it."""
         self._reference = (self._reference + 1) & 0xFF
         sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sent.add_done_callback(_log_failure)

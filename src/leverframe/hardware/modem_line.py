@@ -7,7 +7,8 @@ nobody: `synchronise` waits it out before the next command.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.hardware.serial_port import Reader, Writer
 from leverframe.wire.at import CANCEL, AtAnswer, AtDialogue, Prompt, Restarted, Unasked
@@ -29,8 +30,7 @@ class ModemRestarted(Exception):
     """The modem has started anew and must be set up again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPace:
+class CommandPace(Struct, frozen=True):
     """How long things with a modem may take, in seconds."""
 
     #: An ordinary answer; the network's answers take longer.
@@ -92,7 +92,7 @@ class ModemLine:
         await asyncio.sleep(self._pace.settle_s)
 
     async def ask(self, command: str) -> AtAnswer:
-        """The answer to a command, whatever it is."""
+        """Send a command and return its answer, whatever it is."""
         heard = await self._answer_to(self._dialogue.ask(command), self._limit_s(command))
         if isinstance(heard, AtAnswer):
             return heard
@@ -102,7 +102,7 @@ class ModemLine:
         raise ModemRefused(f"the modem asks for a text after {_name(command)}, and there is none")
 
     async def order(self, command: str) -> AtAnswer:
-        """The good answer to a command; anything else is a refusal."""
+        """Send a command and return its good answer; anything else is a refusal."""
         answer = await self.ask(command)
         if not answer.good:
             raise ModemRefused(f"the modem refuses {_name(command)}: {answer.result}")
@@ -145,5 +145,5 @@ class ModemLine:
 
 
 def _name(command: str) -> str:
-    """A command without what it sets, which may be a secret."""
+    """Return a command without what it sets, which may be a secret."""
     return command.partition("=")[0]

@@ -1,4 +1,4 @@
-"""What is known about the GSM modem: SIM card, signal, network, and the last typed command.
+"""The status of the GSM modem: SIM card, signal, network, and the last typed command.
 
 Answers that are not what they should be leave a value unknown; nothing here fails.
 """
@@ -32,7 +32,7 @@ _SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
 
 
 def shown_command(command: str) -> str:
-    """A typed command as it may be shown: without a PIN or password."""
+    """Show a typed command without a PIN or password."""
     return _SECRET.sub(r"\1***", command)
 
 
@@ -80,7 +80,7 @@ class ModemStatus:
         return self.registration in _REGISTERED
 
     def lost(self, state: str) -> None:
-        """Nothing is known any more."""
+        """Forget everything: nothing is known any more."""
         self.state = state
         self.apn = self.sim = self.registration = self.operator = self.signal_dbm = None
 
@@ -88,7 +88,7 @@ class ModemStatus:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
     def took_signal(self, answer: AtAnswer) -> None:
-        """0 to 31 are -113 dBm to -51 dBm in steps of two."""
+        """Take a signal: 0 to 31 are -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MOST_SIGNAL:
             self.signal_dbm = None

@@ -17,7 +17,7 @@ INACTIVE = 0
 def mapped_readings(
     mapping: Sequence[ModbusMapping], slots: Mapping[int, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """What m1-m30 show of these slots; a reading that a slot does not have is absent.
+    """Return m1-m30 of these slots; a reading that a slot does not have is absent.
 
     Labels that are mapped to other slots are left out.
     """
@@ -31,7 +31,7 @@ def mapped_readings(
 def given_up(
     old: Sequence[ModbusMapping], new: Sequence[ModbusMapping], slots: Sequence[int]
 ) -> dict[str, None]:
-    """Labels that showed these slots and show nothing any more.
+    """List labels that showed these slots and show nothing any more.
 
     A label that shows another slot now is the business of whoever reads that one.
     """

@@ -1,8 +1,6 @@
 """A Modbus module in one of the slots 1-3: what it said last, and until when that counts."""
 
-from dataclasses import dataclass, field
-
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME
 from leverframe.wire.modbus_blocks import Block
@@ -24,8 +22,7 @@ class SlotReport(Struct, frozen=True):
     readings: dict[str, float | None]
 
 
-@dataclass(slots=True)
-class ModuleSlot:
+class ModuleSlot(Struct):
     """A module on the bus and what it said."""
 
     number: int

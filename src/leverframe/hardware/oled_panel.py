@@ -94,14 +94,14 @@ class PanelService:
         self._sent: Lines | object = object()
 
     def look(self) -> None:
-        """Something changed: send a frame if it can be seen."""
+        """Send a frame if something visible has changed."""
         lines = self._lines()
         if lines != self._sent:
             self._sent = lines
             self._thread.drive(NAME, partial(self._panel.show, lines))
 
     async def close(self) -> None:
-        """The panel goes dark: what it showed would no longer be true."""
+        """Darken the panel: what it showed would no longer be true."""
         self._sent = None
         self._thread.drive(NAME, partial(self._panel.show, None))
         with suppress(TimeoutError):

@@ -36,7 +36,7 @@ class OneWireBus:
         self._shown_mapping: Sequence[ModbusMapping] = ()
 
     def adopt(self, settings: Settings) -> bool:
-        """Is anything new for this bus? Not in the thread of `look`: whole values are replaced."""
+        """Return whether anything is new here. `look` may be running: whole values are replaced."""
         ids = (sensor.id for sensor in settings.onewire if sensor.id != NO_ONEWIRE_ID)
         bound, mapping = tuple(ids), settings.modbus_mapping
         if (bound, mapping) == (self._bound, self._mapping):
@@ -67,7 +67,7 @@ class OneWireBus:
         return Look({**no_longer, "onewire": found, **shown, **mapped}, troubles)
 
     def search(self) -> tuple[str, ...]:
-        """The IDs that the kernel knows on the bus."""
+        """List the IDs that the kernel knows on the bus."""
         try:
             names = sorted(path.name for path in self._devices.iterdir())
         except OSError as error:
@@ -75,7 +75,7 @@ class OneWireBus:
         return tuple(found for name in names if (found := id_from_name(name)) is not None)
 
     def measure(self, sensor_id: str) -> float | None:
-        """The temperature of a sensor; None if it does not answer properly."""
+        """Measure the temperature of a sensor; None if it does not answer properly."""
         try:
             return celsius_from_text(
                 read_text(self._devices / name_from_id(sensor_id) / "w1_slave")
@@ -86,7 +86,7 @@ class OneWireBus:
     def _mapped(
         self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
     ) -> dict[str, float | None]:
-        """m1-m30 of the additional sensors, whose only reading is the temperature."""
+        """Return m1-m30 of the additional sensors, whose only reading is the temperature."""
         slots: dict[int, Sequence[float | None]] = dict.fromkeys(ONEWIRE_SLOTS, ())
         for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
             slots[slot] = (shown[sensor_id],)

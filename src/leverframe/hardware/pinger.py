@@ -82,7 +82,7 @@ class Pinger:
         self._answered(effect.entry, milliseconds)
 
     async def _address(self, effect: PingHost) -> str:
-        """The address of a host; an address is its own."""
+        """Resolve the address of a host; an address is its own."""
         if effect.entry in self._looking_up:
             raise TimeoutError
         lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
@@ -97,7 +97,7 @@ class Pinger:
             lookup.exception()
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
-        """Milliseconds until the answer, by a clock that nobody sets."""
+        """Return the milliseconds until the answer, by a clock that nobody sets."""
         for privileged in (True, False):
             sent = time.monotonic()
             try:

@@ -26,17 +26,17 @@ JOULES_PER_KWH = 3.6e6
 
 
 def approach(start: float, end: float, time_constant_s: float, elapsed_s: float) -> float:
-    """Where something that exponentially nears `end` is."""
+    """Return where something is that exponentially nears `end`."""
     return end + (start - end) * exp(-elapsed_s / time_constant_s)
 
 
 def level_after(level: float, rate_per_s: float, height: float, elapsed_s: float) -> float:
-    """A level that rises or falls evenly and stays between empty and full."""
+    """Return a level that rises or falls evenly and stays between empty and full."""
     return min(max(level + rate_per_s * elapsed_s, 0.0), height)
 
 
 def seconds_until(mark: float, level: float, rate_per_s: float) -> float:
-    """When a level that moves towards a mark reaches it; at once if it is already past it."""
+    """Return when a level that moves towards a mark reaches it; at once if it is past it."""
     return max(0.0, (mark - level) / rate_per_s)
 
 
@@ -297,7 +297,7 @@ class Meter:
         return {self._reading: 1 if self._opens_at is None else 0}
 
     def _rate(self) -> float:
-        """Pulses per second."""
+        """Return the pulses per second."""
         watts = self._standby + (self._watts - self._standby) * self._power
         return watts * self._pulses_per_joule
 

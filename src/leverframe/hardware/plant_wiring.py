@@ -1,4 +1,4 @@
-"""Which plants there are, what each of them is told, and plants from what somebody wrote.
+"""The kinds of plants with their fields, and plants made from text.
 
 `room*heater:PWM0*reading:DS1*outside:5*power:30*time_constant:1h` on the wire and the keys of a
 `[[plants]]` table in a scenario mean the same; both end in `plant_from_fields`. A mistake names
@@ -7,8 +7,9 @@ the field and what is allowed.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.durations import DAY_S, BadDuration, seconds_from_text, text_from_seconds
 from leverframe.engine.labels import (
@@ -26,7 +27,7 @@ MAX_PULSES_PER_S = 20.0
 
 
 class BadPlant(ValueError):
-    """What was wrong with which field, and what is allowed."""
+    """A field is wrong: which one, why, and what is allowed."""
 
     def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
         super().__init__(f"{detail} Allowed: {allowed}.")
@@ -36,8 +37,7 @@ class BadPlant(ValueError):
         self.value = value
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Struct, frozen=True):
     low: float
     high: float
     unit: str
@@ -57,8 +57,7 @@ class Number:
         return f"{self.low:g} to {self.high:g} {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Struct, frozen=True):
     low: float
     high: float
 
@@ -76,8 +75,7 @@ class Duration:
         return f"{text_from_seconds(self.low)} to {text_from_seconds(self.high)}"
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     labels: tuple[str, ...]
 
     def take(self, value: Any) -> str:
@@ -90,8 +88,7 @@ class OneOf:
         return ", ".join(self.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberOrLabel:
+class NumberOrLabel(Struct, frozen=True):
     number: Number
     label: OneOf
 
@@ -111,8 +108,7 @@ class NumberOrLabel:
 FieldType = Number | Duration | OneOf | NumberOrLabel
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     type: FieldType
     doc: str
     #: What it is if nobody says; `REQUIRED` has to be said.
@@ -122,8 +118,7 @@ class Field:
 REQUIRED = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     make: Callable[..., Plant]
     fields: Mapping[str, Field]
     doc: str
@@ -199,7 +194,7 @@ KINDS: dict[str, Kind] = {
 
 
 def plant_from_text(text: str) -> Plant:
-    """`room*heater:PWM0*...`, decoded."""
+    """Decode `room*heater:PWM0*...`."""
     kind, *parts = text.split("*")
     fields: dict[str, str] = {}
     for part in parts:
@@ -211,7 +206,7 @@ def plant_from_text(text: str) -> Plant:
 
 
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
-    """A plant from its kind and what is said about it, or `BadPlant`."""
+    """Make a plant from its kind and its fields; raises `BadPlant`."""
     if kind not in KINDS:
         raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
     known = KINDS[kind].fields
@@ -236,7 +231,7 @@ def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any
 
 
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
-    """What one field alone does not show."""
+    """Check what one field alone does not show."""
     if kind == "room" and values["outside"] == values["reading"]:
         raise BadPlant("A room is not its own outside.", "another reading", "outside")
     if kind == "tank":

@@ -20,12 +20,12 @@ class Plant(Protocol):
         """Come to life with these inputs; returns the first readings."""
 
     def put(self, label: str, value: float, now: float) -> None:
-        """An input changed: it held its former value until now."""
+        """Change an input, which held its former value until now."""
 
     def next_deadline(self) -> float | None: ...
 
     def tick(self, now: float) -> dict[str, float]:
-        """What its sensors show now; called when the deadline has come, or earlier."""
+        """Return what the sensors show now; called when the deadline has come, or earlier."""
 
 
 class Plants:
@@ -56,7 +56,7 @@ class Plants:
         self._next = None
 
     def look(self, label: str, now: float) -> dict[str, float]:
-        """What the plant of a reading shows at this moment, due or not."""
+        """Return what the plant of a reading shows at this moment, due or not."""
         readings: dict[str, float] = {}
         for plant in self._plants:
             if label in plant.feeds:

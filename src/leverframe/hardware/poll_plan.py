@@ -1,4 +1,4 @@
-"""Whose turn it is on a bus with several slaves, on whatever clock.
+"""The turns of several slaves on one bus, on whatever clock.
 
 Every slave has requests that are made one after the other, again and again, with its own pause in
 between; slaves take turns by the request, so that a slow one does not hold up the rest. Time that
@@ -9,8 +9,9 @@ meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 #: A slave's requests are all made once in this time, if the bus is fast enough.
 PERIOD_S = 1.0
@@ -22,7 +23,7 @@ LATE_S = 2.0
 
 
 class Work(NamedTuple):
-    """What a slave has to be asked: how many requests, and the pause between two of them."""
+    """The requests to a slave: how many, and the pause between two of them."""
 
     requests: int
     delay_s: float = 0.0
@@ -35,8 +36,7 @@ class Turn(NamedTuple):
     at: float
 
 
-@dataclass(slots=True)
-class _Slave:
+class _Slave(Struct):
     work: Work
     #: The request that is next.
     request: int = 0
@@ -66,7 +66,7 @@ class PollPlan:
         }
 
     def next(self, now: float) -> Turn | None:
-        """Who is next, and when: of those who may be asked, the one who waited longest."""
+        """Choose who is next, and when: of those who may be asked, the one who waited longest."""
         if not self._slaves:
             return None
 
@@ -77,7 +77,7 @@ class PollPlan:
         return Turn(slave, state.request, max(state.may_be_asked_at(), now))
 
     def asked(self, slave: int, now: float) -> None:
-        """The slave's next request is on its way."""
+        """Note that the slave's next request is on its way."""
         state = self._slaves[slave]
         state.asked_at = now
         if state.request == 0:
@@ -87,7 +87,7 @@ class PollPlan:
         self._go_on(self._slaves[slave], now)
 
     def was_silent(self, slave: int, lost_s: float, now: float) -> None:
-        """No answer came; that long the bus was kept waiting."""
+        """Note that no answer came, and how long the bus was kept waiting."""
         state = self._slaves[slave]
         self._go_on(state, now)
         state.ready_at = max(state.ready_at, now + LATE_S)

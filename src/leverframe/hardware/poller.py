@@ -1,4 +1,4 @@
-"""Looks at a device again and again, from the event loop, in a thread of the device's own.
+"""A poller: looks at a device again and again, in a thread of the device's own.
 
 A look gives readings and troubles. One that takes longer than its limit makes what the device gave
 so far absent, until the device answers; no second look starts meanwhile.
@@ -64,7 +64,7 @@ class Poller:
         self._hurry.set()
 
     async def look(self) -> None:
-        """One look; the end of the look, not of its limit, is waited for."""
+        """Look once, and wait for the end of the look, not of its limit."""
         answer = self._thread.ask(self._look)
         try:
             look = await asyncio.wait_for(asyncio.shield(answer), self._device.limit_s)
@@ -80,7 +80,7 @@ class Poller:
             await asyncio.wait([self._task])
 
     def _look(self) -> Look:
-        """In the device's thread; a mistake in a driver must not end the looking."""
+        """Look, in the device's thread; a mistake in a driver must not end the looking."""
         try:
             return self._device.look()
         except Exception as error:
@@ -105,7 +105,7 @@ class Poller:
             await self._see_through(self.look())
 
     async def _see_through(self, look: Awaitable[None]) -> None:
-        """A fault of whoever takes the readings must not end the looking."""
+        """Pass readings on; a fault of whoever takes them must not end the looking."""
         try:
             await look
         except Exception:

@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 from leverframe.wire.modbus import Read
-from leverframe.wire.modbus_modules import ReadingLine
+from leverframe.wire.modbus_modules import SerialParameters
 from leverframe.wire.modbus_rtu import Answer, AnswerReader, answer_frame_bytes
 
 #: How long a slave may think before it answers.
@@ -27,15 +27,15 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
         self.path = path
-        self._line: ReadingLine | None = None
+        self._line: SerialParameters | None = None
         self._transport: Any = None
         self._lost: Exception | None = None
         self._heard_at = float("-inf")
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[Answer] | None = None
 
-    async def ask(self, line: ReadingLine, slave: int, read: Read) -> Answer | None:
-        """The slave's answer; None if it is silent. OSError: the port cannot be used."""
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
+        """Ask a slave; None if it is silent. Raises OSError if the port cannot be used."""
         await self._speak_as(line)
         await self._quiet(line)
         byte_s = _BITS_PER_BYTE / line.bitrate
@@ -62,7 +62,7 @@ class SerialLine(asyncio.Protocol):
 
     # --- the port ---------------------------------------------------------------------------------
 
-    async def _speak_as(self, line: ReadingLine) -> None:
+    async def _speak_as(self, line: SerialParameters) -> None:
         if self._lost is not None:
             await self.close()
         if self._line == line:
@@ -82,7 +82,7 @@ class SerialLine(asyncio.Protocol):
         )
         self._line = line
 
-    async def _quiet(self, line: ReadingLine) -> None:
+    async def _quiet(self, line: SerialParameters) -> None:
         """Wait until nobody has spoken for the gap between two frames."""
         loop = asyncio.get_running_loop()
         gap_s = max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)

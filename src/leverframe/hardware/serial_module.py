@@ -6,7 +6,8 @@ told once more to begin, because a sensor that lost its power has forgotten that
 
 import asyncio
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.hardware.board import Sense
 from leverframe.hardware.serial_port import Reader, Writer
@@ -18,8 +19,7 @@ PART = "serial module"
 _READ_AT_ONCE = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Sensor:
+class Sensor(Struct, frozen=True):
     bitrate: int
     labels: tuple[str, ...]
     decoder: Callable[[], Decoder]
@@ -131,6 +131,6 @@ class SensorSession:
                 stale_at = loop.time() + stale_s
 
     def _forget(self) -> None:
-        """What was measured is too old, or the port is gone."""
+        """Forget what was measured: it is too old, or the port is gone."""
         if self._sensor.stale_s is not None:
             self._sense(dict.fromkeys(self._sensor.labels))

@@ -8,8 +8,9 @@ trouble that people can read. Choosing another module closes the port and opens 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.engine.settings import Settings
 from leverframe.hardware.troubles import Troubles, told, unexpected
@@ -29,7 +30,7 @@ class Writer(Protocol):
 
 
 class SerialSession(Protocol):
-    """What talks to the module on the other end."""
+    """A conversation with the module on the other end."""
 
     @property
     def bitrate(self) -> int: ...
@@ -38,11 +39,10 @@ class SerialSession(Protocol):
         """Talk until the port ends (return) or fails (OSError)."""
 
     def leave(self) -> None:
-        """Another module was chosen: what this one measured is no longer known."""
+        """Forget what was measured: another module was chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pauses:
+class Pauses(Struct, frozen=True):
     """Seconds before a port that cannot be used is tried again, doubled each time."""
 
     first_s: float = 1.0

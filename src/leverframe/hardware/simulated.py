@@ -124,7 +124,7 @@ class SimulatedBoard:
 
     @property
     def readings(self) -> Readings:
-        """What is sensed at present, by label or 1-Wire ID."""
+        """Return the present readings by label or 1-Wire ID."""
         return self._readings
 
     @property
@@ -133,7 +133,7 @@ class SimulatedBoard:
 
     @property
     def wirings(self) -> list[str]:
-        """What the plants that are there were wired by."""
+        """Return the wiring of each plant."""
         return [self._wirings[plant] for plant in self._plants.wired]
 
     def wire(self, plant: Plant, wiring: str = "") -> None:

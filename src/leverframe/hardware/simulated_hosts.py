@@ -27,11 +27,11 @@ class SimulatedHosts:
 
     @property
     def answering(self) -> dict[str, float]:
-        """The hosts that answer, and after how many milliseconds."""
+        """List the hosts that answer, and after how many milliseconds."""
         return dict(self._milliseconds)
 
     def set_answer(self, host: str, milliseconds: float | None) -> None:
-        """From now on a host answers after that time, or no longer."""
+        """Let a host answer after that time from now on, or no longer."""
         if milliseconds is None:
             self._milliseconds.pop(host, None)
         else:
@@ -57,4 +57,4 @@ class SimulatedHosts:
 
 
 def _nobody_asks(entry: int, milliseconds: float | None) -> None:
-    """Until a controller sends pings nobody waits for answers."""
+    """Drop answers: no controller sends pings yet."""

@@ -37,7 +37,7 @@ class PwmPin:
             raise
 
     def describe(self) -> str:
-        """Which channel it is, without touching it; trouble if it cannot be used."""
+        """Describe the channel without touching it, or what is wrong with it."""
         channels = int(read_number(self._chip / "npwm"))
         if self._channel >= channels:
             raise Unusable(
@@ -47,7 +47,7 @@ class PwmPin:
         return f"channel {self._channel} of {channels}"
 
     def _set_period(self, period_ns: int) -> None:
-        """Also brings up a channel that nobody has used yet."""
+        """Set the period, which also brings up a channel that nobody has used yet."""
         if not self._folder.is_dir():
             write_text(self._chip / "export", str(self._channel))
         if read_number(self._folder / "duty_cycle") > period_ns:

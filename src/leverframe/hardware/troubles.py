@@ -1,4 +1,4 @@
-"""What is wrong with the hardware, in sentences for people.
+"""Troubles of the hardware, in sentences for people.
 
 A device that is missing, silent or may not be used is noted by its name where the controller shows
 such things, and logged once when that begins and once when it is over. Everything else goes on.
@@ -16,7 +16,7 @@ class Unusable(Exception):
 
 
 def not_installed(package: str) -> Unusable:
-    """A package that only boards with real pins and buses need."""
+    """Report a missing package that only boards with real pins and buses need."""
     return Unusable(
         f"the Python package {package} is not installed; type pip install '.[hardware]' in the"
         " folder of Leverframe."
@@ -30,7 +30,7 @@ class Troubles:
         self._texts = texts
 
     def note(self, device: str, text: str | None) -> None:
-        """Something is wrong with a device; None: nothing (any more)."""
+        """Note what is wrong with a device; None: nothing (any more)."""
         if text == self._texts.get(device):
             return
         if text is None:
@@ -42,12 +42,12 @@ class Troubles:
 
 
 def unexpected(error: Exception) -> str:
-    """A failure that nobody has thought of."""
+    """Report a failure that nobody has thought of."""
     return f"failed unexpectedly: {error!r}; the log has more."
 
 
 def told(error: OSError, what: str) -> str:
-    """Why a file or device cannot be used, and what to do about it."""
+    """Say why a file or device cannot be used, and what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENODEV | errno.ENXIO:
             return f"{what} is not there; check the wiring, its driver and the configuration."

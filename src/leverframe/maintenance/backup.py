@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.table.system import RESTORE_REPORT
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults

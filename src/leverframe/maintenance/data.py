@@ -13,7 +13,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.audit import is_audit
 from leverframe.storage.datafolder import DataFolder, existing_folder
-from leverframe.storage.history.sqlite_chunk_store import check_file
+from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
 from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite import SqliteStore

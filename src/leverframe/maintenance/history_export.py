@@ -9,10 +9,15 @@ from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.reading import RECORDED, TimeSpan, recorded_labels, since
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
+from leverframe.storage.history.reading import (
+    RECORDED,
+    TimeSpan,
+    csv_pieces,
+    recorded_labels,
+    since,
+)
 
 #: So many that values are written as they came wherever they still are.
 _ALL_POINTS = 10**9
@@ -38,14 +43,14 @@ def export_history(
     with DataFolder(data_folder) as folder:
         if not folder.history_path.exists():
             raise NoHistory(f"There is no history in {data_folder}; name the folder with --data.")
-        with closing(SqliteChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+        with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
             _write(_pieces(Compactor(chunk_store, Bounds()), asked, begin, end), output)
 
 
 def _pieces(
     compactor: Compactor, labels: tuple[str, ...], begin: float, end: float
 ) -> Iterator[bytes]:
-    now, earliest = compactor.chunk_store.marked(), since(compactor)
+    now, earliest = compactor.chunk_store.recorded_until(), since(compactor)
     if now is None or earliest is None:
         raise NoHistory("Nothing has been recorded yet.")
     first, last = max(begin, earliest), min(end, now)

@@ -1,1 +1,1 @@
-"""What people call what has a label: the name they gave it, and the unit it is measured in."""
+"""Names and units of what has a label: the name people gave it, and the unit it is measured in."""

@@ -41,7 +41,7 @@ def given_name(label: str, settings: Settings) -> str:
 
 
 def name_of(label: str, settings: Settings) -> str:
-    """The given name; a mapped reading of a module has the name that the module's list gives it."""
+    """Return the given name; a mapped reading has the name that the module's list gives it."""
     return _name_in_module(label, settings) if label in MAPPED else given_name(label, settings)
 
 

@@ -71,8 +71,11 @@ def unit_of(label: str, settings: Settings) -> str:
 
 
 def _of_power(index: int, settings: Settings) -> str:
-    """Only what a module sends is shown as the unit says; what is measured here has units of its
-    own (see `engine/energy.py`). Older versions have fewer meters."""
+    """Return the unit of a meter; older versions have fewer meters.
+
+    Only what a module sends is shown as the unit says; what is measured here has units of its own
+    (see `engine/energy.py`).
+    """
     if index >= len(settings.power):
         return ""
     meter = settings.power[index]
@@ -89,7 +92,7 @@ def _of_energy(index: int, settings: Settings) -> str:
 
 
 def _of_differential(index: int, settings: Settings) -> str:
-    """Sums and differences of one unit have that unit; older versions have fewer of them."""
+    """Return the unit of a sum or difference of one unit; older versions have fewer of them."""
     if index >= len(settings.differentials):
         return ""
     setting = settings.differentials[index]

@@ -1,4 +1,4 @@
-"""What the outbox asks of a channel, and what a channel may say.
+"""The interface between the outbox and a channel.
 
 A channel knows how to write a message down (`compose`, at the moment of the effect) and how to
 deliver one (`deliver`, perhaps hours later, with the settings of then). Everything about waiting,
@@ -6,16 +6,16 @@ order, repetition and storage is the outbox's business.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings
 from leverframe.notify.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A message that the outbox is to store and send."""
 
     #: Where it goes, for people to read; never a secret.
@@ -24,8 +24,7 @@ class Draft:
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelLimits:
+class ChannelLimits(Struct, frozen=True):
     #: After that long nobody wants the message any more.
     expires_s: float = 86_400.0
     #: When more wait, the oldest are dropped.
@@ -55,14 +54,16 @@ class Channel(Protocol):
     def limits(self) -> ChannelLimits: ...
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
-        """The messages of an effect, one per recipient; none if there is nothing to say.
+        """Write the messages of an effect, one per recipient; none if there is nothing to say.
 
         Raises `CannotSend` when the channel is not set up.
         """
 
     def configuration(self, settings: Settings) -> object:
-        """The branch of the settings that delivery depends on: when it changes, what waits is
-        tried again at once."""
+        """Return the branch of the settings that delivery depends on.
+
+        When it changes, what waits is tried again at once.
+        """
 
     async def deliver(self, message: Message, settings: Settings) -> str:
         """Send it and say in a few words what the other side answered, or raise `CannotSend`."""

@@ -1,11 +1,11 @@
-"""One channel's queue and the task that works it off, in order, one message at a time.
+"""The queue of one channel and the task that delivers its messages in order, one at a time.
 
 The first message is tried until it is sent, refused for good or expired; only then the next one
-has its turn. The task lives while something waits, so an idle lane costs nothing. A message is
+has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
 tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
 
-What is written at every attempt is counted in memory only. After a restart what waits is tried
-anew; a message whose delivery was not yet noted on disk is delivered twice, never not at all.
+Attempts are counted in memory only. After a restart what waits is tried anew; a message whose
+delivery was not yet noted on disk is delivered twice, never not at all.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from random import Random
 from typing import Protocol
+
+from msgspec import Struct
 
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
@@ -28,9 +29,8 @@ from leverframe.shutdown import is_being_cancelled
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueContext:
-    """What all lanes of an outbox share."""
+class QueueContext(Struct, frozen=True):
+    """The clock, settings and pauses that all queues of an outbox share."""
 
     clock: Clock
     settings: Callable[[], Settings]
@@ -38,8 +38,7 @@ class QueueContext:
     chance: Random
 
 
-@dataclass(slots=True)
-class QueuedMessage:
+class QueuedMessage(Struct):
     message: Message
     #: Done when the message is on disk, or cannot be.
     stored: asyncio.Future[None]
@@ -47,22 +46,22 @@ class QueuedMessage:
     expires_at: float
 
 
-class Listener(Protocol):
-    """What a lane reports."""
+class QueueReports(Protocol):
+    """The receiver of a queue's reports."""
 
     def ended(self, message: Message) -> None:
-        """It was sent or has failed for good."""
+        """Take note that a message was sent or has failed for good."""
 
-    def told(self, lane: str, sentence: str) -> None:
-        """Something that people should know."""
+    def told(self, channel: str, sentence: str) -> None:
+        """Tell people a sentence."""
 
-    def troubled(self, lane: str, problem: str | None) -> None:
-        """What keeps messages from being delivered now; None when nothing does any more."""
+    def troubled(self, channel: str, problem: str | None) -> None:
+        """Take note of what keeps messages from being delivered; None when nothing does."""
 
 
 class ChannelQueue:
     def __init__(
-        self, name: str, channel: Channel, surroundings: QueueContext, listener: Listener
+        self, name: str, channel: Channel, context: QueueContext, reports: QueueReports
     ) -> None:
         self.name = name
         self.channel = channel
@@ -71,9 +70,9 @@ class ChannelQueue:
         self.dropped = 0
         #: Why the first message could not be delivered yet.
         self.problem: str | None = None
-        self._surroundings = surroundings
-        self._listener = listener
-        self._queue: deque[QueuedMessage] = deque()
+        self._context = context
+        self._reports = reports
+        self._messages: deque[QueuedMessage] = deque()
         self._pace = AttemptPace(channel.limits.per_s, channel.limits.burst)
         self._failures = 0
         self._busy = False
@@ -83,22 +82,22 @@ class ChannelQueue:
         self._pause_until: float | None = None
 
     def waiting(self) -> Iterable[Message]:
-        return (waiting.message for waiting in self._queue)
+        return (waiting.message for waiting in self._messages)
 
     @property
     def waiting_count(self) -> int:
-        return len(self._queue)
+        return len(self._messages)
 
     def next_attempt_in(self) -> float | None:
-        """Seconds until a failed attempt is repeated."""
+        """Return the seconds until a failed attempt is repeated."""
         if self._pause_until is None:
             return None
         return max(0.0, self._pause_until - asyncio.get_running_loop().time())
 
     def put(self, waiting: QueuedMessage) -> Message | None:
-        """Take a message in; gives the one that had to go, if the queue was full."""
+        """Take a message in and return the one that had to go, if the queue was full."""
         dropped = self._make_room()
-        self._queue.append(waiting)
+        self._messages.append(waiting)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
         return dropped
@@ -106,13 +105,13 @@ class ChannelQueue:
     def _make_room(self) -> Message | None:
         # The first one may be on its way this very moment; it is not counted and not dropped.
         on_its_way = int(self._busy)
-        if len(self._queue) - on_its_way < self.channel.limits.max_waiting:
+        if len(self._messages) - on_its_way < self.channel.limits.max_waiting:
             return None
-        oldest = self._queue[on_its_way]
-        del self._queue[on_its_way]
+        oldest = self._messages[on_its_way]
+        del self._messages[on_its_way]
         self.dropped += 1
         if self.dropped.bit_count() == 1:
-            self._listener.told(
+            self._reports.told(
                 self.name,
                 f"{self.dropped} messages were dropped so far, the oldest first, because "
                 f"{self.channel.limits.max_waiting} are waiting. {self.problem or ''}".rstrip(),
@@ -120,7 +119,7 @@ class ChannelQueue:
         return oldest.message
 
     def try_again(self) -> None:
-        """Something changed: do not wait any longer."""
+        """End the pause: something has changed."""
         self._failures = 0
         self._again.set()
 
@@ -140,8 +139,8 @@ class ChannelQueue:
             self._task = None
 
     async def _work_off(self) -> None:
-        while self._queue:
-            while self._queue:
+        while self._messages:
+            while self._messages:
                 await self._try_first()
                 if is_being_cancelled():
                     return
@@ -149,12 +148,12 @@ class ChannelQueue:
         self._set_problem(None)
 
     async def _try_first(self) -> None:
-        first = self._queue[0]
+        first = self._messages[0]
         self._busy = True
         # From here on new settings are news.
         self._again.clear()
         try:
-            if self._surroundings.clock.read().now >= first.expires_at:
+            if self._context.clock.read().now >= first.expires_at:
                 self._expire(first.message)
                 return
             with contextlib.suppress(Exception):
@@ -167,19 +166,19 @@ class ChannelQueue:
             await self._pause(first)
 
     async def _attempt(self, message: Message) -> str | None:
-        """None when the message has left the queue, else why it has not."""
+        """Try once; return None when the message has left the queue, else why it has not."""
         message.attempts += 1
         self.attempts += 1
         timeout_s = self.channel.limits.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
-                message.answer = await self.channel.deliver(message, self._surroundings.settings())
+                message.answer = await self.channel.deliver(message, self._context.settings())
         except CannotSend as refusal:
             return self._failed(message, str(refusal), final=refusal.final)
         except TimeoutError:
             return self._failed(message, f"There was no answer within {timeout_s:g} s.")
         except Exception as error:
-            # A fault of ours must neither end the lane nor lose the message.
+            # A fault of ours must neither end the queue nor lose the message.
             log.exception("%s: an attempt ended unexpectedly", self.name)
             kind = type(error).__name__
             return self._failed(message, f"The attempt ended unexpectedly ({kind}); see the log.")
@@ -188,7 +187,7 @@ class ChannelQueue:
 
     def _succeeded(self, message: Message) -> None:
         if self.problem is not None:
-            self._listener.told(self.name, "delivers again")
+            self._reports.told(self.name, "delivers again")
         self._failures = 0
         message.problem = None
         self._set_problem(None)
@@ -197,11 +196,11 @@ class ChannelQueue:
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
-            self._listener.told(self.name, f"gave up on a message to {message.target}: {problem}")
+            self._reports.told(self.name, f"gave up on a message to {message.target}: {problem}")
             self._end(message, FAILED)
             return None
         if problem != self.problem:
-            self._listener.told(self.name, f"cannot deliver to {message.target}: {problem}")
+            self._reports.told(self.name, f"cannot deliver to {message.target}: {problem}")
         self._set_problem(problem)
         self._failures += 1
         return problem
@@ -209,27 +208,27 @@ class ChannelQueue:
     def _set_problem(self, problem: str | None) -> None:
         if problem != self.problem:
             self.problem = problem
-            self._listener.troubled(self.name, problem)
+            self._reports.troubled(self.name, problem)
 
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
         message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
-        self._listener.told(
+        self._reports.told(
             self.name, f"gave up on a message to {message.target}: {message.problem}"
         )
         self._end(message, FAILED)
 
     def _end(self, message: Message, state: str) -> None:
-        self._queue.popleft()
+        self._messages.popleft()
         message.state = state
-        message.ended = self._surroundings.clock.read().wall
-        self._listener.ended(message)
+        message.ended = self._context.clock.read().wall
+        self._reports.ended(message)
 
     async def _pause(self, first: QueuedMessage) -> None:
-        around = self._surroundings
+        context = self._context
         longest_s = self.channel.limits.longest_pause_s
-        pause_s = pause_after(self._failures, around.first_pause_s, longest_s, around.chance)
-        left_s = first.expires_at - around.clock.read().now
+        pause_s = pause_after(self._failures, context.first_pause_s, longest_s, context.chance)
+        left_s = first.expires_at - context.clock.read().now
         self._pause_until = asyncio.get_running_loop().time() + pause_s
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._again.wait(), min(pause_s, max(left_s, 0.0)))

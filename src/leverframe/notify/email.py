@@ -55,4 +55,4 @@ class Mail:
         return await send(written(message, email, self._name), email, context, from_the_start)
 
     async def close(self) -> None:
-        """Every mail has a connection of its own."""
+        """Do nothing: every mail has a connection of its own."""

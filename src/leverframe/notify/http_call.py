@@ -97,7 +97,7 @@ class HttpCalls:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """`https://host:port` and `/path?query`; without a scheme it is http."""
+    """Split into `https://host:port` and `/path?query`; without a scheme it is http."""
     scheme, mark, rest = url.partition("://")
     if not mark:
         scheme, rest = "http", url
@@ -106,7 +106,7 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _judged(status: int, place: str) -> str:
-    """The answer in words, or why it is none."""
+    """Say the answer in words, or why it is none."""
     try:
         answer = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -8,12 +8,12 @@ import contextlib
 import logging
 import ssl
 from collections.abc import Generator
-from dataclasses import dataclass
 from importlib import import_module
 from urllib.parse import urlsplit
 
 import httpx
 import msgspec
+from msgspec import Struct
 
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.troubles import sentence
@@ -27,8 +27,7 @@ for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"
         import_module(_name)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServer:
+class RemoteServer(Struct, frozen=True):
     scheme: str
     host: str
     port: int
@@ -48,8 +47,7 @@ class RemoteServer:
         return f"{self.host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingRequest:
+class OutgoingRequest(Struct, frozen=True):
     path: str
     #: Makes it a POST.
     body: str | None
@@ -73,7 +71,7 @@ def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
 async def status_of(
     client: httpx.AsyncClient, server: RemoteServer, addresses: list[str], request: OutgoingRequest
 ) -> int:
-    """The status that the server answers; what else stands in the answer is of no use."""
+    """Return the status that the server answers; the rest of the answer is of no use."""
     status, _ = await answer_of(client, server, addresses, request)
     return status
 
@@ -85,7 +83,7 @@ async def answer_of(
     request: OutgoingRequest,
     max_bytes: int = 0,
 ) -> tuple[int, bytes]:
-    """What the first address answers which takes the connection; at most so much of its body."""
+    """Return what the first address answers that takes the connection, up to a limit."""
     for number, address in enumerate(addresses, start=1):
         try:
             return await _ask(client, server, address, request, max_bytes)

@@ -16,7 +16,7 @@ class MessageReport(Struct):
 
     #: Counts up; the order within a channel.
     number: int
-    #: The name of its lane: `http1`, `email`.
+    #: The name of its channel: `http1`, `email`.
     channel: str
     slot: int
     active: Annotated[bool, Meta(description="Did the condition start or stop being met?")]

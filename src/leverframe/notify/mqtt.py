@@ -46,4 +46,4 @@ class MqttMessages:
         return "acknowledged by the broker"
 
     async def close(self) -> None:
-        """The link stays: states and commands use it, too."""
+        """Keep the link: states and commands use it, too."""

@@ -1,19 +1,20 @@
 """One connection to an MQTT broker, by gmqtt; loaded only when a broker is set up.
 
 The library would connect again by itself and keep messages in memory meanwhile; here a connection
-is used once, and whoever wants another one makes it. What was published and not acknowledged when
-the connection went is told as lost: the outbox keeps messages, and states are published anew.
+is used once, and the link makes the next one. What was published and not acknowledged when the
+connection was lost is reported as lost: the outbox keeps messages, and states are published anew.
 """
 
 import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import gmqtt  # type: ignore[import-untyped]
 from gmqtt.mqtt.constants import MQTTv311  # type: ignore[import-untyped]
 from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
+from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
 
 # Whatever the library has to say, we say in sentences.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
@@ -23,18 +24,22 @@ KEEPALIVE_S = 30
 REFUSED_LOGIN = (4, 5)
 
 
-class PublishRefused(Exception):
-    """The broker answered, and does not want us."""
+class ConnectionRefused(Exception):
+    """The broker answered and refused the connection, with a code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
 
 
-class Unacknowledged:
-    """What is on its way to the broker; stands in for the library's store of messages."""
+class Unacknowledged(PersistentStorage):  # type: ignore[misc]
+    """Publishes that the broker has not acknowledged, as futures; none is ever sent again.
+
+    The library's own storage stays empty, so it has nothing to send on another connection.
+    """
 
     def __init__(self, on_acknowledged: Callable[[], None]) -> None:
+        super().__init__()
         self._on_acknowledged = on_acknowledged
         self._waiting: dict[int, asyncio.Future[bool]] = {}
         self.newest: asyncio.Future[bool] | None = None
@@ -42,14 +47,6 @@ class Unacknowledged:
     @property
     def count(self) -> int:
         return len(self._waiting)
-
-    def lose_all(self) -> None:
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_result(False)
-        self._waiting.clear()
-
-    # The names that the library calls.
 
     def push_message(self, mid: int, raw_package: bytes) -> None:
         self.newest = asyncio.get_running_loop().create_future()
@@ -61,23 +58,17 @@ class Unacknowledged:
             future.set_result(True)
             self._on_acknowledged()
 
-    @property
-    def is_empty(self) -> bool:
-        return True
-
-    async def wait_empty(self) -> None:
-        """Nothing is ever sent again on another connection."""
-
-    def clear(self) -> None:
-        """The broker knows no earlier session of ours, and there is none."""
-
-    def get_all(self) -> Iterator[tuple[int, bytes]]:
-        return iter(())
+    def lose_all(self) -> None:
+        """Tell everybody who waits for an acknowledgement that none will come."""
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_result(False)
+        self._waiting.clear()
 
 
 class _SingleUse(gmqtt.Client):  # type: ignore[misc]
     async def reconnect(self, delay: bool = False) -> None:
-        """Not by itself."""
+        """Leave it to the link, which makes a new connection."""
 
 
 class BrokerConnection:
@@ -98,13 +89,13 @@ class BrokerConnection:
             will_message=gmqtt.Message(topic, text, qos=1, retain=True),
             persistent_storage=self.unacknowledged,
         )
-        self._client.on_message = self._heard
-        self._client.on_disconnect = self._went
+        self._client.on_message = self._received
+        self._client.on_disconnect = self._disconnected
 
     async def open(
         self, host: str, port: int, login: tuple[str, str], tls: ssl.SSLContext | None
     ) -> None:
-        """Connect and sign in; raises `PublishRefused` or what the network raises."""
+        """Connect and sign in; raises `ConnectionRefused` or what the network raises."""
         username, password = login
         if username:
             self._client.set_auth_credentials(username, password)
@@ -118,7 +109,7 @@ class BrokerConnection:
                 raise ConnectionResetError("closed before it answered")
             connecting.result()
         except MQTTConnectError as error:
-            raise PublishRefused(error._code) from error
+            raise ConnectionRefused(error._code) from error
         finally:
             connecting.cancel()
             going.cancel()
@@ -127,7 +118,7 @@ class BrokerConnection:
         self._client.subscribe(topic, qos=1)
 
     def publish(self, topic: str, payload: str | bytes, retain: bool) -> "asyncio.Future[bool]":
-        """Send with QoS 1. True when the broker has it, False when the connection was lost."""
+        """Send with QoS 1; the result is True when the broker has it, False when it was lost."""
         self._client.publish(topic, payload, qos=1, retain=retain)
         newest = self.unacknowledged.newest
         assert newest is not None
@@ -138,13 +129,13 @@ class BrokerConnection:
         with contextlib.suppress(OSError):
             await self._client.disconnect()
 
-    def _heard(
+    def _received(
         self, client: object, topic: str, payload: bytes, qos: int, properties: dict[str, object]
     ) -> None:
-        # A kept message is an old one: a command in it would run again after every connection.
+        # A retained message is an old one: a command in it would run again at every connection.
         if not properties.get("retain"):
             self._on_message(topic, bytes(payload))
 
-    def _went(self, client: object, packet: object, *rest: object) -> None:
+    def _disconnected(self, client: object, packet: object, *rest: object) -> None:
         self.lost.set()
         self.unacknowledged.lose_all()

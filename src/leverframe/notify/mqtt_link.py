@@ -72,7 +72,7 @@ class MqttLink:
 
     @property
     def settings(self) -> Mqtt:
-        """What the present connection, or the next attempt, lives by."""
+        """Return the settings of the present connection, or of the next attempt."""
         return self._settings
 
     def subscribe(self, topic: str) -> None:
@@ -82,7 +82,7 @@ class MqttLink:
     def publish(
         self, topic: str, payload: str | bytes, *, retain: bool = False
     ) -> "asyncio.Future[bool]":
-        """Only while the link is up. True when the broker has it, False when it was lost."""
+        """Publish while the link is up; the result is True when the broker has it, else False."""
         assert self._connection is not None
         return self._connection.publish(topic, payload, retain)
 
@@ -157,7 +157,7 @@ class MqttLink:
         # Loaded here, because a controller without MQTT does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
-        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, PublishRefused
+        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, ConnectionRefused
 
         connection = BrokerConnection(
             self._client_id,
@@ -173,7 +173,7 @@ class MqttLink:
                     (settings.username, settings.password),
                     await self._trust.ready() if settings.tls else None,
                 )
-        except PublishRefused as refusal:
+        except ConnectionRefused as refusal:
             place = f"{settings.host}:{settings.port}"
             self._set_problem(
                 f"The broker at {place} refuses the user name or password; correct them with "

@@ -1,4 +1,4 @@
-"""The outbox: takes `Notify` effects, stores them as messages, and has its lanes deliver them.
+"""The outbox: `Notify` effects, stored as messages and delivered by a queue for each channel.
 
 Every message is on disk before it is tried, and its row goes through `waiting` to `sent` or
 `failed`. The last ones of both stay, so that people can see what became of them, also after a
@@ -49,16 +49,16 @@ CHANCE = SystemRandom()
 
 
 class MessageStore(Protocol):
-    """Where messages survive."""
+    """The store of messages, which survives a restart."""
 
     def load(self) -> dict[int, Any]:
-        """Every message by number, in order."""
+        """Load every message by number, in order."""
 
     def write(self, messages: Mapping[int, Any]) -> "asyncio.Future[None]":
-        """Keep these; None removes. The future is done when they are durable."""
+        """Write messages; None removes one. The future is done when they are durable."""
 
 
-class LaneFigures(msgspec.Struct, frozen=True):
+class ChannelFigures(msgspec.Struct, frozen=True):
     """The state of one channel, in numbers since the start and in words."""
 
     waiting: int
@@ -77,7 +77,7 @@ class OutboxReport(msgspec.Struct, frozen=True):
     """Everything for `/api/outbox`: oldest messages first, and no secrets."""
 
     capture: Annotated[bool, Meta(description="Are messages kept instead of sent?")]
-    channels: dict[str, LaneFigures]
+    channels: dict[str, ChannelFigures]
     waiting: list[MessageReport]
     sent: list[MessageReport]
     failed: list[MessageReport]
@@ -92,7 +92,7 @@ class Outbox:
         settings: Callable[[], Settings],
         *,
         capture: bool = False,
-        tell: Callable[[str, str], None] = lambda lane, sentence: None,
+        tell: Callable[[str, str], None] = lambda channel, sentence: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random = CHANCE,
@@ -102,12 +102,12 @@ class Outbox:
         self._clock = clock
         self._settings = settings
         self._tell = tell
-        #: What is wrong now, by lane; others read it, too.
+        #: What is wrong now, by channel; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._around = QueueContext(clock, settings, first_pause_s, chance)
+        self._context = QueueContext(clock, settings, first_pause_s, chance)
         self._channels: dict[str, Channel] = {}
-        #: Of the channels that have had something to send.
-        self._lanes: dict[str, ChannelQueue] = {}
+        #: Queues of the channels that have had something to send.
+        self._queues: dict[str, ChannelQueue] = {}
         self._ended: dict[tuple[str, str], deque[Message]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
@@ -136,19 +136,21 @@ class Outbox:
         if message.channel not in self._channels:
             self._fail(message, f"Nothing here sends {message.channel} messages.")
             return
-        lane = self._lane(message.channel)
+        queue = self._queue(message.channel)
         at = self._clock.read()
         known = message.created >= SET_CLOCK
         age_s = max(0.0, at.wall - message.created) if known else 0.0
         stored = asyncio.get_running_loop().create_future()
         stored.set_result(None)
         self._put(
-            lane, QueuedMessage(message, stored, at.now + lane.channel.limits.expires_s - age_s)
+            queue, QueuedMessage(message, stored, at.now + queue.channel.limits.expires_s - age_s)
         )
 
     def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
-        """Take an effect. Never waits, never raises; what it gives is done when all of its
-        messages that wait to be sent are on disk, or cannot be."""
+        """Take an effect. Never wait, never raise.
+
+        The future is done when all of its messages that wait to be sent are on disk, or cannot be.
+        """
         name = f"{effect.channel}{effect.slot}"
         if name not in self._channels:
             name = effect.channel
@@ -168,11 +170,13 @@ class Outbox:
             return stored[-1] if stored else None
         return None
 
-    def _lane(self, name: str) -> ChannelQueue:
-        lane = self._lanes.get(name)
-        if lane is None:
-            lane = self._lanes[name] = ChannelQueue(name, self._channels[name], self._around, self)
-        return lane
+    def _queue(self, name: str) -> ChannelQueue:
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = ChannelQueue(
+                name, self._channels[name], self._context, self
+            )
+        return queue
 
     def _message(self, channel: str, effect: Notify, draft: Draft) -> Message:
         self._number += 1
@@ -193,14 +197,14 @@ class Outbox:
             self.ended(message)
             return None
         stored = self._write({message.number: message})
-        lane = self._lane(message.channel)
-        expires_at = self._clock.read().now + lane.channel.limits.expires_s
+        queue = self._queue(message.channel)
+        expires_at = self._clock.read().now + queue.channel.limits.expires_s
         if not self._closed:
-            self._put(lane, QueuedMessage(message, stored, expires_at))
+            self._put(queue, QueuedMessage(message, stored, expires_at))
         return stored
 
-    def _put(self, lane: ChannelQueue, waiting: QueuedMessage) -> None:
-        dropped = lane.put(waiting)
+    def _put(self, queue: ChannelQueue, waiting: QueuedMessage) -> None:
+        dropped = queue.put(waiting)
         if dropped is not None:
             self._write({dropped.number: None})
 
@@ -210,7 +214,7 @@ class Outbox:
         self._tell(message.channel, problem)
         self.ended(message)
 
-    # --- what lanes report ------------------------------------------------------------------------
+    # --- reports of queues ------------------------------------------------------------------------
 
     def ended(self, message: Message) -> None:
         key = (message.channel, message.state)
@@ -221,18 +225,18 @@ class Outbox:
             rows[gone.number] = None
         self._write(rows)
 
-    def told(self, lane: str, sentence: str) -> None:
-        log.warning("%s: %s", lane, sentence)
-        self._tell(lane, sentence)
+    def told(self, channel: str, sentence: str) -> None:
+        log.warning("%s: %s", channel, sentence)
+        self._tell(channel, sentence)
 
-    def troubled(self, lane: str, problem: str | None) -> None:
+    def troubled(self, channel: str, problem: str | None) -> None:
         if problem is None:
-            self._troubles.pop(lane, None)
+            self._troubles.pop(channel, None)
         else:
-            self._troubles[lane] = problem
+            self._troubles[channel] = problem
 
     def _remember(self, message: Message) -> Message | None:
-        """Keep what has ended; gives the oldest one when there are too many."""
+        """Keep a message that has ended and return the oldest one when there are too many."""
         kept = self._ended.setdefault((message.channel, message.state), deque())
         kept.append(message)
         return kept.popleft() if len(kept) > KEPT[message.state] else None
@@ -245,30 +249,30 @@ class Outbox:
             future.add_done_callback(_log_failure)
         return future
 
-    # --- what people see --------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
-    def figures(self) -> dict[str, LaneFigures]:
-        """By channel, for `/api/outbox` and the metrics."""
-        return {name: self._figures(name, self._lanes.get(name)) for name in self._channels}
+    def figures(self) -> dict[str, ChannelFigures]:
+        """Return the figures by channel, for `/api/outbox` and the metrics."""
+        return {name: self._figures(name, self._queues.get(name)) for name in self._channels}
 
-    def _figures(self, name: str, lane: ChannelQueue | None) -> LaneFigures:
+    def _figures(self, name: str, queue: ChannelQueue | None) -> ChannelFigures:
         count = {state: self._counts.get((name, state), 0) for state in KEPT}
-        return LaneFigures(
-            waiting=lane.waiting_count if lane else 0,
-            attempts=lane.attempts if lane else 0,
+        return ChannelFigures(
+            waiting=queue.waiting_count if queue else 0,
+            attempts=queue.attempts if queue else 0,
             sent=count[SENT],
             failed=count[FAILED],
             captured=count[CAPTURED],
-            dropped=lane.dropped if lane else 0,
-            problem=lane.problem if lane else None,
-            next_attempt_in=lane.next_attempt_in() if lane else None,
+            dropped=queue.dropped if queue else 0,
+            problem=queue.problem if queue else None,
+            next_attempt_in=queue.next_attempt_in() if queue else None,
         )
 
     def report(self) -> OutboxReport:
         waiting = [
             message
-            for lane in self._lanes.values()
-            for message, _ in zip(lane.waiting(), range(SHOWN_WAITING), strict=False)
+            for queue in self._queues.values()
+            for message, _ in zip(queue.waiting(), range(SHOWN_WAITING), strict=False)
         ]
         return OutboxReport(
             capture=self.capture,
@@ -293,20 +297,20 @@ class Outbox:
 
     def settings_changed(self, old: Settings, new: Settings) -> None:
         """Try again at once what may have failed because of the settings."""
-        for lane in self._lanes.values():
-            if lane.channel.configuration(old) != lane.channel.configuration(new):
-                lane.try_again()
+        for queue in self._queues.values():
+            if queue.channel.configuration(old) != queue.channel.configuration(new):
+                queue.try_again()
 
     def try_again(self, name: str) -> None:
-        """What waits for this channel may be deliverable now."""
-        lane = self._lanes.get(name)
-        if lane is not None:
-            lane.try_again()
+        """Try at once what waits for this channel: it may be deliverable now."""
+        queue = self._queues.get(name)
+        if queue is not None:
+            queue.try_again()
 
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""
         self._closed = True
-        await close_all(lane.close for lane in self._lanes.values())
+        await close_all(queue.close for queue in self._queues.values())
 
 
 def _in_order(messages: list[Message]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""When the next attempt may be made: pauses that grow after failures, and a limit of the rate.
+"""The time of the next attempt: pauses that grow after failures, and a limit of the rate.
 
 The randomness is handed in, so that a run can be repeated; it keeps a thousand controllers from
 knocking at a server that has just come back all in the same second.
@@ -12,7 +12,7 @@ FIRST_PAUSE_S = 1.0
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:
-    """Seconds to wait after so many failures in a row: doubled each time, less up to a half."""
+    """Return the seconds to wait after so many failures: doubled each time, less up to a half."""
     # With more doublings every pause is the longest one, and floats would overflow at last.
     doublings = min(failures - 1, 60)
     return min(first_s * 2.0**doublings, longest_s) * chance.uniform(0.5, 1.0)

@@ -13,7 +13,7 @@ from leverframe.notify.message import Message
 
 class SmsSender(Protocol):
     async def send_sms(self, number: str, text: str) -> None:
-        """Done when the network has taken it; an exception says in a sentence why it has not."""
+        """Send a message; an exception says in a sentence why the network has not taken it."""
 
 
 class Sms:
@@ -44,4 +44,4 @@ class Sms:
         return "taken by the network"
 
     async def close(self) -> None:
-        """The modem stays open: others use it, too."""
+        """Keep the modem open: others use it, too."""

@@ -36,7 +36,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 async def send(
     mail: EmailMessage, email: Email, context: ssl.SSLContext | None, from_the_start: bool
 ) -> str:
-    """What the server answered; `CannotSend` if it did not take the mail."""
+    """Send a mail and return what the server answered; raises `CannotSend` if it refused."""
     connection = aiosmtplib.SMTP(
         hostname=email.host,
         port=email.port,

@@ -58,7 +58,7 @@ class SnmpTraps:
         return "sent; traps are not acknowledged"
 
     def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
-        """In the thread."""
+        """Send a trap, in the thread."""
         # Loaded here: a controller that sends no traps does not need it.
         from leverframe.notify.snmp_sender import TrapSender
 
@@ -78,7 +78,7 @@ class SnmpTraps:
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
     def _end(self) -> None:
-        """In the thread."""
+        """Close the sender, in the thread."""
         sender, self._sender = self._sender, None
         if sender is not None:
             sender.close()

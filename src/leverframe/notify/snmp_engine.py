@@ -18,13 +18,13 @@ _EPOCH_S = 1_735_689_600
 
 
 def engine_id(mac: str) -> bytes:
-    """The identity of a controller's engine (RFC 3411): the enterprise, then the MAC address."""
+    """Make the identity of an engine (RFC 3411): the enterprise, then the MAC address."""
     enterprise = (ENTERPRISE[-1] | 1 << 31).to_bytes(4, "big")
     return enterprise + b"\x03" + bytes.fromhex(mac.replace(":", ""))
 
 
 def has_v3(snmp: Snmp) -> bool:
-    """Is there a user with both keys?"""
+    """Return whether there is a user with both keys."""
     return bool(snmp.user and snmp.authentication_key and snmp.privacy_key)
 
 

@@ -1,4 +1,4 @@
-"""Sends SNMP traps by pysnmp; made and used in one thread, which is not that of the event loop.
+"""The sender of SNMP traps by pysnmp; made and used in one thread, beside the event loop.
 
 The library reads and compiles its own files before the first trap to somebody, which takes longer
 than a relay may wait. Loaded with the first trap only, by `snmp.py`.
@@ -56,7 +56,7 @@ class TrapSender:
             raise CannotSend(f"The trap cannot be sent: {problem}.")
 
     async def _sent(self, snmp: Snmp, contents: list[ObjectType]) -> object:
-        """What the library has to say against it, once the trap has left."""
+        """Send a trap and return what the library has to say against it."""
         async with asyncio.timeout(SEND_S):
             target = await snmp_api.UdpTransportTarget.create((snmp.trap.host, snmp.trap.port))
             problem, *_ = await snmp_api.send_notification(

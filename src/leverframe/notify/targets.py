@@ -1,4 +1,4 @@
-"""Where a request may go: names are resolved here, and only checked addresses are connected to.
+"""The targets of requests: names are resolved here, only checked addresses are connected to.
 
 Whoever may set an address must not reach, through the controller, what only the controller's own
 machine can reach: its loopback services, its link-local neighbours, a cloud's metadata service.
@@ -25,7 +25,7 @@ Address = IPv4Address | IPv6Address
 
 
 async def checked_addresses(host: str, port: int, *, allow_local: bool) -> list[str]:
-    """The addresses of a host in the order to try; raises `CannotSend` if one is forbidden."""
+    """Resolve a host to addresses in the order to try; raises `CannotSend` if one is forbidden."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -42,7 +42,7 @@ async def checked_addresses(host: str, port: int, *, allow_local: bool) -> list[
 
 
 def forbidden(address: Address) -> str | None:
-    """What the address is, if it may only be used when that is allowed."""
+    """Say what an address is that may only be used when that is allowed."""
     address = _embedded(address)
     if address in METADATA:
         return "a metadata service"
@@ -56,7 +56,7 @@ def forbidden(address: Address) -> str | None:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address leads to."""
+    """Return the IPv4 address that an IPv6 address leads to."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -1,4 +1,4 @@
-"""What went wrong between us and a server, as a sentence for people.
+"""Troubles with a server, as sentences for people.
 
 Libraries wrap the cause in errors of their own; what counts is at the bottom. Nothing that was sent
 becomes part of a sentence.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def sentence(error: BaseException, host: str, port: int) -> str:
-    """Why the server could not be reached, and what to look at."""
+    """Say why the server could not be reached, and what to look at."""
     place = f"{host}:{port}"
     for cause in _causes(error):
         match cause:
@@ -36,7 +36,7 @@ def sentence(error: BaseException, host: str, port: int) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what lies below it, deepest first."""
+    """List the error and what lies below it, deepest first."""
     chain = [error]
     while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and len(chain) < 20:
         chain.append(below)

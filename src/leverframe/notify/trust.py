@@ -1,4 +1,4 @@
-"""Whom to trust: the TLS context of everything that connects to a server.
+"""Trusted authorities: the TLS context of everything that connects to a server.
 
 The authorities of the system, or those that come with the program where the system has none, and
 the file of further ones that the program was started with. Made once, when first needed: reading
@@ -18,7 +18,7 @@ class Trust:
         self._ca_file = ca_file
 
     async def ready(self) -> ssl.SSLContext:
-        """The context, made beside the loop; raises CannotSend where a file cannot be used."""
+        """Make the context beside the loop; raises CannotSend where a file cannot be used."""
         return await asyncio.to_thread(lambda: self.context)
 
     @cached_property

@@ -8,8 +8,8 @@ import secrets
 import time
 
 from leverframe.commands.table.accounts import (
-    LEAST_PASSWORD_LETTERS,
     MAX_PASSWORD_LETTERS,
+    MIN_PASSWORD_LETTERS,
     password_path,
 )
 from leverframe.engine.factory_settings import defaults
@@ -59,10 +59,10 @@ async def set_password(store: Store, profile: Profile, name: str, password: str)
         raise PasswordRefused(
             f"There is no account {name!r}; there are {', '.join(_names(settings))}."
         )
-    if not LEAST_PASSWORD_LETTERS <= len(password) <= MAX_PASSWORD_LETTERS:
+    if not MIN_PASSWORD_LETTERS <= len(password) <= MAX_PASSWORD_LETTERS:
         raise PasswordRefused(
             f"The password has {len(password)} characters; it must have "
-            f"{LEAST_PASSWORD_LETTERS} to {MAX_PASSWORD_LETTERS}."
+            f"{MIN_PASSWORD_LETTERS} to {MAX_PASSWORD_LETTERS}."
         )
     await _store_password(store, path, password)
 

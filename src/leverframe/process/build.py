@@ -1,21 +1,22 @@
 """Builds a controller with what runs beside it, on any clock, store and board.
 
 A controller in a test is built by the same function, on a virtual clock and a store that only
-remembers.
+remembers. Drivers of devices that few controllers have are imported where they are wanted: they
+would cost every other start time and memory.
 """
 
 import secrets
-from dataclasses import dataclass
 from datetime import tzinfo
+
+from msgspec import Struct
 
 from leverframe.clock import Clock, VirtualClock
 from leverframe.controller import Controller
 from leverframe.hardware.board import Board
-from leverframe.hardware.linux import LinuxBoard
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
-from leverframe.notify.sending import Sending
 from leverframe.process.services import (
+    Sending,
     Service,
     connect_firmware_check,
     connect_history,
@@ -28,7 +29,7 @@ from leverframe.process.services import (
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.shutdown import close_all
-from leverframe.storage.history.worker import HistoryWorker, MemoryHistoryWorker
+from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store
 from leverframe.wiring import Wiring
 
@@ -36,8 +37,7 @@ SIMULATED = Wiring()
 NORMALLY = Sending()
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltController:
+class BuiltController(Struct, frozen=True):
     """A controller that has been started, its request function, and what runs beside it."""
 
     controller: Controller
@@ -67,13 +67,18 @@ async def build(
 ) -> BuiltController:
     """A started controller on the board that the wiring describes."""
     name, mac = await _identity(store)
-    board: Board = LinuxBoard(wiring) if wiring.kind == "linux" else SimulatedBoard(clock.now)
+    board: Board = SimulatedBoard(clock.now)
+    linux = None
+    if wiring.kind == "linux":
+        from leverframe.hardware.linux import LinuxBoard
+
+        board = linux = LinuxBoard(wiring)
     controller = Controller(profile, store, board, clock, timezone)
-    services: list[Service] = [connect_history(controller, history or MemoryHistoryWorker())]
-    if isinstance(board, LinuxBoard):
-        await board.open(controller.engine.settings, controller.troubles)
-        controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
-        services.append(board)
+    services: list[Service] = [connect_history(controller, history or MemoryHistory())]
+    if linux is not None:
+        await linux.open(controller.engine.settings, controller.troubles)
+        controller.settings_watchers.append(lambda _, settings: linux.adopt(settings))
+        services.append(linux)
     if wiring.oled is not None:
         services.append(connect_panel(controller, wiring.oled))
     if isinstance(clock, VirtualClock) and isinstance(board, SimulatedBoard):

@@ -2,8 +2,6 @@
 
 from leverframe.config import Config
 from leverframe.controller import Controller
-from leverframe.hardware.modbus_master import ModbusMaster
-from leverframe.hardware.serial_line import SerialLine
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.modbus.tcp import ModbusTcpServer
@@ -26,6 +24,10 @@ async def connect_modbus(controller: Controller, config: Config) -> list[Service
     await server.follow(controller.engine.settings)
     if config.serial_modbus is None:
         return [server]
+    # Imported here: few controllers have a bus.
+    from leverframe.hardware.modbus_master import ModbusMaster
+    from leverframe.hardware.serial_line import SerialLine
+
     master = ModbusMaster(
         SerialLine(config.serial_modbus),
         controller.engine.settings,

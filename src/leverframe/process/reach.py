@@ -85,12 +85,12 @@ def try_address(host: str, port: int) -> None:
 async def listen(
     server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
 ) -> None:
-    _allow_sockets(server.limits.connections + OTHER_FILES)
+    _allow_sockets(server.state.limits.connections + OTHER_FILES)
     if certificate is None:
         await server.start(config.host, config.port)
     else:
         to_https = partial(redirect_to_https, reach.names)
-        await server.start_with_tls(config.host, config.port, certificate.context, to_https)
+        await server.start(config.host, config.port, certificate.context, to_https)
 
 
 def _allow_sockets(wanted: int) -> None:

@@ -17,9 +17,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.notify.sending import Sending
 from leverframe.process.build import BuiltController, build
-from leverframe.process.keeping import history_worker, keep_snapshots
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
@@ -29,7 +27,7 @@ from leverframe.process.reach import (
     take_up_certificate,
     try_address,
 )
-from leverframe.process.services import Service
+from leverframe.process.services import Sending, Service, connect_snapshots, history_worker
 from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
@@ -87,7 +85,7 @@ async def serve(config: Config) -> None:
         server = HttpServer(opened_to(reach.names.origins, built.web.handle), http_limits())
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
-            keep_snapshots(built.controller, folder.store_path, opened.store.settle)
+            connect_snapshots(built.controller, folder.store_path, opened.store.settle)
         ]
         try:
             certificate = certificate_of(config, folder.path, built.name)
@@ -102,6 +100,7 @@ async def serve(config: Config) -> None:
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.
             gc.freeze()
+            gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
             await _told_to_stop(stop, built.controller, supervisor)

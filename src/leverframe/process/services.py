@@ -1,23 +1,27 @@
-"""What runs beside a controller on any machine: display, outbox, serial module, modem, MQTT.
+"""Services beside a controller: display, history, snapshots, outbox, serial port, modem, MQTT.
 
 Each function joins one service to the controller: its effects out, its readings and settings in.
 """
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
+
+from leverframe.clock import VirtualClock
+from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
-from leverframe.hardware.oled_panel import PanelService
-from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import SerialPortService, SerialSession
+from leverframe.notify.email import Mail
+from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
-from leverframe.notify.sending import Sending, network_outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.trust import Trust
@@ -26,9 +30,16 @@ from leverframe.process.release_check import ask_for_release
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands
-from leverframe.storage.history.recorder import HistoryRecorder
-from leverframe.storage.history.worker import HistoryWorker
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.worker import (
+    HistoryRecorder,
+    HistoryWorker,
+    ThreadHistoryWorker,
+)
 from leverframe.storage.message_store import PersistentMessageStore
+from leverframe.storage.snapshot_service import SnapshotService
+from leverframe.storage.snapshots import Snapshots
 from leverframe.wiring import OledWiring
 
 
@@ -38,8 +49,22 @@ class Service(Protocol):
     async def close(self) -> None: ...
 
 
-def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
-    """The real display; it is dark while the bootloader waits."""
+class Sending(Struct, frozen=True):
+    """How the process sends messages."""
+
+    #: Keep messages instead of sending them; None does so on virtual time, where tests run.
+    capture: bool | None = None
+    #: HTTP1-HTTP4 may request this machine, link-local addresses and metadata services.
+    allow_local_targets: bool = False
+    #: Further certificate authorities to trust, a PEM file.
+    ca_file: str | None = None
+    #: What the automatic firmware check asks.
+    firmware_check_url: str | None = None
+
+
+def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
+    """Connect the real display; it is dark while the bootloader waits."""
+    from leverframe.hardware.oled_panel import PanelService
 
     def lines() -> tuple[str, ...] | None:
         waits = controller.bootloader_until is not None
@@ -51,8 +76,15 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> PanelService:
     return panel
 
 
+def history_worker(config: Config, folder: DataFolder) -> ThreadHistoryWorker:
+    """Make the worker of the history; on virtual time it begins anew with every start."""
+    bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
+    path = None if config.virtual_time else folder.history_path
+    return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)
+
+
 def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRecorder:
-    """Every value is recorded from the start on."""
+    """Record every value from the start on."""
 
     def tell(sentence: str | None) -> None:
         if sentence is None:
@@ -68,22 +100,38 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
     return recorder
 
 
+def connect_snapshots(
+    controller: Controller, store_path: Path, settle: Callable[[], None]
+) -> SnapshotService:
+    """Take snapshots of the store as it changes."""
+    service = SnapshotService(Snapshots(store_path, settle), controller.troubles)
+    controller.settings_watchers.append(service.settings_changed)
+    return service
+
+
 def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbox:
-    """What the controller asks for goes to the outbox, and people see what becomes of it."""
+    """Send the messages that the controller asks for; people see what becomes of them.
 
-    def tell(lane: str, sentence: str) -> None:
+    Channels that need more than the network, such as a modem, are added by others.
+    """
+
+    def tell(channel: str, sentence: str) -> None:
         wall = controller.clock.read().wall
-        controller.engine.machine.journal.add(wall, Cause("outbox", lane), sentence)
+        controller.engine.machine.journal.add(wall, Cause("outbox", channel), sentence)
 
-    outbox = network_outbox(
+    is_virtual = isinstance(controller.clock, VirtualClock)
+    outbox = Outbox(
         PersistentMessageStore(controller.store),
         controller.clock,
         lambda: controller.engine.settings,
-        name,
-        sending,
+        capture=is_virtual if sending.capture is None else sending.capture,
         tell=tell,
         troubles=controller.troubles,
     )
+    trust = Trust(sending.ca_file)
+    for slot in range(1, 5):
+        outbox.add(f"http{slot}", HttpCalls(slot, trust, allow_local=sending.allow_local_targets))
+    outbox.add("email", Mail(name, trust))
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.outbox_report = outbox.report
@@ -94,14 +142,14 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
 def connect_mqtt(
     controller: Controller, outbox: Outbox, sending: Sending, *, name: str, mac: str
 ) -> MqttService:
-    """The client of an MQTT broker; it is started unless nothing may be sent."""
+    """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
     link = MqttLink(f"leverframe-{mac.replace(':', '')}", Trust(sending.ca_file))
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 
 
 def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> list[Service]:
-    """The module on the serial port, and the modem, which says so where there is no port."""
+    """Connect the module on the serial port, and the modem, which says so without a port."""
     modem = Modem(
         lambda: controller.engine.settings.gsm,
         SmsCommands(controller).take,
@@ -113,6 +161,8 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     controller.modem_report = modem.status.shown_in_full
     if port is None:
         return []
+    from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
+
     sessions: dict[str, Callable[[], SerialSession]] = {
         name: partial(SensorSession, name, sensor, controller.sense, controller.troubles)
         for name, sensor in SENSORS.items()
@@ -127,7 +177,7 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
 def connect_firmware_check(
     controller: Controller, sending: Sending, *, capture: bool
 ) -> FirmwareCheck:
-    """The daily question for firmware, if there is an address and anything may be sent."""
+    """Ask daily for firmware, if there is an address and anything may be sent."""
     url, trust = sending.firmware_check_url, Trust(sending.ca_file)
     if url is None or capture:
         return FirmwareCheck(controller, None)
@@ -136,5 +186,5 @@ def connect_firmware_check(
 
 
 def snmp_traps(controller: Controller, mac: str) -> SnmpTraps:
-    """The channel of traps; they tell how long the controller has been running."""
+    """Make the channel of traps; they tell how long the controller has been running."""
     return SnmpTraps(mac, lambda: controller.engine.uptime(controller.clock.read()))

@@ -2,19 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 
-from leverframe.commands.describe.availability import (
-    NEWEST,
-    newest_with,
-    params_of,
-    tables_in,
-    variants,
-)
+from leverframe.commands.describe.availability import newest_with, tables_in, variants
 from leverframe.commands.describe.examples import example_body, example_request
 from leverframe.commands.table.bodies import FormBody, ListBody, Upload
 from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.matching import DOCUMENT_SECTIONS, FURTHER_SECTIONS, SECTIONS
 from leverframe.commands.table.params import Param, Trailing, has_field
 from leverframe.commands.table.row import ACCOUNT, ADMIN, ANYBODY, CONTROL, Row
+from leverframe.commands.table.versions import NEWEST, params_of
 from leverframe.profile import ALWAYS, Profile, offered, spans_in_words
 from leverframe.reference.markdown import code, link_within, prose, table
 from leverframe.reference.trials import any_index, settings_changed, settings_of_fields

@@ -37,7 +37,7 @@ async def _rows() -> list[tuple[str, str, str, str]]:
     if isinstance(answer, Awaitable):
         await answer
     server = HttpServer(built.web.handle, http_limits())
-    server.tally.answers[200] = 1
+    server.state.answers[200] = 1
     built.controller.figures.append(lambda: server_families(server))
     rows = [_row(family) for family in families(built.controller)]
     await built.stop()

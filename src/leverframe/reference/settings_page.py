@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from leverframe.commands.describe.availability import NEWEST, variants
+from leverframe.commands.describe.availability import variants
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.row import Row
+from leverframe.commands.table.versions import NEWEST
 from leverframe.engine import settings as classes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import MAX_RULES, SECRETS, Node, Settings

@@ -11,16 +11,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.describe.availability import newest_with, params_of
-from leverframe.commands.describe.examples import CHOSEN, fill
+from leverframe.commands.describe.availability import newest_with
+from leverframe.commands.describe.examples import fill
 from leverframe.commands.table.bodies import FormBody, ListBody
 from leverframe.commands.table.inputs import AMPLIFIED
 from leverframe.commands.table.params import Int, Param
 from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.row import Row
 from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.system import RESTORE_ROW
-from leverframe.commands.version_change.restored import Restored
+from leverframe.commands.table.versions import params_of
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     MAX_RULES,
@@ -118,12 +119,11 @@ def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
 def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[str, Any]]]:
     """All fields at their example, then each of them at each of its own examples."""
     params = params_of(row)
-    chosen = CHOSEN.get(row.line, {})
-    base = fill(params, chosen, profile).values
+    base = fill(params, row.example, profile).values
     yield None, base
     for name, param in params.items():
         for text in _samples(param, profile, base):
-            yield name, fill(params, {**chosen, name: text}, profile).values
+            yield name, fill(params, {**row.example, name: text}, profile).values
 
 
 def _samples(param: Param, profile: Profile, seen: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a simulated run shows: a timeline for people, a CSV file for programs, and a summary.
+"""The report of a simulated run: a timeline for people, a CSV file for programs, a summary.
 
 All three are watchers of a `Simulation`. They look after every deadline and do nothing when
 nothing changed, so that a quiet day costs nothing.
@@ -41,7 +41,7 @@ class Timeline:
             self._print(entry.wall, entry.text, str(entry.cause), entry.cause.kind)
 
     def step(self, elapsed_s: float) -> None:
-        """Steps are for recorders."""
+        """Do nothing: steps are for recorders."""
 
     def _notify(self, message: Notify) -> None:
         wall = self._controller.clock.read().wall
@@ -144,7 +144,7 @@ class _Track:
 
     @property
     def seconds(self) -> float:
-        """For a state: how long it was 1."""
+        """Return how long a state was 1."""
         return self._sum
 
     @property
@@ -171,10 +171,10 @@ class Summary:
                 track.put(values[label], elapsed_s)
 
     def step(self, elapsed_s: float) -> None:
-        """Steps are for recorders."""
+        """Do nothing: steps are for recorders."""
 
     def track(self, label: str) -> _Track:
-        """What became of a label up to now."""
+        """Return what became of a label up to now."""
         track = self._tracks[label]
         track.live_until(self._elapsed_s)
         return track

@@ -7,12 +7,12 @@ has the ones that print, record and sum up.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from itertools import count
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.refusals import Refusal
@@ -43,14 +43,13 @@ BY_SCENARIO = "scenario"
 
 class Watcher(Protocol):
     def look(self, elapsed_s: float) -> None:
-        """Something may have happened."""
+        """Take note of what may have happened."""
 
     def step(self, elapsed_s: float) -> None:
-        """Another step of the run is over."""
+        """Take note that another step of the run is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """A moment at which the run does more than serve deadlines."""
 
     after_s: float
@@ -72,7 +71,7 @@ class Simulation:
 
     @classmethod
     async def start(cls, scenario: Scenario) -> "Simulation":
-        """Power on; nothing of the scenario has happened yet, but all of it has been checked."""
+        """Switch the power on; all of the scenario is checked, none of it has happened."""
         clock = VirtualClock(scenario.start)
         built = await build(
             scenario.profile,
@@ -147,7 +146,7 @@ class Simulation:
 
 
 def _stops(scenario: Scenario, for_s: float, step_s: float | None) -> Iterator[Stop]:
-    """All stops of a run in order; what happens at a moment comes before its step."""
+    """List all stops of a run in order; what happens at a time comes before its step."""
     happenings = (Stop(happening.after_s, happening) for happening in scenario.happenings)
     steps = (Stop(number * step_s, is_step=True) for number in count()) if step_s else ()
     for stop in merge(happenings, steps, key=lambda stop: stop.after_s):

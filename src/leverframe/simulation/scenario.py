@@ -22,11 +22,12 @@ checked here or by `simulate.py`; a mistake is a sentence with its line and what
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.matching import COMMAND_PATHS, Call, find
@@ -52,17 +53,15 @@ class BadScenario(ErrorForPeople):
     """One sentence: which line is wrong, why, and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Something to carry out, and where in the file it stands."""
 
     text: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """What happens at one moment of the run."""
+class Happening(Struct, frozen=True):
+    """The orders of one moment of the run."""
 
     #: Seconds after the start.
     after_s: float
@@ -70,8 +69,7 @@ class Happening:
     commands: tuple[Order, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(Struct, frozen=True):
     path: Path
     profile: Profile
     timezone: ZoneInfo
@@ -93,14 +91,14 @@ def read_scenario(path: Path) -> Scenario:
 
 
 def plant_from_table(table: Mapping[str, Any]) -> Plant:
-    """A plant from its `[[plants]]` table, or `BadPlant`."""
+    """Make a plant from its `[[plants]]` table; raises `BadPlant`."""
     fields = dict(table)
     kind = fields.pop("kind", "")
     return plant_from_fields(str(kind), fields)
 
 
 def request_parts(order: Order) -> tuple[str, str, bytes]:
-    """Path, query and body of a command as it is written in a scenario."""
+    """Split a command as it is written in a scenario into path, query and body."""
     target, _, body = order.text.partition(" ")
     path, _, query = target.partition("?")
     return path, query, body.strip().encode()
@@ -257,7 +255,7 @@ class _Reader:
 
 
 def sentence_of(refusal: Refusal) -> str:
-    """A refusal for somebody who reads a terminal."""
+    """Write a refusal for somebody who reads a terminal."""
     return str(refusal.as_problem()["detail"])
 
 
@@ -270,7 +268,7 @@ def _check_body(call: Call, body: bytes, profile: Profile, here: str) -> None:
 
 
 def _seconds_after(value: Any, start: float, timezone: ZoneInfo) -> float | None:
-    """Seconds from the start to what somebody wrote as a time; None if it is none."""
+    """Return the seconds from the start to a written time; None if it is none."""
     if isinstance(value, time):
         value = value.isoformat()
     moment = _local_moment(value)
@@ -303,7 +301,7 @@ def _wall(moment: datetime, timezone: ZoneInfo) -> float:
 
 
 def _next_at(second_of_day: int, start: float, timezone: ZoneInfo) -> float:
-    """The first instant from the start on at which the local clock shows a time."""
+    """Find the first instant from the start on at which the local clock shows a time."""
     today: date = datetime.fromtimestamp(start, timezone).date()
     first = instant(today, second_of_day, timezone)
     return first if first >= start else instant(today + timedelta(days=1), second_of_day, timezone)

@@ -77,12 +77,12 @@ class _ProgressWatcher:
             self._progress.update(self._task, completed=elapsed_s)
 
     def step(self, elapsed_s: float) -> None:
-        """Looks are enough."""
+        """Do nothing: looks are enough."""
 
 
 @contextmanager
 def _progress(console: Console, for_s: float) -> Iterator[Watcher]:
-    """A bar while the run goes on, for people who look at a terminal."""
+    """Show a bar while the run goes on, for people who look at a terminal."""
     columns = (TextColumn("simulating"), BarColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal

@@ -5,9 +5,11 @@ added stands at the end of a file, or directly behind its older siblings (`diff4
 JSON, where nobody counts.
 """
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.codes import span
 from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
@@ -20,8 +22,7 @@ from leverframe.status_files.writing import json_bytes, xml_bytes
 JSON, XML = "application/json", "text/xml"
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     path: str
     #: What the file holds, for people.
     doc: str

@@ -9,9 +9,11 @@ To add a key: make a `Keys` in the file of its feature and put it where it belon
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
@@ -39,8 +41,7 @@ JOINED = "joined by `*`"
 _DECIMALS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Struct, frozen=True):
     """A key of a file, or several that are shown together."""
 
     names: tuple[str, ...]

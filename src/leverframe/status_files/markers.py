@@ -6,7 +6,6 @@ that no file has stays as it is. Values are written so that they stay text: as H
 inside of a string in scripts and JSON.
 """
 
-import html
 import re
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ import msgspec
 
 from leverframe.status_files.catalogue import FILES, shown
 from leverframe.status_files.view import View
+from leverframe.status_files.writing import escaped
 
 MARKER_FILES = tuple(
     file.path
@@ -35,7 +35,7 @@ def _plain(text: str) -> str:
 
 #: How values are written, by the end of the name of the file.
 _WRITTEN: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys(("html", "htm", "xml", "svg"), html.escape),
+    **dict.fromkeys(("html", "htm", "xml", "svg"), escaped),
     **dict.fromkeys(("js", "mjs", "json"), _inside_string),
     "txt": _plain,
 }

@@ -3,7 +3,7 @@
 Output states are never inverted here: `outnn` tells a client whether its page should show them so.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS

@@ -1,13 +1,12 @@
 """Everything that a status file can show, at one moment."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.engine.engine import Engine
 from leverframe.engine.moment import Moment
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     engine: Engine
     #: What the controller is called in the network.
     name: str

@@ -1,1 +1,1 @@
-"""What survives a restart: settings, remembered state, uploads, and the folder that holds them."""
+"""Durable storage: settings, remembered state, uploads, and the folder that holds them."""

@@ -54,7 +54,7 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
-    """The backup of a controller; takes a while with a passphrase."""
+    """Write the backup of a controller; takes a while with a passphrase."""
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
     hidden = {path: value for path, value in every.items() if is_secret(path) and value}
     sealed = None if passphrase is None else _seal(hidden, passphrase)
@@ -70,7 +70,7 @@ def encode_backup(profile: Profile, settings: Settings, passphrase: str | None =
 
 
 def decode_backup(data: bytes, passphrase: str | None = None) -> Content:
-    """What a backup holds; takes a while with a passphrase. Raises `BackupRefused`."""
+    """Read a backup; takes a while with a passphrase. Raises `BackupRefused`."""
     return content_of(unpack(data), passphrase)
 
 
@@ -95,7 +95,7 @@ def pack(file: BackupFile) -> bytes:
 
 
 def unpack(data: bytes) -> BackupFile:
-    """The content of a whole and undamaged file."""
+    """Unpack the content of a whole and undamaged file."""
     if len(data) > MAX_BACKUP_BYTES:
         raise BackupRefused(f"The file has {len(data)} bytes; no backup is that large.")
     if not data.startswith(MAGIC):

@@ -58,17 +58,17 @@ class DataFolder:
 
     @property
     def store_path(self) -> Path:
-        """Where the controller's store lies."""
+        """Return the path of the controller's store."""
         return self.path / STORE_NAME
 
     @property
     def key_path(self) -> Path:
-        """Where the key lies that the secrets in the store are sealed with."""
+        """Return the path of the key that seals the secrets in the store."""
         return self.path / "secrets.key"
 
     @property
     def history_path(self) -> Path:
-        """Where the history lies."""
+        """Return the path of the history."""
         return self.path / "history.db"
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class DataFolder:
 
 
 def existing_folder(path: Path) -> DataFolder:
-    """The folder of a controller that has run there; a mistyped name makes no new one."""
+    """Return the folder of a controller that has run there; a mistyped name makes no new one."""
     if not (path / STORE_NAME).exists():
         raise NoStore(f"There is no store in {path}; name the folder with --data.")
     return DataFolder(path)
@@ -117,7 +117,7 @@ def _create(path: Path) -> None:
 
 
 def _open_lock(path: Path, reading_will_do: bool) -> int:
-    """The file descriptor that holds the lock; -1 where nobody can make one and reading will do."""
+    """Open the file that holds the lock; -1 where nobody can make one and reading will do."""
     try:
         lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:

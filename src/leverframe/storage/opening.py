@@ -1,8 +1,9 @@
-"""Opens the store of a controller that starts, in whatever state its files and its disk are."""
+"""The opening of a store, in whatever state its files and its disk are."""
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from leverframe.storage.read_only import ReadOnlyStore, open_read_only
 from leverframe.storage.snapshots import recover
@@ -10,15 +11,14 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import StoreUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedStore:
+class OpenedStore(Struct, frozen=True):
     store: SqliteStore | ReadOnlyStore
     #: What people should know, by the part of the controller that it is about.
     troubles: dict[str, str] = field(default_factory=dict)
 
 
 def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
-    """A damaged store gives way to a snapshot; one that cannot be written is read.
+    """Open a store; a damaged one gives way to a snapshot, an unwritable one is read.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
     know what was in it, but people are told.
@@ -37,7 +37,7 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Tells more than SQLite would, and comes before anybody tries to put a file right."""
+    """Say more than SQLite would, before anybody tries to put a file right."""
     if not path.exists():
         return
     try:

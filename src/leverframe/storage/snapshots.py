@@ -23,7 +23,7 @@ _COMPANIONS = ("", "-wal", "-shm")
 
 
 def _nobody_writes() -> None:
-    """The store is not in use."""
+    """Do nothing: the store is not in use."""
 
 
 class Snapshots:
@@ -63,7 +63,7 @@ class Snapshots:
             _sync(self._folder)
 
     def renew(self) -> None:
-        """Only a new one may stay: the others hold secrets that were erased.
+        """Take a snapshot and remove the others, which hold secrets that were erased.
 
         Raises StoreUnavailable.
         """
@@ -73,7 +73,7 @@ class Snapshots:
                 _remove(self.path(number))
 
     def all(self) -> list[tuple[int, Path]]:
-        """Those that are there by number, newest first."""
+        """List the snapshots that are there by number, newest first."""
         every = ((number, self.path(number)) for number in range(1, KEPT + 1))
         return [(number, path) for number, path in every if path.exists()]
 
@@ -143,7 +143,7 @@ def recover(store_path: Path) -> str | None:
 
 
 def _damage(store_path: Path) -> tuple[str | None, bool]:
-    """What is wrong, and whether it is nothing if the controller has never run here."""
+    """Say what is wrong, and whether it is nothing if the controller has never run here."""
     if not store_path.exists():
         return f"The store {store_path} is missing.", True
     try:
@@ -153,7 +153,7 @@ def _damage(store_path: Path) -> tuple[str | None, bool]:
 
 
 def _parts(store_path: Path) -> list[Path]:
-    """The files of a store that are there."""
+    """List the files of a store that are there."""
     every = (store_path.with_name(store_path.name + companion) for companion in _COMPANIONS)
     return [part for part in every if part.exists()]
 

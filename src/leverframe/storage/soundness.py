@@ -1,4 +1,4 @@
-"""Whether a store's file is sound: everything in it is read, and must make sense."""
+"""The check of a store's file: everything in it is read, and must make sense."""
 
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +14,7 @@ _BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 
 
 def findings(path: Path) -> str:
-    """What is wrong with a store's file, as a sentence; nothing if it is sound."""
+    """Say what is wrong with a store's file; nothing if it is sound."""
     try:
         check(path)
     except (StoreDamaged, StoreUnavailable) as error:

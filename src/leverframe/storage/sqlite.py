@@ -231,7 +231,6 @@ class SqliteStore:
         finally:
             self._writing.execute("PRAGMA secure_delete = FAST").fetchall()
         self._checkpoint("TRUNCATE")
-        self._watch.note_log(emptied=True)
 
     def _write_statements(self, statements: Sequence[Statement]) -> None:
         if len(statements) == 1:

@@ -9,7 +9,6 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -96,7 +95,7 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
 
 def shipped_migrations() -> list[str]:
     """The scripts that lead from an empty file to the present format, one per version."""
-    folder = resources.files("leverframe.storage") / "migrations"
+    folder = Path(__file__).parent / "migrations"
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 

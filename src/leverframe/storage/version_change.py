@@ -1,12 +1,12 @@
-"""What to write when a controller becomes another version: its settings converted, and a report."""
+"""The changes that make a controller another version: settings converted, and a report."""
 
 import logging
 
 import msgspec
 
 from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import NotCarriedOver
 from leverframe.commands.table.system import RESTORE_REPORT
-from leverframe.commands.version_change.restored import NotCarriedOver
 from leverframe.commands.version_change.version_change import EARLIER, VersionChange, change_version
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def changes_of_version(
     store: Store, present: Settings, old: Profile, new: Profile
 ) -> tuple[Changes, int]:
-    """The changes, and how many settings could not be carried over; the log names them."""
+    """Convert the settings; return the changes and how many were lost, which the log names."""
     if old == new:
         return Changes(), 0
     changed = _changed(present, old, new, store.blob(EARLIER))

@@ -7,10 +7,10 @@ controller has the public one. An image without a signature can be shown and sig
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.profile import HARDWARE, Profile, UnknownProfile
 from leverframe.uploads.bad_upload import BadUpload
@@ -37,8 +37,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Firmware:
+class Firmware(Struct, frozen=True):
     hw: tuple[str, ...]
     sw: str
     #: A site archive; None leaves the site as it is.

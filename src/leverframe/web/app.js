@@ -22,13 +22,17 @@ class App {
     mayLeave: () => !this.#context.hasUnsaved,
     held: (proceed) => this.#ask(proceed),
   });
+  /** @type {Page | null} */
   #page = null;
+  /** @type {PageEntry | null} */
   #entry = null;
   // Instead of a page: "unknown", "forbidden" or "broken".
+  /** @type {"unknown" | "forbidden" | "broken" | null} */
   #trouble = null;
   // The page is there, but not all that it wanted to read.
   #isIncomplete = false;
   #isRecovering = false;
+  /** @type {(() => void) | null} */
   #proceed = null;
   // How many pages have been opened: somebody may go on while one is on its way.
   #openings = 0;
@@ -99,6 +103,7 @@ class App {
     this.#redraw();
   }
 
+  /** @param {Route} route */
   async #open({ name, params }) {
     this.#close();
     this.#opening = true;
@@ -110,7 +115,7 @@ class App {
     const trouble = entry ? await this.#hindrance(entry) : "unknown";
     if (isLeft()) return;
     this.#trouble = trouble;
-    if (trouble === null) await this.#show(entry, params, isLeft);
+    if (entry && trouble === null) await this.#show(entry, params, isLeft);
     if (isLeft()) return;
     this.#opening = false;
     this.#redraw();
@@ -122,6 +127,7 @@ class App {
   }
 
   // Why a page cannot be opened; null if it can.
+  /** @param {PageEntry} entry */
   async #hindrance(entry) {
     try {
       if (!entry.early) await this.#complete();
@@ -132,6 +138,7 @@ class App {
     return mayOpen(this.#context, entry) ? null : "forbidden";
   }
 
+  /** @param {PageEntry} entry @param {URLSearchParams} params @param {() => boolean} isLeft */
   async #show(entry, params, isLeft) {
     const module = await this.#fetch(entry);
     if (isLeft()) return;
@@ -151,6 +158,7 @@ class App {
   }
 
   // Null where it could not be fetched.
+  /** @param {PageEntry} entry */
   async #fetch(entry) {
     try {
       const words = usePageWords(entry.wordless ? null : entry.name);
@@ -171,15 +179,17 @@ class App {
   }
 
   #homepage() {
-    const wanted = HOMEPAGES[this.#context.settings?.ui.homepage];
+    const wanted = HOMEPAGES[this.#context.settings?.ui.homepage ?? ""];
     return wanted && findPage(wanted) ? wanted : "status";
   }
 
+  /** @param {() => void} proceed */
   #ask(proceed) {
     this.#proceed = proceed;
     this.#redraw();
   }
 
+  /** @param {"save" | "leave" | "stay"} choice */
   async #answer(choice) {
     const proceed = this.#proceed;
     if (choice === "save") {
@@ -189,7 +199,7 @@ class App {
     }
     this.#proceed = null;
     this.#redraw();
-    if (choice !== "stay") proceed();
+    if (choice !== "stay") proceed?.();
   }
 
   // Several changes in one go are drawn once.
@@ -217,7 +227,7 @@ class App {
           aria-busy=${this.#opening ? "true" : "false"}
           data-page=${this.#entry?.name ?? ""}
         >
-          ${title ? html`<h1 class=${this.#entry.bare ? "unseen" : ""}>${title}</h1>` : nothing}
+          ${title ? html`<h1 class=${this.#entry?.bare ? "unseen" : ""}>${title}</h1>` : nothing}
           ${this.#content()}
         </main>
         ${phoneBar(this.#context, this.#entry)}
@@ -226,7 +236,7 @@ class App {
       document.body,
     );
     giveFocusBack();
-    const question = document.querySelector("dialog.leave");
+    const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
   }
 
@@ -242,6 +252,7 @@ class App {
 }
 
 // A page that cannot be fetched now is asked for again when it is opened.
+/** @param {string} name */
 function fetchAhead(name) {
   const entry = findPage(name);
   if (!entry) return;
@@ -250,6 +261,7 @@ function fetchAhead(name) {
 }
 
 // Without these there is no page at all, so they are asked for until they come.
+/** @param {() => Promise<void>} act */
 async function insist(act) {
   for (;;) {
     try {
@@ -260,11 +272,13 @@ async function insist(act) {
   }
 }
 
+/** @param {number} ms */
 const passed = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @param {Event} event */
 function toContent(event) {
   event.preventDefault();
-  document.querySelector("main").focus();
+  document.querySelector("main")?.focus();
 }
 
 new App().start();

@@ -24,7 +24,7 @@ class Am2320Measurement(NamedTuple):
 
 
 def decode_answer(answer: bytes) -> Am2320Measurement | None:
-    """What the answer says; None for one that is damaged or of another kind."""
+    """Decode an answer; None for one that is damaged or of another kind."""
     if len(answer) != ANSWER_BYTES or answer[:2] != b"\x03\x04":
         return None
     if crc16(answer[:6]) != int.from_bytes(answer[6:], "little"):

@@ -6,7 +6,8 @@ is found out because it echoes commands again after it was told not to: both are
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 #: Switches the echo off; until then, and after a restart, a modem repeats what it is told.
 ECHO_OFF = "ATE0"
@@ -30,8 +31,7 @@ _STARTED = "RDY"
 _STOPPED = "POWER DOWN"
 
 
-@dataclass(frozen=True, slots=True)
-class AtAnswer:
+class AtAnswer(Struct, frozen=True):
     lines: tuple[str, ...]
     result: str
 
@@ -40,25 +40,22 @@ class AtAnswer:
         return self.result in _GOOD
 
     def after(self, prefix: str) -> str | None:
-        """What stands behind a prefix such as `+CSQ:`, in the first line that has it."""
+        """Return what stands behind a prefix such as `+CSQ:`, in the first line that has it."""
         for line in self.lines:
             if line.startswith(prefix):
                 return line.removeprefix(prefix).strip()
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """The modem waits for the text of a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unasked:
+class Unasked(Struct, frozen=True):
     line: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Struct, frozen=True):
     """The modem has forgotten what it was told; the outstanding command gets no answer."""
 
 
@@ -79,11 +76,11 @@ class AtDialogue:
         return command.encode("ascii", "replace") + b"\r"
 
     def text(self, text: str) -> bytes:
-        """What goes to the modem after its prompt; the command stays outstanding."""
+        """Encode the text that follows the modem's prompt; the command stays outstanding."""
         return text.encode("ascii", "replace") + _SEND
 
     def forget(self) -> None:
-        """No longer wait for an answer; one that comes late is unasked."""
+        """Stop waiting for an answer; one that comes late is unasked."""
         self._command = None
 
     def feed(self, data: bytes) -> list[Heard]:
@@ -130,5 +127,5 @@ class AtDialogue:
 
 
 def _words(line: bytes) -> str:
-    """A modem that starts can send anything; what is not ASCII is left out."""
+    """Decode text without what is not ASCII: a modem that starts can send anything."""
     return line.decode("ascii", "ignore").strip("\0 ")

@@ -34,7 +34,7 @@ class Bme280Measurement(NamedTuple):
 
 
 def decode_calibration(low: bytes, high: bytes) -> Bme280Calibration:
-    """The calibration numbers from the two blocks of `CALIBRATION_REGISTERS`."""
+    """Decode the calibration numbers from the two blocks of `CALIBRATION_REGISTERS`."""
     words = unpack("<HhhHhhhhhhhh", low[:24])
     h2, h3, middle, h6 = unpack("<hB3sb", high)
     # H4 and H5 have twelve bits each and share the byte between them.

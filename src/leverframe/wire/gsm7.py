@@ -35,7 +35,7 @@ _LETTER_BEHIND_ESCAPE = {code: letter for letter, code in _ESCAPED.items()}
 
 
 def septets_of(text: str) -> bytes | None:
-    """One byte per septet; None if the alphabet lacks a letter."""
+    """Encode one byte per septet; None if the alphabet lacks a letter."""
     try:
         return b"".join(_SEPTETS[letter] for letter in text)
     except KeyError:
@@ -43,7 +43,7 @@ def septets_of(text: str) -> bytes | None:
 
 
 def text_of(septets: bytes) -> str:
-    """The letters; what stands behind an escape and is unknown is read without it."""
+    """Decode septets; an unknown letter behind an escape is read without it."""
     letters = []
     escaped = False
     for septet in septets:
@@ -58,7 +58,7 @@ def text_of(septets: bytes) -> str:
 
 
 def packed(septets: bytes, header: bytes) -> tuple[bytes, int]:
-    """A header and septets behind it, from the next septet's place on; bytes and septets in all."""
+    """Pack septets behind a header; return the bytes and the number of septets in all."""
     places = -(-len(header) * 8 // 7)
     bits = int.from_bytes(header, "little")
     for index, septet in enumerate(septets, start=places):
@@ -68,6 +68,6 @@ def packed(septets: bytes, header: bytes) -> tuple[bytes, int]:
 
 
 def unpacked(data: bytes, count: int) -> bytes:
-    """So many septets of the data, or as many as there are."""
+    """Unpack so many septets of the data, or as many as there are."""
     bits = int.from_bytes(data, "little")
     return bytes(bits >> 7 * index & 0x7F for index in range(min(count, len(data) * 8 // 7)))

@@ -5,8 +5,9 @@ defines it, whole and nothing behind it; whatever else comes ends in the one exc
 protocol has for it. Which addresses exist is not known here.
 """
 
-from dataclasses import dataclass
-from struct import Struct
+import struct
+
+from msgspec import Struct
 
 READ_COILS, READ_DISCRETE_INPUTS, READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS = 1, 2, 3, 4
 WRITE_COIL, WRITE_REGISTER, WRITE_COILS, WRITE_REGISTERS = 5, 6, 15, 16
@@ -23,9 +24,9 @@ MAX_BITS_READ, MAX_REGISTERS_READ = 2000, 125
 MAX_BITS_WRITTEN, MAX_REGISTERS_WRITTEN = 1968, 123
 ADDRESSES = 0x10000
 
-_WORDS = Struct(">HH")
-_MANY = Struct(">HHB")
-_TCP_HEAD = Struct(">HHHB")
+_WORDS = struct.Struct(">HH")
+_MANY = struct.Struct(">HHB")
+_TCP_HEAD = struct.Struct(">HHHB")
 #: What the length field of a TCP frame counts besides the request: the unit.
 _UNIT_BYTES = 1
 _SHORTEST, _LONGEST = 2, 254
@@ -40,8 +41,7 @@ class ModbusException(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     function: int
     address: int
     count: int
@@ -51,12 +51,11 @@ class Read:
 
     @property
     def answer_bytes(self) -> int:
-        """How many bytes of data the answer carries."""
+        """Return how many bytes of data the answer carries."""
         return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(Struct, frozen=True):
     """New values from an address on: bits for functions 5 and 15, else registers."""
 
     function: int
@@ -64,7 +63,7 @@ class Write:
     values: tuple[int, ...]
 
     def confirmation(self) -> bytes:
-        """The answer: the protocol repeats what was written, or where and how much."""
+        """Encode the answer to a write, which repeats what was written, or where and how much."""
         if self.function == WRITE_COIL:
             second = 0xFF00 if self.values[0] else 0
         elif self.function == WRITE_REGISTER:
@@ -75,7 +74,7 @@ class Write:
 
 
 def request_from(pdu: bytes) -> Read | Write:
-    """What a request asks for."""
+    """Decode a request."""
     function = pdu[0]
     if function in BIT_READS:
         return _read(pdu, MAX_BITS_READ)
@@ -133,7 +132,7 @@ def _check_span(address: int, count: int) -> None:
 
 
 def data_answer(function: int, data: bytes) -> bytes:
-    """The answer to a read."""
+    """Encode the answer to a read."""
     return bytes((function, len(data))) + data
 
 
@@ -142,7 +141,7 @@ def exception_answer(function: int, code: int) -> bytes:
 
 
 def bits_from(data: bytes, count: int) -> tuple[int, ...]:
-    """The first of eight bits is the lowest of its byte."""
+    """Decode bits; the first of eight is the lowest of its byte."""
     return tuple(data[index // 8] >> index % 8 & 1 for index in range(count))
 
 
@@ -157,8 +156,7 @@ def registers_from(data: bytes) -> tuple[int, ...]:
     return tuple(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
 
 
-@dataclass(frozen=True, slots=True)
-class TcpRequest:
+class TcpRequest(Struct, frozen=True):
     transaction: int
     unit: int
     pdu: bytes
@@ -188,7 +186,7 @@ class TcpFrames:
         return bool(self._pending)
 
     def next(self) -> TcpRequest | None:
-        """The next whole request; None until more has come."""
+        """Return the next whole request; None until more has come."""
         pending = self._pending
         if len(pending) < _TCP_HEAD.size:
             return None

@@ -1,25 +1,24 @@
-"""Which reads get all readings of a module, and what each answer says about them.
+"""The reads that get all readings of a module, and the readings in each answer.
 
 Readings that lie directly behind one another are read together, never across a hole: many devices
 refuse registers that they do not have.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.wire.modbus import BIT_READS, Read
 from leverframe.wire.modbus_modules import Module, ModuleReading
 from leverframe.wire.modbus_numbers import number_in
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """One read and the readings that it gets."""
 
     read: Read
     readings: tuple[ModuleReading, ...]
 
     def values(self, data: bytes) -> dict[int, float | None]:
-        """Numbers of readings and their values; `data` is an answer of the right length."""
+        """Decode the readings by number; `data` is an answer of the right length."""
         return {reading.number: self._value(reading, data) for reading in self.readings}
 
     def _value(self, reading: ModuleReading, data: bytes) -> float | None:

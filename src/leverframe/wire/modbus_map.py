@@ -1,4 +1,4 @@
-"""What a Modbus client finds at which address of the controller, and what its numbers mean.
+"""The Modbus addresses of the controller, and the meaning of the numbers there.
 
 Addresses never change once published: something new goes behind the last of its kind. Every reading
 is there twice, as a float for those who can take one and as a scaled whole number for the rest.
@@ -58,7 +58,7 @@ _WHOLE = Struct(">h")
 
 
 def float_registers(value: float | None) -> bytes:
-    """A reading as two registers; what is absent, or too great for a float, is no number."""
+    """Encode a reading as two registers; absent, or too great for a float, is no number."""
     try:
         return _FLOAT.pack(nan if value is None else value)
     except OverflowError:
@@ -66,7 +66,7 @@ def float_registers(value: float | None) -> bytes:
 
 
 def whole_register(value: float | None, scale: int) -> bytes:
-    """A reading as one register; too great is the greatest, absent the least that there is."""
+    """Encode a reading as one register; too great is the greatest number, absent the least."""
     if value is None:
         return _WHOLE.pack(ABSENT_WHOLE)
     return _WHOLE.pack(round(max(-GREATEST_WHOLE, min(GREATEST_WHOLE, value * scale))))

@@ -1,4 +1,4 @@
-"""Which readings the Modbus modules have: register maps as data, and devices of the user's own.
+"""The readings of Modbus modules: register maps as data, and devices of the user's own.
 
 A reading's number (0-29) is its place in its module's list; the mapping of m1-m30 and the status
 files go by it. Addresses are as transmitted, counted from 0. The maps follow public register lists;
@@ -18,15 +18,15 @@ from leverframe.wire.modbus_numbers import register_count
 STALE_S = 15.0
 
 
-class ReadingLine(NamedTuple):
-    """How a device speaks on the serial line; always eight data bits."""
+class SerialParameters(NamedTuple):
+    """The parameters of a serial line; always eight data bits."""
 
     bitrate: int = 9600
     parity: str = "none"
     stop_bits: int = 1
 
 
-COMMON_LINE = ReadingLine()
+COMMON_LINE = SerialParameters()
 
 
 class ModuleReading(NamedTuple):
@@ -41,13 +41,13 @@ class ModuleReading(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How many registers, or one bit, it takes up."""
+        """Return how many registers, or one bit, it takes up."""
         return 1 if self.function in BIT_READS else register_count(self.type)
 
 
 class Module(NamedTuple):
     readings: tuple[ModuleReading, ...]
-    line: ReadingLine = COMMON_LINE
+    line: SerialParameters = COMMON_LINE
     #: Seconds between two reads.
     delay_s: float = 0.0
     #: Most registers in one read; a device of the user's own is asked for one reading at a time.
@@ -67,12 +67,12 @@ class _Row(NamedTuple):
 def _module(
     function: int,
     rows: Iterable[_Row],
-    line: ReadingLine = COMMON_LINE,
+    line: SerialParameters = COMMON_LINE,
     *,
     is_sdm: bool = False,
     endian: str = "none",
 ) -> Module:
-    """The endian form is that of numbers which take two registers."""
+    """Describe a module; the endian form is that of numbers which take two registers."""
     readings = tuple(
         ModuleReading(
             number,
@@ -90,12 +90,12 @@ def _module(
 
 
 def _floats(names: Iterable[str], unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """Floats one after the other."""
+    """Describe floats that follow each other."""
     return (_Row(name, unit, first + 2 * at, "float", divisor) for at, name in enumerate(names))
 
 
 def _phases(name: str, unit: str, first: int, divisor: int = 1) -> Iterator[_Row]:
-    """The same quantity of three phases."""
+    """Describe the same quantity of three phases."""
     return _floats((f"{name} L{phase}" for phase in (1, 2, 3)), unit, first, divisor)
 
 
@@ -270,14 +270,14 @@ _DTSU666 = (
 MODULES: dict[str, Module] = {
     "SDM120": _module(READ_INPUT_REGISTERS, _SDM120, is_sdm=True),
     "SDM72D-M": _module(READ_INPUT_REGISTERS, _SDM72D_M, is_sdm=True),
-    "RDO-PRO-X": _module(READ_HOLDING_REGISTERS, _RDO_PRO_X, ReadingLine(19200, "even")),
+    "RDO-PRO-X": _module(READ_HOLDING_REGISTERS, _RDO_PRO_X, SerialParameters(19200, "even")),
     "charge controller (solar)": _module(
-        READ_INPUT_REGISTERS, _CHARGE_CONTROLLER, ReadingLine(115200), endian="word"
+        READ_INPUT_REGISTERS, _CHARGE_CONTROLLER, SerialParameters(115200), endian="word"
     ),
     "solar inverter": _module(READ_HOLDING_REGISTERS, _INVERTER),
     "GTIL": _module(READ_INPUT_REGISTERS, _GTIL),
     "refrigeration controller EKC 202C": _module(
-        READ_HOLDING_REGISTERS, _EKC_202C, ReadingLine(9600, "even")
+        READ_HOLDING_REGISTERS, _EKC_202C, SerialParameters(9600, "even")
     ),
     "SDM630/72D-v2": _module(READ_INPUT_REGISTERS, _SDM630, is_sdm=True),
     "DTSU666": _module(READ_HOLDING_REGISTERS, _DTSU666),
@@ -286,7 +286,7 @@ _CUSTOM = {f"custom{number + 1}": number for number in range(5)}
 
 
 def label_in_slot(settings: Settings, slot: int) -> str:
-    """The module chosen for a slot (1-3).
+    """Return the module chosen for a slot (1-3).
 
     Versions without slots choose a meter as the module of the serial port; that is slot 1.
     """
@@ -295,7 +295,7 @@ def label_in_slot(settings: Settings, slot: int) -> str:
 
 
 def module_in_slot(settings: Settings, slot: int) -> Module | None:
-    """What is connected in a slot (1-3); None for nothing."""
+    """Return what is connected in a slot (1-3); None for nothing."""
     label = label_in_slot(settings, slot)
     if label in _CUSTOM:
         if _CUSTOM[label] >= len(settings.modbus_devices):
@@ -304,12 +304,12 @@ def module_in_slot(settings: Settings, slot: int) -> Module | None:
         return _own_device(settings.modbus_devices[_CUSTOM[label]], mapped)
     module = MODULES.get(label)
     if module is not None and module.is_sdm:
-        return module._replace(line=ReadingLine(settings.serial.sdm_bitrate))
+        return module._replace(line=SerialParameters(settings.serial.sdm_bitrate))
     return module
 
 
 def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading | None:
-    """The reading that one of m1-m30 stands for; None for one that no module in a slot has."""
+    """Return the reading that one of m1-m30 stands for; None if no module in a slot has it."""
     if not 0 < mapping.slot <= len(settings.modbus_slots):
         return None
     module = module_in_slot(settings, mapping.slot)
@@ -318,7 +318,7 @@ def mapped_reading(settings: Settings, mapping: ModbusMapping) -> ModuleReading 
 
 
 def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
-    """A reading is in use once it has a name or is mapped to one of m1-m30."""
+    """Describe a device of the user's own; a reading with a name or one of m1-m30 is in use."""
     readings = tuple(
         ModuleReading(
             number,
@@ -333,5 +333,5 @@ def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
         for number, reading in enumerate(device.readings)
         if reading.name or number in mapped
     )
-    line = ReadingLine(device.bitrate, device.parity, device.stop_bit)
+    line = SerialParameters(device.bitrate, device.parity, device.stop_bit)
     return Module(readings, line, device.delay, max_registers=0)

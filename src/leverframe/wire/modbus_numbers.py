@@ -1,4 +1,4 @@
-"""What the bytes of a Modbus answer mean as a number.
+"""Numbers from the bytes of a Modbus answer.
 
 Modbus transmits registers of 16 bits, high byte first, and leaves it to devices how they split
 greater numbers. Four forms are in use, here by what has to be swapped to get the usual order:
@@ -24,7 +24,7 @@ def register_count(type_name: str) -> int:
 
 
 def in_usual_order(data: bytes, endian: str) -> bytes:
-    """High register first, high byte first; the same function also turns it back."""
+    """Put the high register and the high byte first; calling it again turns it back."""
     if "word" in endian:
         data = b"".join(data[at : at + 2] for at in reversed(range(0, len(data), 2)))
     if "byte" in endian:
@@ -33,7 +33,7 @@ def in_usual_order(data: bytes, endian: str) -> bytes:
 
 
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
-    """A reading's value, or absent where the device sent something that is no number."""
+    """Decode a reading; absent where the device sent something that is no number."""
     (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
     if type_name == "float":
         if not isfinite(number):

@@ -6,7 +6,7 @@ slave, right function, right length, right checksum, wherever it begins. Everyth
 over.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.wire.modbus import EXCEPTION_BIT, Read
 
@@ -31,7 +31,7 @@ _CRC_TABLE = _table()
 
 
 def crc16(data: bytes) -> int:
-    """The checksum of Modbus RTU."""
+    """Compute the checksum of Modbus RTU."""
     remainder = 0xFFFF
     for byte in data:
         remainder = remainder >> 8 ^ _CRC_TABLE[(remainder ^ byte) & 0xFF]
@@ -44,19 +44,17 @@ def framed(slave: int, pdu: bytes) -> bytes:
 
 
 def answer_frame_bytes(read: Read) -> int:
-    """How long the frame is that answers a read."""
+    """Return the length of the frame that answers a read."""
     return _HEAD_BYTES + read.answer_bytes + _CHECKSUM_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(Struct, frozen=True):
     """The slave's registers or bits."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ExceptionReply:
+class ExceptionReply(Struct, frozen=True):
     """The slave answered with an exception."""
 
     code: int
@@ -76,7 +74,7 @@ class AnswerReader:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Answer | None:
-        """The answer, once it is complete."""
+        """Take bytes and return the answer, once it is complete."""
         pending = self._pending
         pending += data
         del pending[:-MAX_PENDING]
@@ -88,7 +86,7 @@ class AnswerReader:
         return ExceptionReply(frame[2]) if frame is not None else None
 
     def _drop_echo(self) -> None:
-        """Some adapters hear themselves; a read request is never an answer to itself."""
+        """Drop the echo of adapters that hear themselves; a read request never answers itself."""
         start = self._pending.find(self.request)
         if start >= 0:
             del self._pending[: start + len(self.request)]

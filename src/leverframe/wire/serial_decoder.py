@@ -1,4 +1,4 @@
-"""What decoders of the serial modules share: their interface, and frames of one length.
+"""The interface of decoders of serial modules, and frames of one length.
 
 A decoder is fed with whatever arrives, in pieces of any size, and gives the readings that were
 complete in it, by label; None is a reading that the module itself calls absent. Bytes that are no
@@ -15,7 +15,7 @@ Found = dict[str, float | str | None]
 
 class Decoder(Protocol):
     def feed(self, data: bytes) -> list[Found]:
-        """The readings that end in these bytes."""
+        """Take bytes and return the readings that end in them."""
 
 
 class FixedFrames:

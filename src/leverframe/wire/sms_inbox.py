@@ -15,7 +15,7 @@ _Key = tuple[str, tuple[int, int]]
 
 
 def stored_messages(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Index and PDU of each message in the answer to `AT+CMGL`."""
+    """List index and PDU of each message in the answer to `AT+CMGL`."""
     for head, digits in zip(lines, lines[1:], strict=False):
         if found := _STORED.match(head):
             yield int(found[1]), digits
@@ -26,7 +26,7 @@ class Inbox:
         self._unfinished: dict[_Key, dict[int, Received]] = {}
 
     def take(self, digits: str) -> Received | None:
-        """A whole message, if this PDU is one or completes one; None also for what is no text."""
+        """Return the whole message that this PDU is or completes; None also for what is no text."""
         try:
             received = delivered(digits)
         except BadPdu:

@@ -6,7 +6,8 @@ alphabet is in `gsm7.py`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.wire.gsm7 import packed, septets_of, text_of, unpacked
 
@@ -31,16 +32,14 @@ class BadPdu(ValueError):
     """The digits are no SMS with a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Submit:
+class Submit(Struct, frozen=True):
     """A PDU to send: its digits, and the length that `AT+CMGS` wants to know."""
 
     length: int
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     #: A number that can be answered, or a name that cannot.
     sender: str
     text: str
@@ -55,7 +54,7 @@ class Received:
 
 
 def submits(number: str, text: str, reference: int) -> list[Submit]:
-    """The PDUs of a text; `reference` (0-255) tells the parts of one message from those of others.
+    """Encode a text as PDUs; `reference` (0-255) tells its parts from those of others.
 
     Raises ValueError for a text of more parts than a message can have.
     """
@@ -122,7 +121,7 @@ def _address(number: str) -> bytes:
 
 
 def delivered(digits: str) -> Received:
-    """What a received PDU says; raises BadPdu for anything else."""
+    """Decode a received PDU; raises BadPdu for anything else."""
     try:
         return _delivered(bytes.fromhex(digits))
     except (ValueError, IndexError) as error:
@@ -166,7 +165,7 @@ def _text(dcs: int, length: int, data: bytes, header: bytes) -> str:
 
 
 def _alphabet(dcs: int) -> int:
-    """The bits of a general coding that say which letters; other codings have their own rule."""
+    """Return the bits of a general coding that name the alphabet; other codings differ."""
     if dcs >> 6 in (0, 1) and not dcs & 0x20:
         return dcs & 0x0C
     if dcs >> 4 in (0xC, 0xD):
@@ -179,7 +178,7 @@ def _alphabet(dcs: int) -> int:
 
 
 def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:
-    """Which message a part belongs to, and its place in it."""
+    """Find which message a part belongs to, and its place in it."""
     at = 1
     while at + 1 < len(header):
         element, length = header[at], header[at + 1]

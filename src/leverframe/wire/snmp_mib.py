@@ -49,7 +49,7 @@ def mib_text() -> str:
 
 
 def symbol(label: str) -> str:
-    """The name of an object: `out0`, `ds1`, `pm2p5`."""
+    """Name an object: `out0`, `ds1`, `pm2p5`."""
     return label.lower().replace(".", "p")
 
 

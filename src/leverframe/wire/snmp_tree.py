@@ -61,7 +61,7 @@ class Scalar(NamedTuple):
 
 
 def _in_branch(branch: int, *rows: tuple[tuple[str, ...], int, int]) -> list[Scalar]:
-    """Labels with a common scale and absent value, numbered on from 1."""
+    """Number labels with a common scale and absent value from 1 on."""
     flat = [(label, scale, absent) for labels, scale, absent in rows for label in labels]
     return [Scalar(branch, number, *row) for number, row in enumerate(flat, start=1)]
 
@@ -110,12 +110,12 @@ def trap_field(name: str) -> Oid:
 
 
 def ticks(seconds: float) -> int:
-    """Hundredths of a second, as SNMP counts them: after 497 days they begin anew."""
+    """Count hundredths of a second as SNMP does: after 497 days they begin anew."""
     return int(seconds * 100) % 2**32
 
 
 def whole(scalar: Scalar, value: float | int | None) -> int:
-    """The number that a manager gets."""
+    """Return the number that a manager gets."""
     if value is None:
         return scalar.absent
     return round(max(-INT32 - 1.0, min(float(INT32), value * scalar.scale)))

@@ -28,7 +28,7 @@ _MOST_PENDING = 2 * (255 + 5)
 
 
 def frame(*content: int) -> bytes:
-    """A frame around address, command, state if any, length and data."""
+    """Make a frame around address, command, state if any, length and data."""
     body = bytes((*content, ~sum(content) & 0xFF))
     stuffed = bytearray()
     for byte in body:

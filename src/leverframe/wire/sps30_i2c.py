@@ -21,7 +21,7 @@ MASSES_BYTES = 4 * 6
 
 
 def check_byte(data: bytes) -> int:
-    """The CRC-8 of Sensirion's sensors."""
+    """Compute the CRC-8 of Sensirion's sensors."""
     crc = 0xFF
     for byte in data:
         crc ^= byte
@@ -31,13 +31,13 @@ def check_byte(data: bytes) -> int:
 
 
 def encode_words(data: bytes) -> bytes:
-    """Bytes, an even number of them, with a check byte behind every two."""
+    """Encode an even number of bytes with a check byte behind every two."""
     pairs = (data[at : at + 2] for at in range(0, len(data), 2))
     return b"".join(pair + bytes((check_byte(pair),)) for pair in pairs)
 
 
 def decode_words(answer: bytes) -> bytes | None:
-    """The bytes without their check bytes; None if one of those is wrong or something is cut."""
+    """Decode bytes without their check bytes; None if one of those is wrong or something is cut."""
     data = b"".join(answer[at : at + 2] for at in range(0, len(answer), 3))
     return data if len(answer) % 3 == 0 and encode_words(data) == answer else None
 
@@ -47,13 +47,13 @@ def start_command() -> bytes:
 
 
 def decode_ready(answer: bytes) -> bool:
-    """Is there a measurement that nobody has fetched yet?"""
+    """Return whether there is a measurement that nobody has fetched yet."""
     data = decode_words(answer)
     return data is not None and len(data) == 2 and data[1] == 1
 
 
 def decode_masses(answer: bytes) -> tuple[float, ...] | None:
-    """PM1.0, PM2.5, PM4.0 and PM10.0 in µg/m3; None for a damaged answer."""
+    """Decode PM1.0, PM2.5, PM4.0 and PM10.0 in µg/m3; None for a damaged answer."""
     data = decode_words(answer)
     if data is None or len(data) != 16:
         return None

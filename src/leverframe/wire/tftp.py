@@ -8,7 +8,8 @@ client that was told "done" can rely on it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 #: Error codes of the protocol.
@@ -22,9 +23,8 @@ MAX_ERROR_LETTERS = 200
 Sender = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class TransferAnswer:
-    """What goes back to the sender, and the file if that was the end of it."""
+class TransferAnswer(Struct, frozen=True):
+    """The reply to the sender, and the file if that was the end of it."""
 
     packet: bytes | None = None
     file: bytes | None = None
@@ -80,7 +80,7 @@ class Receiver:
         return _refused(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
-        """What the sender is told about its file: taken, or why not."""
+        """Tell the sender about its file: taken, or why not."""
         self._is_over, self._is_judged = True, False
         self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
         return self._last
@@ -148,7 +148,7 @@ def _refused(code: int, text: str) -> TransferAnswer:
 
 
 def _request(request: bytes) -> tuple[str, str, dict[str, str]]:
-    """Name, mode and options of a write request; an empty mode where it makes no sense."""
+    """Decode name, mode and options of a write request; an empty mode where it makes no sense."""
     texts = [text.decode("latin-1") for text in request.split(b"\0")[:-1]]
     if len(texts) < 2:
         return "", "", {}

@@ -17,7 +17,7 @@ _POWER_ON_MILLIDEGREES = 85_000
 
 
 def check_byte(data: bytes) -> int:
-    """The CRC-8 of the 1-Wire bus."""
+    """Compute the CRC-8 of the 1-Wire bus."""
     crc = 0
     for byte in data:
         crc ^= byte
@@ -27,7 +27,7 @@ def check_byte(data: bytes) -> int:
 
 
 def id_from_name(name: str) -> str | None:
-    """The ID of a sensor that has this folder; None if it is no sensor's."""
+    """Return the ID of the sensor that has this folder; None if it is no sensor's."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -36,13 +36,13 @@ def id_from_name(name: str) -> str | None:
 
 
 def name_from_id(sensor_id: str) -> str:
-    """The folder of the sensor with this ID."""
+    """Return the folder of the sensor with this ID."""
     family, *serial, _ = sensor_id.lower().split(":")
     return f"{family}-{''.join(reversed(serial))}"
 
 
 def celsius_from_text(text: str) -> float | None:
-    """The temperature in `w1_slave`; absent for a wrong checksum and the power-on value."""
+    """Decode the temperature in `w1_slave`; absent for a bad checksum and the power-on value."""
     found = _TEXT.search(text)
     if found is None or int(found[1]) == _POWER_ON_MILLIDEGREES:
         return None

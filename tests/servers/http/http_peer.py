@@ -121,7 +121,7 @@ class Serving:
     async def pass_time(self, seconds: float) -> None:
         """Look at the connections as if so much time had gone by."""
         await self.settle()
-        self.server.sweep(self.server.tally.now + seconds)
+        self.server.state.sweep(self.server.state.now + seconds)
         await self.settle()
 
 
@@ -130,7 +130,7 @@ async def serving(
     handler: Handler, limits: HttpLimits | None = None, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Serving]:
     server = HttpServer(handler, limits or HttpLimits())
-    await server.start("127.0.0.1", 0, ssl=tls)
+    await server.start("127.0.0.1", 0, tls)
     running = Serving(server)
     try:
         yield running

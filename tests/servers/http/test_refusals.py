@@ -213,23 +213,23 @@ async def test_all_bodies_together_are_limited_and_their_room_is_given_back() ->
         await running.settle()
         third = await running.connect()
         assert (await third.ask(head + b"a" * 1000)).status == 200
-        assert running.server.tally.bodies_bytes == 0
+        assert running.server.state.bodies.used == 0
 
 
 async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None:
     gate = Gate()
     slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
     async with serving(gate, HttpLimits(bodies_bytes=2500)) as running:
-        tally = running.server.tally
+        bodies = running.server.state.bodies
         first, second = await running.connect(), await running.connect()
         first.send(slow + slow)
         await gate.entered.wait()
         await running.settle()
-        assert tally.bodies_bytes == 2000
+        assert bodies.used == 2000
         assert (await second.ask(slow)).status == 503
         gate.opened.set()
         assert [(await first.answer()).status for _ in range(2)] == [200, 200]
-        assert tally.bodies_bytes == 0
+        assert bodies.used == 0
 
 
 @pytest.mark.parametrize("leaves", ["client", "server"])
@@ -244,14 +244,14 @@ async def test_bodies_of_requests_that_are_never_answered_make_room(leaves: str)
         if leaves == "client":
             client.vanish()
             await running.settle()
-            assert running.server.tally.bodies_bytes == 1000
+            assert running.server.state.bodies.used == 1000
         gate.opened.set()
         await gate.left.wait()
         if leaves == "server":
             await running.server.stop()
         else:
             await running.settle()
-        assert running.server.tally.bodies_bytes == 0
+        assert running.server.state.bodies.used == 0
 
 
 async def test_clients_do_not_disturb_each_other() -> None:

@@ -261,12 +261,12 @@ async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -
 
 async def test_there_is_no_timer_while_nobody_is_connected() -> None:
     async with serving(path_as_text) as running:
-        assert running.server.next_sweep is None
+        assert running.server.state.next_sweep is None
         client = await running.connect()
         await client.ask(GET)
-        timer = running.server.next_sweep
+        timer = running.server.state.next_sweep
         assert timer is not None
         client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
         await client.rest()
-        assert running.server.next_sweep is None
+        assert running.server.state.next_sweep is None
         assert timer.cancelled()

@@ -6,7 +6,7 @@ import ssl
 import stat
 import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -35,7 +35,7 @@ async def serving(
 ) -> AsyncIterator[HttpServer]:
     server = HttpServer(say_hello, limits or HttpLimits())
     plain = partial(redirect_to_https, OwnNames())
-    await server.start_with_tls("127.0.0.1", 0, certificate.context, plain)
+    await server.start("127.0.0.1", 0, certificate.context, plain)
     try:
         yield server
     finally:
@@ -214,10 +214,16 @@ async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
             writer.close()
 
 
-async def test_a_stopped_port_is_free_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [b"", b"\x16\x03", b"GET / HTTP/1.1\r\n"])
+async def test_a_stopped_port_is_free_again(tmp_path: Path, said: bytes) -> None:
     async with serving(own_certificate(tmp_path, "leverframe-1", [])) as server:
         port = server.port
-        _, waiting = await asyncio.open_connection("127.0.0.1", port)
+        reader, waiting = await asyncio.open_connection("127.0.0.1", port)
+        waiting.write(said)
+        await ask(port, HELLO, client())  # what was said before has been seen
+    async with asyncio.timeout(PATIENCE_S):
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
     with socket.socket() as again:
         assert again.connect_ex(("127.0.0.1", port)) != 0
     waiting.close()

@@ -14,10 +14,10 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.notify.sending import Sending
 from leverframe.notify.snmp_engine import engine_id
 from leverframe.process.build import build
 from leverframe.process.ports import connect_snmp
+from leverframe.process.services import Sending
 from leverframe.servers.snmp.agent import NAME, SnmpAgent
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until

@@ -65,12 +65,12 @@ _SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
 
 
 def command_table(profile: Profile) -> list[CommandDescription]:
-    """The rows that this profile offers, in the order of the table."""
+    """List the rows that this profile offers, in the order of the table."""
     return [describe_row(row, profile) for row in TABLE if row.offered(profile)]
 
 
 def describe_row(row: Row, profile: Profile) -> CommandDescription:
-    """A row as JSON can hold it; the profile must offer the row."""
+    """Describe a row as JSON can hold it; the profile must offer the row."""
     texts = example_texts(row, profile)
     return {
         "section": _SECTION_TITLES[id(row)],
@@ -95,7 +95,7 @@ def describe_row(row: Row, profile: Profile) -> CommandDescription:
 
 
 def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> ItemDescription:
-    """Name and text, with the holes still in them, cut to what this version has."""
+    """Give name and text, holes still in them, cut to what this version has."""
     text = item_of_version(item, params, profile).text
     return {"name": text.partition("=")[0], "text": text}
 

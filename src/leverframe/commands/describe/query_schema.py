@@ -23,7 +23,7 @@ _SYNTAX = re.compile(r"[\\^$.*+?()\[\]{}|]")
 
 
 def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> Schema:
-    """What may stand behind the `=` of an item."""
+    """Describe what may stand behind the `=` of an item."""
     if item.value is None:
         return {"type": "string", "maxLength": 0}
     if not item.value.holes:
@@ -41,20 +41,20 @@ def value_schema(item: Item, params: Mapping[str, Param], profile: Profile) -> S
 
 
 def is_joined(item: Item) -> bool:
-    """Has the value more than one part, so that an index may be among them?"""
+    """Whether the value has several parts, so that an index may be among them."""
     value = item.value
     return value is not None and bool(value.holes) and (len(value.holes) > 1 or any(value.literals))
 
 
 def item_names(item: Item, params: Mapping[str, Param], profile: Profile) -> list[str]:
-    """The name of an item with its indices filled in: `out0` to `out5`."""
+    """Write the name of an item with its indices filled in: `out0` to `out5`."""
     holes = item.name.holes
     choices = [_index_texts(params[letter].schema(profile)) for letter in holes]
     return [item.name.write(dict(zip(holes, texts, strict=True))) for texts in product(*choices)]
 
 
 def list_body_schema(body: ListBody, profile: Profile) -> Schema:
-    """The items of a list body up to `&&`; what stands around them is not looked at."""
+    """Describe the items of a list body up to `&&`; what stands around them is ignored."""
     fields = _field_schemas(body.item, body.params, profile)
     name = _joined(body.item.name, fields)
     value = _value_pattern(body.item, body.params, fields)
@@ -82,7 +82,7 @@ def _field_schemas(item: Item, params: Mapping[str, Param], profile: Profile) ->
 
 
 def _value_pattern(item: Item, params: Mapping[str, Param], fields: Mapping[str, Schema]) -> str:
-    """Trailing fields may be left out from the end on, each with the separator before it."""
+    """Allow trailing fields to be left out, each with the separator before it."""
     assert item.value is not None
     literals, holes = item.value.literals, item.value.holes
     required = [letter for letter in holes if not isinstance(params[letter], Trailing)]
@@ -103,7 +103,7 @@ def _joined(template: Template, fields: Mapping[str, Schema]) -> str:
 
 
 def text_pattern(schema: Schema) -> str:
-    """A regular expression for the texts of a schema."""
+    """Return a regular expression for the texts of a schema."""
     if "oneOf" in schema:
         cases = dict.fromkeys(text_pattern(case) for case in schema["oneOf"])
         return f"(?:{'|'.join(cases)})" if len(cases) > 1 else next(iter(cases))

@@ -17,18 +17,20 @@ from leverframe.engine.settings import CONTROL_USERS, ControlUser, Settings
 MAX_LETTERS = 31
 MAX_PASSWORD_LETTERS = 128
 #: For passwords chosen from now on, not for those that clients of real units send.
-LEAST_PASSWORD_LETTERS = 12
+MIN_PASSWORD_LETTERS = 12
 ACCOUNT_NAME = Base64Text(MAX_LETTERS, 1)
 PASSWORD = Base64Text(MAX_PASSWORD_LETTERS)
 PLAIN_PASSWORD = Text(MAX_PASSWORD_LETTERS)
 NEW_PASSWORD = Text(
     MAX_PASSWORD_LETTERS,
-    LEAST_PASSWORD_LETTERS,
+    MIN_PASSWORD_LETTERS,
     pattern=r".*\S.*",
     form="not only spaces",
     fitting=("a longer secret", "Ogród *&=+%\"'"),
-    unfitting=("too short", " " * LEAST_PASSWORD_LETTERS),
+    unfitting=("too short", " " * MIN_PASSWORD_LETTERS),
 )
+#: What is stored instead of a password; empty where there is none.
+HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {
     "A": Int(0, CONTROL_USERS - 1),
     "B": Text(MAX_LETTERS, 1),
@@ -38,7 +40,7 @@ USER_FIELDS: dict[str, Param] = {
 
 
 def password_path(settings: Settings, name: str) -> str | None:
-    """Where the password of the account with this name is stored; None where there is none."""
+    """Return the path of the password of the account with this name; None without one."""
     access = settings.access
     if name == access.admin.name:
         return "access.admin.password"
@@ -71,7 +73,7 @@ def _set_account(stage: Stage, path: str, name: str, password: str) -> None:
 
 
 def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
-    """The list sent is the whole list of control users."""
+    """Replace all control users by those sent."""
     access = stage.settings.access
     check_names(access.admin.name, access.user.name, *(item["B"] for item in items))
     known = {user.name: user.password for user in access.users if user is not None}
@@ -85,7 +87,7 @@ def save_users(stage: Stage, items: list[dict[str, Any]]) -> None:
 
 
 def change_password(stage: Stage, fields: dict[str, str]) -> None:
-    """The server has made sure that it is the account's owner who asks."""
+    """Store a new password; the server has checked that the account's owner asks."""
     path = password_path(stage.settings, fields["username"])
     if path is None:
         raise Conflict("There is no such account any more.")
@@ -109,6 +111,7 @@ SIGN_IN = row(
     body=FormBody({"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}),
     role=ANYBODY,
     secret=True,
+    example={"username": "keeper", "password": "secret"},
     doc="Check a user name and password, and open a session: the answer sets a cookie.",
 )
 SIGN_OUT = row(
@@ -129,6 +132,7 @@ CHANGE_PASSWORD = row(
     run=change_password,
     role=ACCOUNT,
     secret=True,
+    example={"username": "admin", "password": "secret", "new": "a+longer+secret"},
     doc="Change the password of an account; its present password comes along. All its sessions "
     "end.",
 )
@@ -142,6 +146,15 @@ ROWS = (
         E=ACCOUNT_NAME,
         F=PASSWORD,
         run=set_accounts,
+        limits={
+            "access.required": Flag(),
+            "access.updates_allowed": Flag(),
+            "access.admin.name": ACCOUNT_NAME,
+            "access.admin.password": HASH,
+            "access.user.name": ACCOUNT_NAME,
+            "access.user.password": HASH,
+        },
+        example={"D": "c2VjcmV0", "E": "dXNlcg==", "F": "c2VjcmV0"},
         secret=True,
         doc="Set up sign-in: required, firmware updates allowed, administrator's name and "
         "password, user's name and password, each in Base64; an empty password stays as it is.",
@@ -150,6 +163,12 @@ ROWS = (
         "POST /post.cgi?users_save",
         body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
         run=save_users,
+        limits={
+            "access.users.*.name": USER_FIELDS["B"],
+            "access.users.*.password": HASH,
+            "access.users.*.active": USER_FIELDS["D"],
+        },
+        example={"B": "keeper", "C": "secret"},
         secret=True,
         doc="Replace the control users: name, password, active; an empty password stays as it is.",
     ),

@@ -6,8 +6,9 @@ before anything is staged.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.params import Param, item_of_version, parse_fields, split_fields
 from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
@@ -20,12 +21,11 @@ UPLOAD_LIMIT = 16 << 20
 
 
 def _ascii(body: bytes) -> str:
-    """The body as raw text; letters beyond ASCII are taken as if they had been encoded."""
+    """Decode the body to raw text; letters beyond ASCII count as percent-encoded."""
     return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in body)
 
 
-@dataclass(frozen=True)
-class ListBody:
+class ListBody(Struct, frozen=True):
     """`&m<A><B>=<C>*<D>` items ended by `&&`; gives one dict of fields per item."""
 
     item: Item
@@ -77,8 +77,7 @@ class ListBody:
         }
 
 
-@dataclass(frozen=True)
-class FormBody:
+class FormBody(Struct, frozen=True):
     """`application/x-www-form-urlencoded` fields, each of a known name, in any order."""
 
     fields: Mapping[str, Param]
@@ -125,8 +124,7 @@ class FormBody:
         }
 
 
-@dataclass(frozen=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """A file; where there is a check, what that makes of it."""
 
     what: str

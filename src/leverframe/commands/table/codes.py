@@ -6,8 +6,9 @@ both ways. A code that some version does not have carries its spans.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -24,8 +25,7 @@ from leverframe.engine.labels import (
 from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans, VersionSpan, offered
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     number: int
     word: str
     when: Spans = ALWAYS
@@ -54,14 +54,14 @@ class CodeTable:
         return None
 
     def only(self, name: str, numbers: Iterable[int]) -> "CodeTable":
-        """The part of the table with these numbers."""
+        """Return the part of the table with these numbers."""
         wanted = set(numbers)
         return CodeTable(name, (code for code in self.codes if code.number in wanted))
 
 
 @lru_cache(maxsize=1024)
 def _codes_of(table: CodeTable, profile: Profile) -> tuple[Code, ...]:
-    """Kept, because every command with a code asks for it."""
+    """List the codes of a version; cached, because every command with a code asks."""
     return tuple(code for code in table.codes if offered(code.when, profile))
 
 
@@ -72,7 +72,7 @@ def span(
 
 
 def run(first: int, words: Iterable[str], when: Spans = ALWAYS) -> tuple[Code, ...]:
-    """Consecutive numbers from `first` on."""
+    """Number words consecutively from `first` on."""
     return tuple(Code(first + offset, word, when) for offset, word in enumerate(words))
 
 
@@ -197,7 +197,7 @@ _ELDER_HW35 = span(until="1.45")
 
 
 def _set_to_0_and_1(labels: Iterable[str]) -> tuple[str, ...]:
-    """`OUT0=0`, `OUT0=1`, `OUT1=0`...: how the older dialects write an action with its value."""
+    """Write actions with their value, as older dialects do: `OUT0=0`, `OUT0=1`, `OUT1=0`..."""
     return tuple(f"{label}={value}" for label in labels for value in (0, 1))
 
 

@@ -4,13 +4,14 @@ from typing import Any
 
 from leverframe.commands.table.bodies import FormBody
 from leverframe.commands.table.codes import SW
-from leverframe.commands.table.params import Flag, Int, Param, Text
+from leverframe.commands.table.params import Flag, Int, ListOf, Param, Text
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.profile import VersionSpan
 
 FREQUENCY = Int(50, 400)
 LINE = Text(63)
+OLED_SAVE = "POST /post.cgi?oled_save"
 SCREENS = LINES = range(1, 5)
 FIELDS: dict[str, Param] = {
     "enabled": Flag(),
@@ -44,10 +45,21 @@ def save_single_screen(stage: Stage, A: bool, B: str, C: str, D: str, E: str) ->
 
 ROWS = (
     row(
-        "POST /post.cgi?oled_save",
+        OLED_SAVE,
         body=FormBody(FIELDS),
         run=save,
+        limits={
+            **{PATHS[name]: param for name, param in FIELDS.items()},
+            "oled.screens.*.lines": ListOf(LINE, 4),
+        },
         when=SW["1.44"],
+        example={
+            **{f"screen{screen}": "0" for screen in (2, 3, 4)},
+            **{f"line{screen}{line}": "" for screen in SCREENS for line in LINES},
+            "displayTime": "30",
+            "frequency": "400",
+            "line11": "Cellar",
+        },
         doc="Set up the display: enabled, display time in seconds, I2C frequency in kHz, and four "
         "screens of four lines. `!` in a line stands for the `%` of a reading code. Fields that "
         "are left out keep their value.",
@@ -60,13 +72,17 @@ ROWS = (
         D=LINE,
         E=LINE,
         run=save_single_screen,
+        limits={"oled.enabled": Flag(), "oled.screens.*.lines": ListOf(LINE, 4)},
         when=(VersionSpan(until="1.44"),),
+        replaced_by=OLED_SAVE,
+        example={"B": "Cellar", "C": "", "D": "", "E": ""},
         doc="Set up the display with its one screen of four lines.",
     ),
     row(
         "GET /stm.cgi?i2cofreq=<A>",
         A=FREQUENCY,
         sets="oled.frequency",
+        example={"A": "100"},
         doc="Set the I2C frequency of the display in kHz.",
     ),
 )

@@ -38,6 +38,17 @@ WHAT = {
     "G": "subject",
     "H": "text (of eMail 1 when it activates)",
 }
+EXAMPLE = {
+    "A": "mail.example",
+    "B": "587",
+    "C": "cellar",
+    "D": "secret",
+    "E": "keeper@example.org",
+    "F": "cellar@example.org",
+    "G": "Cellar",
+    "H": "Door%20open",
+}
+WHOLE = "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>&em9=<I>"
 _ADDRESSES = {letter: path for letter, path in PATHS.items() if letter != "H"}
 
 
@@ -53,10 +64,12 @@ def set_texts(stage: Stage, H: tuple[str, ...], **_: Any) -> None:
 ROWS = (
     row("GET /stm.cgi?testemail=1", run=send_test, doc="Send a test e-mail."),
     row(
-        "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>&em9=<I>",
+        WHOLE,
         **(FIELDS | {"H": ListOf(TEXT, 8), "I": Flag()}),
         sets={**_ADDRESSES, "I": "email.tls"},
         run=set_texts,
+        limits={"email.on_texts": ListOf(TEXT, 4), "email.off_texts": ListOf(TEXT, 4)},
+        example={**EXAMPLE, "H": "Door%20open*Warm***Door%20closed*Cool**"},
         doc="Set up e-mail: server, port, user name, password, recipient, sender, subject, eight "
         "texts (four for activation, four for deactivation), TLS.",
     ),
@@ -64,14 +77,16 @@ ROWS = (
         "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>",
         **FIELDS,
         sets=PATHS,
-        doc="Set up e-mail with a single text; TLS and the other texts stay as they are; the older "
-        "form.",
+        replaced_by=WHOLE,
+        example=EXAMPLE,
+        doc="Set up e-mail with a single text; TLS and the other texts stay as they are.",
     ),
     *(
         row(
             f"GET /stm.cgi?em{number}=<A>",
             A=FIELDS[letter],
             sets=PATHS[letter],
+            example={"A": EXAMPLE[letter]},
             doc=f"Set one e-mail field: {WHAT[letter]}.",
         )
         for number, letter in enumerate(FIELDS, start=1)

@@ -6,8 +6,14 @@ from leverframe.commands.table.params import INT32, Changed, Depends, Flag, Int,
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import SetEnergy
-from leverframe.profile import ALWAYS
+from leverframe.profile import ALWAYS, VersionSpan
 
+POWSEL = "GET /inpa.cgi?powsel=<A>*<B>"
+POWSET = "GET /inpa.cgi?powset=<A><B>"
+CURRENT = Word(codes.CURRENT_INPUTS)
+VOLTAGE = Word(codes.VOLTAGE_INPUTS)
+CURRENT_OLDER = Word(codes.CURRENT_INPUTS_OLDER)
+VOLTAGE_OLDER = Word(codes.VOLTAGE_INPUTS_OLDER)
 POWER_INDEX = Changed(((HW35_SW["1.49"], Int(0, 5)), (ALWAYS, Int(0, 3))))
 
 
@@ -41,51 +47,50 @@ ROWS = (
         doc="Name a power and energy reading.",
     ),
     row(
-        "GET /inpa.cgi?powsel=<A>*<B>",
+        POWSEL,
         A=Int(0, 11),
-        B=Depends(
-            "A",
-            (
-                (range(6), Word(codes.CURRENT_INPUTS)),
-                (range(6, 12), Word(codes.VOLTAGE_INPUTS)),
-            ),
-        ),
+        B=Depends("A", ((range(6), CURRENT), (range(6, 12), VOLTAGE))),
         run=select_input,
+        limits={"power.*.current": CURRENT, "power.*.voltage": VOLTAGE},
         when=HW35_SW["1.49"],
         doc="Choose the current (A 0-5) or voltage (A 6-11) input of POWER1-POWER6.",
     ),
     row(
         "GET /inpa.cgi?powsel=<A><B>",
         A=Int(0, 7),
-        B=Depends(
-            "A",
-            (
-                (range(4), Word(codes.CURRENT_INPUTS_OLDER)),
-                (range(4, 8), Word(codes.VOLTAGE_INPUTS_OLDER)),
-            ),
-        ),
+        B=Depends("A", ((range(4), CURRENT_OLDER), (range(4, 8), VOLTAGE_OLDER))),
         run=select_input_older,
-        doc="Choose the current (A 0-3) or voltage (A 4-7) input of POWER1-POWER4; the older form.",
+        limits={
+            f"power.{place}.{field}": param
+            for place in range(4)
+            for field, param in (("current", CURRENT_OLDER), ("voltage", VOLTAGE_OLDER))
+        },
+        replaced_by=POWSEL,
+        doc="Choose the current (A 0-3) or voltage (A 4-7) input of POWER1-POWER4.",
     ),
     row(
         "GET /inpa.cgi?powim=<A><B>",
         A=POWER_INDEX,
         B=Int(1, INT32),
         sets="power.{A}.pulses",
+        example={"B": "800"},
         doc="Set the number of pulses per unit of energy.",
     ),
     row(
-        "GET /inpa.cgi?powset=<A><B>",
+        POWSET,
         A=POWER_INDEX,
         B=Scaled(1000, 0, 4294967295),
         run=set_energy,
+        example={"B": "273490"},
         doc="Set the energy reading, times 1000.",
     ),
     row(
         "GET /inpa.cgi?eclear=<A>",
         A=Int(0, 3),
         run=clear_energy,
-        doc="Set the energy reading to 0. Deprecated since SW 1.56a; use `powset`.",
+        replaced_by=POWSET,
+        replaced_when=(VersionSpan(since="1.56a"),),
+        doc="Set the energy reading to 0.",
     ),
     row(
         "GET /inpa.cgi?peunit=<A><B>",

@@ -6,6 +6,7 @@ from leverframe.commands.table.params import (
     INT32,
     Bits,
     Depends,
+    Flag,
     Int,
     Scaled,
     Text,
@@ -18,9 +19,12 @@ from leverframe.engine.labels import ANALOG_INPUTS
 from leverframe.profile import HW30
 
 NAME = Text(15)
+GAIN = Word(codes.GAINS, numeric=True)
 ANALOG_INDEX = Int(0, 5)
 DIGITAL_INDEX = Int(0, 3)
 DIFFERENTIAL_INPUT = Word(codes.DIFFERENTIAL_INPUTS)
+DIFFERENTIAL_INPUT_OLDER = Word(codes.DIFFERENTIAL_INPUTS_OLDER)
+DIFFSEL = "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>"
 #: The only sensor that uses the amplifier.
 AMPLIFIED = "vin=3.3V/5V"
 
@@ -78,13 +82,15 @@ ANALOG_ROWS = (
             ),
         ),
         sets="analog_inputs.{A}.sensor",
+        example={"B": "13"},
         doc="Choose the sensor of an analog input.",
     ),
     row(
         "GET /inpa.cgi?igain=<A><B>",
         A=Int(0, 3),
-        B=Word(codes.GAINS, numeric=True),
+        B=GAIN,
         run=set_gain,
+        limits={"analog_inputs.{A}.gain": GAIN},
         doc="Choose the gain 1, 10 or 50 of INPA1-INPA4; only with sensor code 1.",
     ),
     row(
@@ -99,6 +105,7 @@ ANALOG_ROWS = (
         A=ANALOG_INDEX,
         B=Scaled(100, 1, 32767),
         sets="analog_inputs.{A}.multiplier",
+        example={"B": "105"},
         doc="Set the multiplier, sent times 100.",
     ),
 )
@@ -115,18 +122,21 @@ DIGITAL_ROWS = (
         "GET /stm.cgi?inpdp=<A>",
         A=Bits(4),
         run=set_pull_ups,
+        limits={"digital_inputs.*.pull_up": Flag()},
         doc="Pull-up of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdnn=<A>",
         A=Bits(4),
         run=set_negations,
+        limits={"digital_inputs.*.negate_display": Flag()},
         doc="Negated display of INPD1-INPD4, one bit each.",
     ),
     row(
         "GET /stm.cgi?inpdb=<A>",
         A=Bits(4),
         run=set_bistable_modes,
+        limits={"digital_inputs.*.bistable": Flag()},
         doc="Bistable mode of INPD1-INPD4, one bit each.",
     ),
     row(
@@ -146,7 +156,7 @@ DIGITAL_ROWS = (
 
 DIFFERENTIAL_ROWS = (
     row(
-        "GET /inpa.cgi?diffsel=<A>*<B>*<C>*<D>",
+        DIFFSEL,
         A=Int(0, 5),
         B=DIFFERENTIAL_INPUT,
         C=Word(codes.DIFFERENTIAL_OPERATORS),
@@ -157,14 +167,21 @@ DIFFERENTIAL_ROWS = (
             "D": "differentials.{A}.second",
         },
         when=HW35_SW["1.49"],
+        example={"A": "0", "B": "6", "C": "0", "D": "7"},
         doc="Define a differential reading: first input, operator, second input.",
     ),
     row(
         "GET /inpa.cgi?diffsel=<A><B>",
         A=Int(0, 5),
-        B=Word(codes.DIFFERENTIAL_INPUTS_OLDER),
+        B=DIFFERENTIAL_INPUT_OLDER,
         run=set_differential_input,
-        doc="Choose the first (A 0-2) or second (A 3-5) input of DIFF1-DIFF3; the older form.",
+        limits={
+            f"differentials.{place}.{field}": DIFFERENTIAL_INPUT_OLDER
+            for place in range(3)
+            for field in ("first", "second")
+        },
+        replaced_by=DIFFSEL,
+        doc="Choose the first (A 0-2) or second (A 3-5) input of DIFF1-DIFF3.",
     ),
     row(
         "GET /inpa.cgi?diffzsel=<A><B>",
@@ -172,6 +189,7 @@ DIFFERENTIAL_ROWS = (
         B=Word(codes.DIFFERENTIAL_OPERATORS),
         sets="differentials.{A}.operator",
         when=span(until="1.49") + span(hw=HW30),
+        replaced_by=DIFFSEL,
         doc="Choose the operator of DIFF1-DIFF3.",
     ),
     row(

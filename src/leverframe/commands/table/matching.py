@@ -6,8 +6,9 @@ takes it. If none accepts, the refusal of the first one that it could have been 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table import (
     accounts,
@@ -94,8 +95,7 @@ def _index() -> dict[tuple[str, str], tuple[Row, ...]]:
 _ROWS_BY_NAME = _index()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A row with the values of its fields, ready to be performed."""
 
     row: Row
@@ -117,7 +117,7 @@ _RUN_TOGETHER = re.compile(r"(sensor=\d+)?(calibration=\d-?\d+)?(multiplier=\d+)
 
 
 def items_of(query: str) -> list[str]:
-    """The commands of a raw query, not decoded yet."""
+    """Split a raw query into its commands, not decoded yet."""
     items = query.split("&")
     if "sensor=" not in query and "calibration=" not in query:
         return items
@@ -130,7 +130,7 @@ def _parted(item: str) -> list[str]:
 
 
 def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
-    """One call per command of a query, or the refusal of the item that is none."""
+    """Yield one call per command of a query, or the refusal of an item that is none."""
     position = 0
     while position < len(items):
         if not items[position]:
@@ -146,7 +146,7 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
 def _find_one(
     method: str, path: str, items: list[str], position: int, profile: Profile
 ) -> tuple[Call | Refusal, int]:
-    """The command that begins at a position, or its refusal, and how many items it takes."""
+    """Find the command that begins at a position, or its refusal, and how many items it takes."""
     text = items[position]
     name = text.partition("=")[0]
     refused: list[tuple[Row, Refusal]] = []
@@ -176,7 +176,7 @@ def _find_one(
 
 
 def _best_refusal(refused: list[tuple[Row, Refusal]], text: str, profile: Profile) -> Refusal:
-    """Of the forms of one name, the refusal of the one that was meant: separators tell which.
+    """Choose the refusal of the form that was meant, of one name: separators tell which.
 
     A value that is wrong says more than a form that does not fit; then all forms are named.
     """

@@ -8,6 +8,8 @@ from leverframe.commands.table import codes
 from leverframe.commands.table.bodies import ListBody
 from leverframe.commands.table.codes import HW35_ANY, HW35_SW, SW
 from leverframe.commands.table.params import (
+    MAPPED_READING,
+    MAPPED_SLOT,
     Changed,
     Flag,
     Int,
@@ -30,6 +32,7 @@ SLAVE_ID = Int(1, 247)
 SINGLE_SLAVE_ID = Changed(((HW35_ANY, Int(1, 9)), (ALWAYS, SLAVE_ID)))
 CUSTOM_INDEX = Changed(((HW35_SW["1.57"], Int(0, 4)), (ALWAYS, Int(0, 2))))
 
+MODULE = "GET /stm.cgi?modbus_sensor=<A><B>"
 READING_ITEM = Item("m<A><B>=<C>*<D>*<E>*<F>*<G>*<H>*<I>")
 READING_FIELDS: dict[str, Param] = {
     "A": CUSTOM_INDEX,
@@ -42,23 +45,24 @@ READING_FIELDS: dict[str, Param] = {
     "H": Word(codes.MODBUS_TYPES),
     "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
 }
+#: The setting of a reading that each of these fields sets.
+READING_SETTINGS = {
+    "C": "name",
+    "D": "unit",
+    "E": "divisor",
+    "F": "register",
+    "G": "function",
+    "H": "type",
+    "I": "endian",
+}
 
 
 def save_readings(stage: Stage, items: list[dict[str, Any]]) -> None:
     for item in items:
         path = f"modbus_devices.{item['A']}.readings.{item['B']}"
         reading = stage.settings.modbus_devices[item["A"]].readings[item["B"]]
-        changed = replace(
-            reading,
-            name=item["C"],
-            unit=item["D"],
-            divisor=item["E"],
-            register=item["F"],
-            function=item["G"],
-            type=item["H"],
-            endian=item.get("I", reading.endian),
-        )
-        stage.set(path, changed)
+        values = {name: item[letter] for letter, name in READING_SETTINGS.items() if letter in item}
+        stage.set(path, replace(reading, **values))
 
 
 def map_readings(stage: Stage, A: tuple[tuple[int, int], ...]) -> None:
@@ -67,7 +71,7 @@ def map_readings(stage: Stage, A: tuple[tuple[int, int], ...]) -> None:
 
 ROWS = (
     row(
-        "GET /stm.cgi?modbus_sensor=<A><B>",
+        MODULE,
         A=Int(0, 2),
         B=Word(codes.MODBUS_MODULES),
         sets="modbus_slots.{A}.module",
@@ -78,7 +82,8 @@ ROWS = (
         "GET /stm.cgi?modbus_sensor=<A>",
         A=Word(codes.MODBUS_MODULES_SINGLE),
         sets="modbus_slots.0.module",
-        doc="Choose the module of the single slot (slot 1); the older form.",
+        replaced_by=MODULE,
+        doc="Choose the module of the single slot (slot 1).",
     ),
     row(
         "GET /stm.cgi?modbusid=<A><B>",
@@ -86,6 +91,7 @@ ROWS = (
         B=SLAVE_ID,
         sets="modbus_slots.{A}.slave_id",
         when=HW35_ANY,
+        example={"A": "0", "B": "12"},
         doc="Set the slave ID of Modbus slot A.",
     ),
     row(
@@ -98,6 +104,8 @@ ROWS = (
         "GET /stm.cgi?modbusmapping=<A>",
         A=ListOf(MappingItem(), 30),
         run=map_readings,
+        limits={"modbus_mapping.*.slot": MAPPED_SLOT, "modbus_mapping.*.reading": MAPPED_READING},
+        example={"A": "*".join(["10", "11", "112"] + ["00"] * 27)},
         when=HW35_SW["1.36"],
         doc="Map readings to m1-m30: slot digit (0 inactive, 1-3 modules, 4-6 additional 1-Wire "
         "sensors) followed by the reading number, for example 112 for reading 12 of slot 1.",
@@ -117,6 +125,7 @@ ROWS = (
             "E": "modbus_devices.{A}.stop_bit",
             "F": "modbus_devices.{A}.delay",
         },
+        example={"B": "Heat%20pump", "F": "2"},
         when=HW35_SW["1.36"],
         doc="Describe custom Modbus device A: name, bitrate, parity, stop bits, delay between "
         "register reads in tenths of a second.",
@@ -125,6 +134,11 @@ ROWS = (
         "POST /post.cgi?mod_custom_save",
         body=ListBody(READING_ITEM, READING_FIELDS),
         run=save_readings,
+        limits={
+            f"modbus_devices.*.readings.*.{name}": READING_FIELDS[letter]
+            for letter, name in READING_SETTINGS.items()
+        },
+        example={"B": "0", "C": "Flow", "D": "l/min"},
         when=HW35_SW["1.36"],
         doc="Describe readings of custom Modbus devices: name, unit, divisor, register, function, "
         "type, endian.",

@@ -23,6 +23,8 @@ HOST = Text(
 )
 PORT = Int(1, 65535)
 SECRET = Text(63)
+USER_NAME = Text(63)
+REQUEST_BODY = Text(255)
 TOPIC = Text(
     63,
     1,
@@ -71,6 +73,7 @@ ROWS = (
         A=HTTP_SLOT,
         B=URL,
         run=set_url,
+        limits={"http.*.url": URL},
         doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
         "in it are replaced by values.",
     ),
@@ -78,17 +81,19 @@ ROWS = (
         "GET /stm.cgi?httppost<A>=<B>*<C>",
         A=HTTP_SLOT,
         B=Flag(),
-        C=Text(255),
+        C=REQUEST_BODY,
         run=set_post,
+        limits={"http.*.post": Flag(), "http.*.body": REQUEST_BODY},
         doc="Choose the method of HTTP1-HTTP4: 0 GET, 1 POST; and the body of the POST. Reading "
         "codes in it are replaced by values.",
     ),
     row(
         "GET /stm.cgi?httpauth<A>=<B>*<C>",
         A=HTTP_SLOT,
-        B=Text(63),
+        B=USER_NAME,
         C=SECRET,
         run=set_login,
+        limits={"http.*.username": USER_NAME, "http.*.password": SECRET},
         secret=True,
         doc="Set user name and password for HTTP1-HTTP4. They are sent only when the server asks "
         "for them with Basic or Digest.",
@@ -110,7 +115,7 @@ ROWS = (
         A=Flag(),
         B=HOST,
         C=PORT,
-        D=Text(63),
+        D=USER_NAME,
         E=SECRET,
         F=TOPIC,
         G=Flag(),
@@ -123,6 +128,7 @@ ROWS = (
             "F": "mqtt.prefix",
             "G": "mqtt.tls",
         },
+        example={"C": "8883", "D": "cellar", "E": "secret"},
         doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS.",
     ),
     row(
@@ -138,6 +144,7 @@ ROWS = (
         B=SECRET,
         C=SECRET,
         sets={"A": "snmp.enabled", "B": "snmp.read_community", "C": "snmp.write_community"},
+        example={"B": "reading", "C": "writing"},
         doc="Set up the SNMP agent: enabled, read community, write community.",
     ),
     row(
@@ -146,6 +153,7 @@ ROWS = (
         B=V3_KEY,
         C=V3_KEY,
         sets={"A": "snmp.user", "B": "snmp.authentication_key", "C": "snmp.privacy_key"},
+        example={"A": "keeper"},
         doc="Set up SNMPv3: user, authentication key, privacy key.",
     ),
     row(
@@ -160,6 +168,7 @@ ROWS = (
             "C": "snmp.trap.port",
             "D": "snmp.trap.community",
         },
+        example={"C": "162", "D": "traps"},
         doc="Set up the receiver of SNMP traps: enabled, host, port, community.",
     ),
 )

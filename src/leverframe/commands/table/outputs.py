@@ -25,8 +25,11 @@ def switch(stage: Stage, A: int, B: int) -> None:
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
-    """Periodic switching begins with the on time, and a return time that has passed already
-    switches off: both at once. Ending either switches nothing."""
+    """Refuse what switches at once while outputs are locked.
+
+    Periodic switching begins with the on time, and a return time that has passed already switches
+    off. Ending either switches nothing.
+    """
     if B:
         stage.check_unlocked(OUTPUTS[A])
 
@@ -105,6 +108,7 @@ ROWS = (
         A=Int(0, 11),
         B=SECONDS,
         run=set_periodic_time,
+        limits={"outputs.*.on_time": SECONDS, "outputs.*.off_time": SECONDS},
         doc="Seconds on (A 0-5) or off (A 6-11) of periodic switching of OUT0-OUT5. Refused while "
         "that is on and outputs are locked.",
     ),

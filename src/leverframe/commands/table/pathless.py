@@ -14,7 +14,7 @@ MAX_COMMANDS = 20
 
 
 def calls_in(text: str, profile: Profile) -> list[Call]:
-    """The calls of a text; raises the refusal of the first command that is none."""
+    """Find the calls of a text; raise the refusal of the first command that is none."""
     path, mark, query = text.strip().partition("?")
     named = "/" + path.lstrip("/")
     if mark and named in COMMAND_PATHS:

@@ -72,6 +72,7 @@ ROWS = (
         "GET /stm.cgi?pwmp=<A>",
         A=Bits(8),
         run=set_polarity_and_mode,
+        limits={"pwm.*.active_low": Flag(), "pwm.*.on_off_mode": Flag()},
         doc="Bits 0-3: active low for PWM0-PWM3; bits 4-7: mode ON/OFF for PWM0-PWM3.",
     ),
     row(
@@ -79,6 +80,7 @@ ROWS = (
         A=Int(0, 1),
         B=FREQUENCY,
         sets="pwm_frequency.{A}",
+        example={"B": "20000"},
         doc="Set the frequency in Hz of PWM0 (A = 0) or of PWM1-PWM3 together (A = 1).",
     ),
     row(
@@ -111,6 +113,7 @@ PID_ROWS = (
             "G": "pid.pwm",
         },
         run=enable_pid,
+        example={"B": "10", "C": "215", "D": "500", "E": "10", "F": "0"},
         doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
         "100), controlled PWM output.",
     ),

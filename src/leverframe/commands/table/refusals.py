@@ -26,13 +26,13 @@ class Refusal(Exception):
         self.allowed = allowed
 
     def of(self, command: str, field: str | None = None) -> "Refusal":
-        """The same refusal, told which command (and field) it is about."""
+        """Tell the refusal which command (and field) it is about."""
         self.command = self.command or command
         self.field = self.field or field
         return self
 
     def without_value(self) -> "Refusal":
-        """The same refusal without a word of what was sent: it may be a secret."""
+        """Remove what was sent from the refusal: it may be a secret."""
         if self.value is not None:
             self.value = None
             self.detail = "The value is not allowed."
@@ -41,13 +41,13 @@ class Refusal(Exception):
         return self
 
     def _sentence(self) -> str:
-        """What was wrong, with the field and what is allowed, for a person."""
+        """Say what was wrong, with the field and what is allowed, for a person."""
         about = f"Field {self.field}: " if self.field else ""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{about}{self.detail}{hint}"
 
     def as_problem(self) -> dict[str, str | int]:
-        """The members of an RFC 9457 problem document."""
+        """Return the members of an RFC 9457 problem document."""
         problem: dict[str, str | int] = {
             "type": "about:blank",
             "title": self.title,

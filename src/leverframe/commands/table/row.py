@@ -2,19 +2,22 @@
 
 A row either names the settings its fields go to (`sets`) or points to a function that runs on the
 stage (`run`). At most that: a special wish of a few commands is code in their `run` function, not
-a new kind of row.
+a new kind of row. Everything else that is known of a form stands here, too: what its settings may
+be, what replaces it and what reads well as an example.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from leverframe.commands.table.params import ListOf, Param, Record, parse_fields, split_fields
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.shape import Form, Item
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.tree import is_secret
-from leverframe.profile import ALWAYS, Profile, Spans, offered
+from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
 ADMIN = "admin"
 #: Outputs, PWM outputs and event variables: also for the user account and control users.
@@ -29,7 +32,7 @@ Run = Callable[..., None]
 
 
 class Body(Protocol):
-    """How a POST command reads its body: `values` for the row's `run`, or a refusal."""
+    """Read the body of a POST command: `values` for the row's `run`, or a refusal."""
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
 
@@ -39,26 +42,32 @@ class Body(Protocol):
     def max_bytes(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     form: Form
     params: Mapping[str, Param]
     #: Setting path per field letter, or one path for the last field; `{A}` is filled in.
     sets: Mapping[str, tuple[str, ...]]
     run: Run | None
+    #: Types of the settings that `run` sets, by path; `{A}` is a field, `*` any place.
+    limits: Mapping[str, Param]
     when: Spans
     role: str
     body: Body | None
     doc: str
     #: Its fields hold a secret: refusals do not repeat what was sent.
-    secret: bool = False
-    _lists: frozenset[str] = field(init=False)
+    secret: bool
+    #: The line of the form that does the same and more, and the versions that prefer it.
+    replaced_by: str | None
+    replaced_when: Spans
+    #: Texts of fields that read better than what their types alone give; the tests send them.
+    example: Mapping[str, str]
+    _lists: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         lists = frozenset(
             letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
         )
-        object.__setattr__(self, "_lists", lists)
+        force_setattr(self, "_lists", lists)
 
     @property
     def line(self) -> str:
@@ -68,7 +77,7 @@ class Row:
         return offered(self.when, profile)
 
     def fields(self, items: Sequence[str], profile: Profile) -> dict[str, Any] | None:
-        """The values of a query's first items; None if one of them is another command."""
+        """Return the values of a query's first items; None if one is another command."""
         texts: list[dict[str, str]] = []
         for item, text in zip(self.form.items, items, strict=False):
             in_name = item.match_name(text.partition("=")[0])
@@ -115,14 +124,18 @@ def row(
     *,
     sets: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]] | None = None,
     run: Run | None = None,
+    limits: Mapping[str, Param] | None = None,
     when: Spans = ALWAYS,
     role: str = ADMIN,
     body: Body | None = None,
     doc: str,
     secret: bool = False,
+    replaced_by: str | None = None,
+    replaced_when: Spans = ALWAYS,
+    example: Mapping[str, str] | None = None,
     **params: Param,
 ) -> Row:
-    """A row as it is written in the table; `sets` alone means the last field."""
+    """Make a row from how it is written in the table; `sets` alone means the last field."""
     form = Form(line)
     if sets is None:
         sets = {}
@@ -132,4 +145,21 @@ def row(
         letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
     }
     secret = secret or any(is_secret(path) for group in paths.values() for path in group)
-    return Row(form, params, paths, run, when, role, body, doc, secret)
+    if replaced_by:
+        versions = "" if replaced_when == ALWAYS else f" in {spans_in_words(replaced_when)}"
+        doc = f"{doc} Replaced by `{replaced_by.partition('?')[2]}`{versions}."
+    return Row(
+        form=form,
+        params=params,
+        sets=paths,
+        run=run,
+        limits=limits or {},
+        when=when,
+        role=role,
+        body=body,
+        doc=doc,
+        secret=secret,
+        replaced_by=replaced_by,
+        replaced_when=replaced_when,
+        example=example or {},
+    )

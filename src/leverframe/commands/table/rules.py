@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_SW
 from leverframe.commands.table.params import (
@@ -30,6 +32,24 @@ HYSTERESIS = Scaled(100, 0, INT32)
 #: The versions with a field for what an action sets, and what it sets without one.
 HAS_VALUE = HW35_SW["1.45"]
 DEFAULT_VALUE = 1
+#: The setting of a rule that each field sets.
+SETTINGS = {
+    "B": "source",
+    "C": "compare",
+    "D": "reference",
+    "E": "hysteresis",
+    "F": "operator",
+    "G": "action",
+    "H": "source2",
+    "I": "compare2",
+    "J": "reference2",
+    "K": "hysteresis2",
+    "L": "off_delay",
+    "M": "value",
+    "N": "on_delay",
+    "O": "depends",
+    "P": "mode",
+}
 
 
 def _comparison(source: str) -> Depends:
@@ -45,35 +65,19 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     rules = stage.settings.rules
     old = rules[A] if A in range(len(rules)) else Rule()
     action, _, value = fields["G"].partition("=")
-    rule = Rule(
-        source=fields["B"],
-        compare=fields["C"],
-        reference=fields["D"],
-        hysteresis=fields["E"],
-        operator=fields["F"],
-        action=action,
-        source2=fields["H"],
-        compare2=fields["I"],
-        reference2=fields["J"],
-        hysteresis2=fields["K"],
-        off_delay=fields.get("L", old.off_delay),
-        value=int(value) if value else fields.get("M", _value_left_out(old, stage.profile)),
-        on_delay=fields.get("N", old.on_delay),
-        depends=fields.get("O", old.depends),
-        mode=fields.get("P", old.mode),
-        enabled=old.enabled,
-        permanent=old.permanent,
-    )
+    fields["G"] = action
+    fields["M"] = int(value) if value else fields.get("M", _value_left_out(old, stage.profile))
+    rule = replace(old, **{SETTINGS[letter]: field for letter, field in fields.items()})
     stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
 
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
-    """Where the value is a field it stays; older dialects say it with the action."""
+    """Keep the value where it is a field; older dialects say it with the action."""
     return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
-    """The command that sets an entry to this rule, or None if the version cannot say it."""
+    """Write the command that sets an entry to this rule; None if the version cannot say it."""
     fields = {"A": index, **_fields(rule, profile)}
     if fields["G"] not in {code.word for code in codes.RULE_ACTIONS.of(profile)}:
         return None
@@ -88,31 +92,15 @@ def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
 
 
 def _fields(rule: Rule, profile: Profile) -> dict[str, Any]:
-    """The fields that `set_rule` makes a rule of; older dialects have the value in the action."""
-    action = rule.action
-    if codes.RULE_ACTIONS.number(action, profile) is None:
-        action = f"{action}={rule.value}"
-    return {
-        "B": rule.source,
-        "C": rule.compare,
-        "D": rule.reference,
-        "E": rule.hysteresis,
-        "F": rule.operator,
-        "G": action,
-        "H": rule.source2,
-        "I": rule.compare2,
-        "J": rule.reference2,
-        "K": rule.hysteresis2,
-        "L": rule.off_delay,
-        "M": rule.value,
-        "N": rule.on_delay,
-        "O": rule.depends,
-        "P": rule.mode,
-    }
+    """Return what `set_rule` makes the rule of; older dialects have the value in the action."""
+    fields = {letter: getattr(rule, name) for letter, name in SETTINGS.items()}
+    if codes.RULE_ACTIONS.number(rule.action, profile) is None:
+        fields["G"] = f"{rule.action}={rule.value}"
+    return fields
 
 
 def actions_of(profile: Profile) -> frozenset[str]:
-    """What a rule can do in a version, without values: `OUT0`, not `OUT0=1`."""
+    """Return the actions of rules in a version, without values: `OUT0`, not `OUT0=1`."""
     return frozenset(code.word.partition("=")[0] for code in codes.RULE_ACTIONS.of(profile))
 
 
@@ -166,6 +154,14 @@ EVENT_ROW = row(
     O=Trailing(Int(0, 40), 0, HW35_SW["1.57"]),
     P=Trailing(Int(0, 2), 0, HW35_SW["1.57"]),
     run=set_rule,
+    example={
+        **dict.fromkeys("AFGHIJKLNOP", "0"),
+        "B": "10",
+        "C": "1",
+        "D": "2150",
+        "E": "50",
+        "M": "1",
+    },
     doc="Add or set an event entry: condition 1 (source, comparison, reference, hysteresis), "
     "operator, action, condition 2, off delay, value, on delay, dependence, action mode. "
     "A new entry is disabled.",
@@ -177,6 +173,7 @@ ROWS = (
         A=ENTRY,
         B=Flag(),
         run=set_permanent,
+        example={"A": "0"},
         doc="Make an entry permanent: its action is held as long as its condition is met.",
     ),
     row(
@@ -184,12 +181,14 @@ ROWS = (
         A=ENTRY,
         B=Flag(),
         run=set_enabled,
+        example={"A": "0"},
         doc="Enable or disable an entry.",
     ),
     row(
         "GET /inpa.cgi?eventdel=<A>",
         A=ENTRY,
         run=delete,
+        example={"A": "0"},
         doc="Delete an entry; later entries move down by one.",
     ),
 )

@@ -53,19 +53,32 @@ def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     )
 
 
+def fields_of_entry(entry: ScheduleEntry) -> dict[str, Any]:
+    """Return the fields that `entry_from_fields` makes the entry of."""
+    return {
+        "B": entry.name,
+        "C": entry.action,
+        "D": entry.value,
+        "E": entry.time,
+        "F": day_number(entry),
+        "G": days_mask(entry),
+        "H": entry.active,
+    }
+
+
 def days_mask(entry: ScheduleEntry) -> int:
-    """Field G of an entry."""
+    """Return field G of an entry."""
     weekdays = sum(1 << bit for bit, day in enumerate(WEEKDAYS) if day in entry.days)
     return weekdays + PERIODIC_BIT * entry.periodic
 
 
 def day_number(entry: ScheduleEntry) -> int:
-    """Field F of an entry."""
+    """Return field F of an entry."""
     return (date.fromisoformat(entry.date) - EPOCH).days if entry.date else 0
 
 
 def save(stage: Stage, items: list[dict[str, Any]]) -> None:
-    """The list sent is the whole schedule."""
+    """Replace the whole schedule by the entries sent."""
     entries: list[ScheduleEntry | None] = [None] * SCHEDULE_ENTRIES
     for item in items:
         entries[item["A"]] = entry_from_fields(item)
@@ -87,6 +100,15 @@ ROWS = (
         "POST /post.cgi?sched_save",
         body=ListBody(Item("s<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>"), FIELDS),
         run=save,
+        example={
+            "A": "0",
+            "B": "Morning",
+            "C": "0",
+            "D": "1",
+            "E": "21600",
+            "F": "0",
+            "G": "31",
+        },
         doc="Replace the schedule: name, action, value, second of the day (or period), date as "
         "days since 1970 (0 for none), days (bits 0-6 Monday to Sunday, bit 8 periodically), "
         "active.",
@@ -96,6 +118,7 @@ ROWS = (
         A=ENTRY,
         B=Flag(),
         run=set_active,
+        example={"A": "0"},
         doc="Switch one schedule entry on or off.",
     ),
 )

@@ -1,7 +1,16 @@
 """Rows: 1-Wire and I2C sensors, weather readings."""
 
-from leverframe.commands.table.codes import HW35_SW, I2C_SENSORS
-from leverframe.commands.table.params import I2cSelection, Int, OneWireId, Scaled, Text
+from leverframe.commands.table.codes import HW35_SW, I2C_SENSORS, CodeTable, run
+from leverframe.commands.table.params import (
+    Flag,
+    I2cSelection,
+    Int,
+    ListOf,
+    OneWireId,
+    Scaled,
+    Text,
+    Word,
+)
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import NextOneWireId
@@ -51,12 +60,18 @@ SENSOR_ROWS = (
         A=Int(1, 8),
         B=OneWireId(),
         run=bind_id,
+        limits={"onewire.*.id": OneWireId()},
         doc="Bind a 1-Wire ID to DS1-DS8; eight zero bytes free the position.",
     ),
     row(
         "GET /stm.cgi?i2csensors=<A>",
         A=I2cSelection(),
         run=select_sensors,
+        limits={
+            "i2c.primary": Word(CodeTable("I2C sensor", run(0, I2C_SENSORS))),
+            "i2c.sps30": Flag(),
+        },
+        example={"A": "18"},
         doc="Choose the primary I2C sensor (1 NONE, 2 BME280, 4 AM2320, 8 HTS221) plus 16 for "
         "SPS30.",
     ),
@@ -74,6 +89,7 @@ WEATHER_ROWS = (
         A=Int(0, 9),
         B=NAME,
         run=name_sensor,
+        limits={"onewire.*.name": NAME, "weather.t1_name": NAME, "weather.h1_name": NAME},
         doc="Name DS1-DS8 (A 0-7), T1 (8) or H1 (9).",
     ),
     row(
@@ -102,6 +118,8 @@ EXTRA_ROWS = (
         A=Int(1, 8),
         B=OFFSET,
         run=set_offset,
+        limits={"onewire.*.offset": OFFSET},
+        example={"B": "-5"},
         doc="Set the offset of DS1-DS8 in degrees, times 10.",
     ),
     row(
@@ -109,6 +127,7 @@ EXTRA_ROWS = (
         A=Int(1, 8),
         B=OFFSET,
         run=set_offset,
+        example={"B": "-5"},
         doc="The same in the other way of writing it.",
     ),
     row(
@@ -117,6 +136,7 @@ EXTRA_ROWS = (
         B=Int(0, 2),
         C=NAME,
         sets="onewire_extra.{A}.names.{B}",
+        limits={"onewire_extra.*.names": ListOf(NAME, 3)},
         when=HW35_SW["1.57"],
         doc="Name reading B of the additional 1-Wire sensor A (mapping slots 4-6).",
     ),

@@ -2,15 +2,18 @@
 
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_SW
-from leverframe.commands.table.params import Int, ListOf, Phone, Text, Word
+from leverframe.commands.table.params import Flag, Int, ListOf, Phone, Text, Word
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import ModemCommand, SendTest
 
 LIGHTING_MODULE = "lighting module"
+NUMBERS = "GET /stm.cgi?gsmnumber<A>=<B>"
 SMS_SLOT = Int(1, 4)
 SMS_TEXT = Text(160)
 PHONE = Phone()
+PHONES = ListOf(PHONE, 8, ":", least=0)
+SERIAL_MODULE = Word(codes.SERIAL_MODULES)
 #: APN, user name and password, each in double quotes.
 APN = Text(
     63,
@@ -69,20 +72,23 @@ def set_9600(stage: Stage) -> None:
 ROWS = (
     row(
         "GET /stm.cgi?usart_sensor=<A>",
-        A=Word(codes.SERIAL_MODULES),
+        A=SERIAL_MODULE,
         run=choose_module,
+        limits={"serial.module": SERIAL_MODULE, "serial.lighting": Flag()},
         doc="Choose the module on the serial port.",
     ),
     row(
         "GET /stm.cgi?gsmcmd=<A>",
         A=Text(255, 1),
         run=send_command,
+        example={"A": "AT%2BCSQ"},
         doc="Send a command to the GSM modem.",
     ),
     row(
         "GET /stm.cgi?gsmcode=<A>",
         A=Text(15),
         sets="gsm.code",
+        example={"A": "1234"},
         doc="Set the authorization code that incoming messages must begin with.",
     ),
     row(
@@ -94,17 +100,19 @@ ROWS = (
         "separated by commas.",
     ),
     row(
-        "GET /stm.cgi?gsmnumber<A>=<B>",
+        NUMBERS,
         A=SMS_SLOT,
-        B=ListOf(PHONE, 8, ":", least=0),
+        B=PHONES,
         run=set_numbers,
+        limits={"gsm.sms.*.numbers": PHONES},
         doc="Set the recipients of an SMS slot, several separated by a colon.",
     ),
     row(
         "GET /stm.cgi?gsmnumber=<A>",
         A=ListOf(PHONE, 1, ":", least=0),
         run=set_single_number,
-        doc="Set one recipient for all four SMS; the older form.",
+        replaced_by=NUMBERS,
+        doc="Set one recipient for all four SMS.",
     ),
     row(
         "GET /stm.cgi?gsmsms<A>=<B>*<C>",
@@ -112,6 +120,8 @@ ROWS = (
         B=SMS_TEXT,
         C=SMS_TEXT,
         run=set_slot_texts,
+        limits={"gsm.sms.*.on_text": SMS_TEXT, "gsm.sms.*.off_text": SMS_TEXT},
+        example={"B": "Door%20open", "C": "Door%20closed"},
         doc="Set the texts of an SMS slot for activation and deactivation.",
     ),
     row(
@@ -125,6 +135,7 @@ ROWS = (
         G=SMS_TEXT,
         H=SMS_TEXT,
         run=set_all_texts,
+        example={**dict.fromkeys("BCDFGH", ""), "A": "Door%20open", "E": "Door%20closed"},
         doc="Set all SMS texts: four for activation, then four for deactivation.",
     ),
     row("GET /stm.cgi?gsmsendsms", run=send_test, doc="Send a test SMS."),
@@ -146,6 +157,7 @@ ALIASES = (
         "GET /stm.cgi?sdm120bitrate=<A>",
         A=Word(SDM_BITRATES, numeric=True),
         sets="serial.sdm_bitrate",
+        example={"A": "19200"},
         doc="Set the bitrate of the SDM meter.",
     ),
 )

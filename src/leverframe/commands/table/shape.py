@@ -12,7 +12,8 @@ not is a malformed command, not an unknown one.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from leverframe.commands.table.refusals import Malformed
 
@@ -22,17 +23,16 @@ NO_OTHER_FORM = "has no other form"
 
 
 def with_plain_colons(raw: str) -> str:
-    """Libraries encode a colon wherever it stands; ours stand between digits only."""
+    """Decode colons alone: libraries encode them wherever they stand."""
     return raw.replace("%3A", ":").replace("%3a", ":")
 
 
 def name_key(name: str) -> str:
-    """What forms of one family share: `out` for `out0` and for `out<A>`."""
+    """Return what forms of one family share: `out` for `out0` and for `out<A>`."""
     return (_HOLE.sub("", name) if "<" in name else name).rstrip(DIGITS)
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Literal text with holes: `literals[0] <holes[0]> literals[1] <holes[1]> ...`"""
 
     literals: tuple[str, ...]
@@ -75,7 +75,7 @@ class Item:
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
 
     def is_shape_of(self, text: str) -> bool:
-        """Do its separators alone tell that the text is this form and no other of the name?"""
+        """Whether its separators alone tell that the text is this form and no other of the name."""
         separators = self._separators()
         value = text.partition("=")[2]
         return bool(separators) and all(
@@ -83,7 +83,7 @@ class Item:
         )
 
     def shares_separator(self, text: str) -> bool:
-        """Has the text one of its separators, which the forms without it do not have?"""
+        """Whether the text has one of its separators, which other forms do not have."""
         value = with_plain_colons(text.partition("=")[2])
         return any(separator in value for separator in self._separators())
 
@@ -92,7 +92,7 @@ class Item:
         return [literal for literal in literals if literal]
 
     def split_value(self, value: str, optional: int, lists: frozenset[str]) -> dict[str, str]:
-        """Raw text of each hole of the value; the last `optional` ones may be missing.
+        """Return the raw text of each hole; the last `optional` ones may be missing.
 
         A hole named in `lists` may contain the separator `*`; in any other it is one field too
         many.
@@ -121,7 +121,7 @@ class Item:
         return texts
 
     def _take(self, number: int, rest: str) -> tuple[str, str, bool]:
-        """Text of one hole, what is left, and whether that was the end."""
+        """Return the text of one hole, what is left, and whether that was the end."""
         assert self.value is not None
         holes, literal = self.value.holes, self.value.literals[number + 1]
         if number == len(holes) - 1:
@@ -139,7 +139,7 @@ class Item:
         return Malformed(f"The command {self.text} {reason}.", allowed=self.text)
 
     def write(self, texts: Mapping[str, str]) -> str:
-        """The item with its holes filled; trailing fields that are not given are left out."""
+        """Fill the holes of the item; leave out trailing fields that are not given."""
         name = self.name.write(texts)
         if self.value is None:
             return name
@@ -172,6 +172,6 @@ class Form:
         self.holes = tuple(hole for item in self.items for hole in item.holes)
 
     def write(self, texts: Mapping[str, str]) -> str:
-        """Path and query with the holes filled."""
+        """Write path and query with the holes filled."""
         query = "&".join(item.write(texts) for item in self.items)
         return f"{self.path}?{query}" if query else self.path

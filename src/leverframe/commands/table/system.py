@@ -13,6 +13,7 @@ from leverframe.commands.table.params import (
     Text,
 )
 from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.row import CONTROL, row
 from leverframe.commands.table.stage import Stage
 from leverframe.commands.table.user_interface import (
@@ -24,7 +25,6 @@ from leverframe.commands.table.user_interface import (
     NAMES_ONLY,
     READ_ONLY_USER,
 )
-from leverframe.commands.version_change.restored import Restored
 from leverframe.engine.actions import (
     OVERRIDING,
     ChangeClock,
@@ -45,7 +45,11 @@ from leverframe.uploads.site_archive import checked_site
 #: The upload that lists what the last restore left out.
 RESTORE_REPORT = "restore-report"
 MAX_BACKUP_BYTES = 1 << 20
-OFFSETS = ListOf(Int(-32768, 32767), offset_count)
+BIT = Int(0, 1)
+BYTE = Int(-128, 127)
+WORD = Int(-32768, 32767)
+OFFSETS = ListOf(WORD, offset_count)
+# Pages use some positions for settings of their own, so a whole list has limits beside its places.
 BIT_POSITION = Position(
     8,
     (
@@ -78,7 +82,7 @@ def raise_restart_flag(stage: Stage) -> None:
 
 
 def reset_to_defaults(stage: Stage) -> None:
-    """Accounts stay: a reset must not open the door of a controller that has one."""
+    """Reset all but the accounts: a reset must not open a controller to strangers."""
     access = stage.settings.access
     stage.settings = defaults(stage.profile)
     stage.set("access", access)
@@ -88,7 +92,7 @@ def reset_to_defaults(stage: Stage) -> None:
 
 
 def _follow_settings(stage: Stage) -> None:
-    """What rules had switched live does not outlive them when all settings are replaced."""
+    """End what rules had switched live: it does not outlive them."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
 
@@ -98,7 +102,7 @@ def keep_site(stage: Stage, body: bytes) -> None:
 
 
 def restore(stage: Stage, restored: Restored) -> None:
-    """The settings of a backup that was checked and made fit for this version."""
+    """Replace the settings by those of a backup that was checked and converted."""
     stage.settings = restored.settings
     stage.replaces_all = True
     stage.blobs[RESTORE_REPORT] = msgspec.json.encode(restored.not_carried_over)
@@ -211,22 +215,25 @@ OTHER_ROWS = (
     row(
         "GET /eeprom.cgi?bit<A>=<B>",
         A=BIT_POSITION,
-        B=Int(0, 1),
+        B=BIT,
         sets="variables.bits.{A}",
+        limits={"variables.bits": ListOf(BIT, 8)},
         doc="Set a one-bit variable.",
     ),
     row(
         "GET /eeprom.cgi?byte<A>=<B>",
         A=BYTE_POSITION,
-        B=Int(-128, 127),
+        B=BYTE,
         sets="variables.bytes.{A}",
+        limits={"variables.bytes": ListOf(BYTE, 4)},
         doc="Set a one-byte variable.",
     ),
     row(
         "GET /eeprom.cgi?word<A>=<B>",
         A=WORD_POSITION,
-        B=Int(-32768, 32767),
+        B=WORD,
         sets="variables.words.{A}",
+        limits={"variables.words": ListOf(WORD, 4)},
         doc="Set a two-byte variable.",
     ),
     row(
@@ -258,6 +265,7 @@ ALIASES = (
         "GET /stm.cgi?t_man=<A>",
         A=Int(0, 253402300799),
         run=change_clock,
+        example={"A": "1767225600"},
         doc="Set the clock: local wall time in seconds since 1970, as if it were UTC.",
     ),
 )

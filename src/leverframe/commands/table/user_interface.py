@@ -13,6 +13,8 @@ from leverframe.commands.table.stage import Stage
 from leverframe.profile import HW35_TO_38, HW39, VersionSpan, offered
 
 AUTO_SIGN_IN = (VersionSpan(HW35_TO_38, "1.24", "1.67"), VersionSpan(HW39, "1.24", "1.75"))
+REFRESH = Seconds10(3, 32767)
+BYTE_0 = "GET /eeprom.cgi?byte0=<A>"
 HOMEPAGE = HW35_SW["1.44"]
 HOMEPAGE_OLDER = (VersionSpan(until="1.45b"),)
 NAMES_ONLY = READ_ONLY_USER = HW35_SW["1.57"]
@@ -25,7 +27,7 @@ def set_refresh(stage: Stage, A: int) -> None:
 
 
 def set_homepage(stage: Stage, A: str) -> None:
-    """The bit of versions that have both positions cannot say the later pages: it is 0 then."""
+    """Set the page; the bit of versions with both positions is 0 for a page it cannot say."""
     stage.set("ui.homepage", A)
     if offered(HOMEPAGE, stage.profile):
         stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))
@@ -63,21 +65,24 @@ ROWS = (
     ),
     row(
         "GET /eeprom.cgi?word0=<A>",
-        A=Seconds10(3, 32767),
+        A=REFRESH,
         run=set_refresh,
+        limits={"ui.refresh": REFRESH},
         doc="Set the refresh interval of the pages, in tens of seconds.",
     ),
     row(
         "GET /eeprom.cgi?bit0=<A>",
         A=Flag(),
         run=set_auto_sign_in,
+        limits={"ui.auto_sign_in": Flag()},
         when=AUTO_SIGN_IN,
         doc="Sign the administrator in automatically.",
     ),
     row(
-        "GET /eeprom.cgi?byte0=<A>",
+        BYTE_0,
         A=Word(codes.HOMEPAGES),
         run=set_homepage,
+        limits={"ui.homepage": Word(codes.HOMEPAGES)},
         when=HOMEPAGE,
         doc="Choose the page shown after the administrator has signed in.",
     ),
@@ -85,13 +90,16 @@ ROWS = (
         "GET /eeprom.cgi?bit2=<A>",
         A=Word(codes.HOMEPAGES_OLDER),
         run=set_homepage,
+        limits={"ui.homepage": Word(codes.HOMEPAGES_OLDER)},
         when=HOMEPAGE_OLDER,
-        doc="Choose the homepage; the older form.",
+        replaced_by=BYTE_0,
+        doc="Choose the homepage.",
     ),
     row(
         "GET /eeprom.cgi?bit2=<A>",
         A=Flag(),
         run=set_names_only,
+        limits={"ui.names_only": Flag()},
         when=NAMES_ONLY,
         doc="Show only names set by the user, without the standard names.",
     ),
@@ -99,6 +107,7 @@ ROWS = (
         "GET /eeprom.cgi?bit3=<A>",
         A=Flag(),
         run=set_user_read_only,
+        limits={"ui.user_read_only": Flag()},
         when=READ_ONLY_USER,
         doc="Make the user account read-only: it cannot switch OUT and PWM outputs.",
     ),
@@ -108,6 +117,7 @@ FIRMWARE_CHECK_ROW = row(
     "GET /eeprom.cgi?bit1=<A>",
     A=Flag(),
     run=set_firmware_check,
+    limits={"ui.firmware_check": Flag()},
     when=FIRMWARE_CHECK,
     doc="Check for new firmware when the administrator visits the page.",
 )

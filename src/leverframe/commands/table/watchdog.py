@@ -31,6 +31,8 @@ ENTRY = Record(
         ("delay", Int(0, 86400)),
     )
 )
+#: The seven numbers behind the host in the example.
+TIMES = "3*2*60*120*10*0*60"
 
 
 def set_all(stage: Stage, **entries: dict[str, Any]) -> None:
@@ -48,6 +50,8 @@ ROWS = (
         E=ENTRY,
         F=ENTRY,
         run=set_all,
+        limits={f"watchdog.*.{name}": param for name, param in ENTRY.fields},
+        example={"A": f"1*0*0*192.168.1.1*{TIMES}", **dict.fromkeys("BCDEF", f"0*0*0**{TIMES}")},
         doc="Set all six watchdog entries, each: enabled, e-mail, output (0-5 OUT, 6-9 PWM), host, "
         "failures before acting, timeout, interval, wait after a restart, length of the restart, "
         "restarts before giving up (0 never), delay after the start; times in seconds.",

@@ -1,18 +1,22 @@
-"""What a backup holds, and whether some version could have made it.
+"""The content of a backup, and the check that some version could have made it.
 
 A value that no version allows refuses the whole file, before anything is carried over.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.describe.availability import all_profiles
-from leverframe.commands.entry_limits import missing_of_rule, missing_of_schedule
-from leverframe.commands.setting_limits import is_allowed
+from msgspec import Struct
+
 from leverframe.commands.table.accounts import check_names
 from leverframe.commands.table.refusals import BadValue
-from leverframe.commands.version_change.restored import NotCarriedOver
+from leverframe.commands.table.restored import NotCarriedOver
+from leverframe.commands.table.versions import all_profiles
+from leverframe.commands.version_change.limits import (
+    is_allowed,
+    missing_of_rule,
+    missing_of_schedule,
+)
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import GONE, UnfitSettings, difference, is_secret, settings_from_leaves
@@ -23,9 +27,8 @@ ENTRIES = ("rules.", "schedule.")
 _PROFILE = "profile."
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """What a backup holds."""
+class Content(Struct, frozen=True):
+    """The settings that were read from a backup."""
 
     profile: Profile
     #: Values by path; of secrets only those that came along.
@@ -37,7 +40,7 @@ class Content:
 
 
 def checked(content: Content, lost: list[NotCarriedOver]) -> Settings:
-    """The tree as the controller had it that made the backup."""
+    """Check a backup; return the tree as its controller had it."""
     stored = {
         path: value for path, value in content.settings.items() if not path.startswith(_PROFILE)
     }
@@ -76,7 +79,7 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
 
 
 def plain_leaves(tree: Settings, profile: Profile) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value, default) of every leaf that stands for itself and is not as delivered."""
+    """Yield (path, value, default) of every leaf that is not at its default."""
     for path, default, value in difference(defaults(profile), tree):
         if not path.startswith((*ENTRIES, _PROFILE)):
             yield path, value, None if default is GONE else default

@@ -11,13 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.entry_limits import (
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.version_change.carried_readings import off_where_misled
+from leverframe.commands.version_change.limits import (
     missing_of_action,
     missing_of_rule,
     missing_of_schedule,
 )
-from leverframe.commands.version_change.carried_readings import off_where_misled
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
 from leverframe.engine.live_rule import SWITCHED
 from leverframe.engine.rules import rules_without
 from leverframe.engine.settings import Rule, ScheduleEntry
@@ -36,7 +36,7 @@ def carried_rules(
     lost: list[NotCarriedOver],
     others: AbstractSet[str],
 ) -> tuple[Rule, ...]:
-    """`others` are the readings that are not the same there."""
+    """Convert rules; `others` are the readings that are not the same there."""
     dropped = []
     carried = []
     for place, rule in enumerate(rules):
@@ -60,7 +60,7 @@ def carried_rules(
 
 
 def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
-    """The rule without what the version cannot hold and what changes nothing in it."""
+    """Remove from the rule what the version cannot hold and what changes nothing in it."""
     idle = _idle_parts(rule).intersection(missing_of_rule(rule, target))
     reason = f"{target} does not have it; it has no effect in this entry."
     lost += (left_behind(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
@@ -108,7 +108,7 @@ def _switched_off(
     target: Profile,
     lost: list[NotCarriedOver],
 ) -> Any:
-    """The entry without what the version cannot hold, and not acting."""
+    """Remove from the entry what the version cannot hold, and switch it off."""
     reason = f"{target} does not have it; the entry is switched off."
     lost += (left_behind(f"{path}.{name}", getattr(entry, name), reason) for name in missing)
     switch = "enabled" if isinstance(entry, Rule) else "active"

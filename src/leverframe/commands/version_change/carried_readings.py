@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
 from leverframe.engine.energy import factors
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -41,7 +41,7 @@ _INACTIVE = 0
 
 
 def other_readings(before: Settings, after: Settings) -> frozenset[str]:
-    """The labels that stand for another number than before; absent ones are not among them."""
+    """List the labels that stand for another number than before, without absent ones."""
     others = set(_other_module_readings(before, after))
     others |= set(_other_meters(before, after, others))
     # One pass for each link of the longest chain.
@@ -67,7 +67,7 @@ def _other_meters(before: Settings, after: Settings, others: AbstractSet[str]) -
 
 
 def _measured(setting: Power) -> tuple[Any, ...]:
-    """What a power is made of; the rest of its setting changes nothing."""
+    """Return what a power is computed from; the rest of its setting changes nothing."""
     if setting.current in ANALOG_INPUTS:
         return setting.current, setting.voltage
     if setting.current in DIGITAL_INPUTS:
@@ -99,7 +99,7 @@ def regulator_off(pid: Pid, target: Profile, lost: list[NotCarriedOver]) -> Pid:
 def off_where_misled(
     rule: Rule, path: str, others: AbstractSet[str], target: Profile, lost: list[NotCarriedOver]
 ) -> Rule:
-    """The rule, switched off if it acts on one of these readings."""
+    """Switch the rule off if it acts on one of these readings."""
     used = {rule.source, rule.action}
     if rule.operator != Rule().operator:
         used.add(rule.source2)
@@ -114,7 +114,7 @@ def off_where_misled(
 def with_readable_modules(
     before: Settings, after: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Without custom readings that would be read otherwise, and with what m1-m30 stand for."""
+    """Drop custom readings that would be read otherwise; adapt what m1-m30 stand for."""
     for place, (old, new) in enumerate(
         zip(before.modbus_devices, after.modbus_devices, strict=False)
     ):
@@ -127,7 +127,7 @@ def with_readable_modules(
 def _with_mapping(
     before: Settings, after: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Versions without a mapping show the readings of slot 1 in order, others show nothing then."""
+    """Adapt the mapping: versions without one show the readings of slot 1 in order."""
     shows_slot_1 = after.modbus_slots[0].module != "OFF"
     if after.modbus_mapping and not before.modbus_mapping and shows_slot_1:
         return replace(after, modbus_mapping=module_mapping(before))

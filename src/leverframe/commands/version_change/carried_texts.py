@@ -8,8 +8,8 @@ codes are sent as they stand, and so they come over.
 from collections.abc import Iterator
 from typing import Any
 
-from leverframe.commands.setting_limits import is_allowed
-from leverframe.commands.version_change.restored import NotCarriedOver, left_behind
+from leverframe.commands.table.restored import NotCarriedOver, left_behind
+from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import (
     codes_in,
@@ -39,7 +39,7 @@ def carried_texts(
 
 
 def _places(settings: Settings, source: Profile, target: Profile) -> Iterator[tuple[str, str]]:
-    """The paths of texts with codes, each with the marker of its codes."""
+    """Yield the paths of texts with codes, each with the marker of its codes."""
     for number in range(len(settings.oled.screens)):
         yield f"oled.screens.{number}.lines", _DISPLAY
     for number in range(len(settings.http)):
@@ -75,7 +75,7 @@ def _carried(
 
 
 def _fits(path: str, text: str, target: Profile) -> bool:
-    """Lists of texts are as long in all versions; what stands in the other places matters not."""
+    """Whether the path can hold the text; lists of texts are as long in all versions."""
     count = 4 if path.endswith(("texts", "lines")) else 0
     whole: Any = (text, *("",) * (count - 1)) if count else text
     return is_allowed(path, whole, None, target)

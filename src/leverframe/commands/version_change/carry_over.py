@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from leverframe.commands.setting_limits import is_allowed
 from leverframe.commands.table import user_interface as pages
 from leverframe.commands.table.codes import HOMEPAGES
 from leverframe.commands.table.params import Int
 from leverframe.commands.table.pwm import FREQUENCY
+from leverframe.commands.table.restored import NotCarriedOver, Restored, left_behind
 from leverframe.commands.version_change.backup_content import (
     ENTRIES,
     Content,
@@ -36,7 +36,7 @@ from leverframe.commands.version_change.carried_readings import (
     with_readable_modules,
 )
 from leverframe.commands.version_change.carried_texts import carried_texts
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored, left_behind
+from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings, Ui
@@ -62,7 +62,7 @@ def _homepage(ui: Ui, target: Profile) -> int:
 
 
 def _bit_2(ui: Ui, target: Profile) -> int:
-    """The homepage at first, and later whether only names set by the user are shown."""
+    """Return the homepage at first, and later whether only names set by the user are shown."""
     return int(ui.names_only) if offered(pages.NAMES_ONLY, target) else _homepage(ui, target) & 1
 
 
@@ -76,7 +76,7 @@ _POSITIONS = (
 
 
 def carry_over(content: Content, target: Profile, present: Settings) -> Restored:
-    """The settings after a restore on a controller that has the present ones."""
+    """Convert a backup for a controller that has the present settings."""
     lost: list[NotCarriedOver] = []
     source = checked(content, lost)
     settings = _at_length(source, content.profile, target, lost)
@@ -102,7 +102,7 @@ def carry_over(content: Content, target: Profile, present: Settings) -> Restored
 def _at_length(
     source: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """The same leaves in the lists of the new version."""
+    """Fit the leaves into the lists of the new version."""
     if made_on == target:
         return source
     old = dict(leaves(source))
@@ -133,7 +133,7 @@ def _without_unknown(settings: Settings, target: Profile, lost: list[NotCarriedO
 
 
 def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
-    """The version's nearest to a value that it cannot hold; mostly it has none."""
+    """Return the version's nearest to a value that it cannot hold, else the default."""
     if path == "pwm_frequency":
         limits = FREQUENCY.pick(target)
         assert isinstance(limits, Int)
@@ -145,7 +145,7 @@ def _instead(path: str, value: Any, default: Any, target: Profile) -> Any:
 def _off_without_memory(
     source: Settings, settings: Settings, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """A remembered state had the say over on after start, which alone would switch outputs on."""
+    """Clear on after start where a remembered state decided: alone it would switch on."""
     for index, (old, new) in enumerate(zip(source.outputs, settings.outputs, strict=True)):
         if new.on_after_start and old.remember and not new.remember:
             path = f"outputs.{index}.on_after_start"
@@ -158,7 +158,7 @@ def _off_without_memory(
 def _positions(
     settings: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Positions among the variables follow the page settings that use them."""
+    """Let positions among the variables follow the page settings that use them."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
         # A position that held a page setting was no variable of its own.

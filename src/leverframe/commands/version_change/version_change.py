@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from leverframe.commands.table.restored import NotCarriedOver, Restored
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carried_readings import (
     off_where_misled,
@@ -19,7 +20,6 @@ from leverframe.commands.version_change.carried_readings import (
     regulator_off,
 )
 from leverframe.commands.version_change.carry_over import carry_over
-from leverframe.commands.version_change.restored import NotCarriedOver, Restored
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ModbusMapping, ModbusReading, Pid, Settings
@@ -66,7 +66,7 @@ class _Earlier(msgspec.Struct):
 def change_version(
     present: Settings, old: Profile, new: Profile, earlier: bytes | None = None
 ) -> VersionChange:
-    """The present settings of the old version as the new one has them. Raises `Refusal`."""
+    """Convert the present settings to another version; raise `Refusal`."""
     fresh = _converted(present, old, new)
     if earlier is None:
         lost = fresh.not_carried_over
@@ -89,7 +89,7 @@ def change_version(
 def _with_changes(
     settings: Settings, old: Settings, new: Settings
 ) -> tuple[Settings, tuple[str, ...]]:
-    """The settings with what differs between two others, and the paths of that."""
+    """Apply to the settings what differs between two others; return them and the paths."""
     changed = [_ACCESS]
     for path, *_ in difference(old, new):
         if path.partition(".")[0] not in (*_ENTRIES, _ACCESS):
@@ -118,7 +118,7 @@ def _off_where_misled(
     target: Profile,
     lost: list[NotCarriedOver],
 ) -> Settings:
-    """Rules and a regulator of the version that is left, on readings that came back as others."""
+    """Switch off rules and regulator on readings that came back as others."""
     others = other_readings(present, settings)
     if "pid.source" in changed and settings.pid.source in others:
         settings = replace(settings, pid=regulator_off(settings.pid, target, lost))
@@ -141,7 +141,7 @@ def _each_once(lost: Sequence[NotCarriedOver]) -> tuple[NotCarriedOver, ...]:
 
 
 def _converted(settings: Settings, old: Profile, new: Profile) -> Restored:
-    """All settings as the new version has them; secrets come along where it has no use for them."""
+    """Convert all settings; secrets come along even where the version has no use for them."""
     content = Content(old, dict(leaves(settings)), with_secrets=True)
     converted, lost = carry_over(content, new, defaults(new))
     for path in secret_paths(converted):
@@ -151,7 +151,7 @@ def _converted(settings: Settings, old: Profile, new: Profile) -> Restored:
 
 
 def _kept(profile: Profile, settings: Settings) -> bytes:
-    """Without secrets and accounts, which come along with every change."""
+    """Drop secrets and accounts, which come along with every change."""
     kept = {
         path: value
         for path, value in leaves(settings)

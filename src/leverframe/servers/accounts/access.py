@@ -10,8 +10,9 @@ import hmac
 import secrets
 from base64 import b64decode
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from leverframe.commands.table import accounts as account_rows
 from leverframe.commands.table.refusals import SignInRequired
@@ -29,8 +30,7 @@ TRUSTED_S = 300.0
 MAX_TRUSTED = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(Struct, frozen=True):
     account: Account
     access: AccessSettings
     until: float

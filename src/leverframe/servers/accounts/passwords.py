@@ -9,10 +9,11 @@ import asyncio
 import hmac
 import secrets
 from collections import OrderedDict
-from functools import partial
+from functools import cache
+from typing import TYPE_CHECKING
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 HASH_ROUNDS = 2
 HASH_MEMORY_KIB = 19 * 1024
@@ -22,19 +23,16 @@ REMEMBERED = 256
 
 class Passwords:
     def __init__(self) -> None:
-        self._hasher = PasswordHasher(
-            time_cost=HASH_ROUNDS, memory_cost=HASH_MEMORY_KIB, parallelism=1
-        )
         self._turns = asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()
 
     async def hash(self, password: str) -> str:
         async with self._turns:
-            return await asyncio.to_thread(self._hasher.hash, password)
+            return await asyncio.to_thread(_hash, password)
 
     def known(self, stored: str, password: str) -> bool:
-        """Was this password found right lately?"""
+        """Whether this password was found right lately."""
         return self._digest(stored, password) in self._right
 
     async def right(self, stored: str, password: str) -> bool:
@@ -44,7 +42,7 @@ class Passwords:
         if self.known(stored, password):
             return True
         async with self._turns:
-            if not await asyncio.to_thread(partial(self._verify, stored, password)):
+            if not await asyncio.to_thread(_verify, stored, password):
                 return False
         self._right[self._digest(stored, password)] = None
         while len(self._right) > REMEMBERED:
@@ -52,14 +50,29 @@ class Passwords:
         return True
 
     async def take_as_long(self) -> None:
-        """What checking costs where there is nothing to check: the time tells no account names."""
+        """Take the time of a check where there is nothing to check: it tells no account names."""
         await self.hash("")
-
-    def _verify(self, stored: str, password: str) -> bool:
-        try:
-            return self._hasher.verify(stored, password)
-        except (VerificationError, InvalidHashError):
-            return False
 
     def _digest(self, stored: str, password: str) -> bytes:
         return hmac.digest(self._key, f"{stored}\0{password}".encode(), "sha256")
+
+
+@cache
+def _hasher(rounds: int, memory_kib: int) -> "PasswordHasher":
+    """Load Argon2 in the worker thread that needs it first: many controllers ask for no sign-in."""
+    from argon2 import PasswordHasher
+
+    return PasswordHasher(time_cost=rounds, memory_cost=memory_kib, parallelism=1)
+
+
+def _hash(password: str) -> str:
+    return _hasher(HASH_ROUNDS, HASH_MEMORY_KIB).hash(password)
+
+
+def _verify(stored: str, password: str) -> bool:
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    try:
+        return _hasher(HASH_ROUNDS, HASH_MEMORY_KIB).verify(stored, password)
+    except (VerificationError, InvalidHashError):
+        return False

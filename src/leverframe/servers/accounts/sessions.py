@@ -8,8 +8,9 @@ kept. Sessions live in memory: a restart of the process ends them all.
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from leverframe.commands.table.accounts import password_path
 from leverframe.commands.table.rights import Account
@@ -22,8 +23,7 @@ MAX_PER_ACCOUNT = 16
 TOKEN_BYTES = 16
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     account: Account
     #: The hash of the password it was opened with.
     stored: str

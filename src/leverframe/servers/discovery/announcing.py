@@ -4,7 +4,7 @@ On a loopback address nobody else could reach the controller anyway, and a twin 
 machine must not answer for a device in the network.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from leverframe.controller import Controller
 from leverframe.servers.accounts.cross_site import is_loopback
@@ -15,8 +15,7 @@ from leverframe.servers.discovery.mdns import MdnsAnnouncer
 ANY_ADDRESS = "0.0.0.0"  # nosec B104
 
 
-@dataclass(frozen=True, slots=True)
-class Announcing:
+class Announcing(Struct, frozen=True):
     """What the configuration allows."""
 
     discovery: bool

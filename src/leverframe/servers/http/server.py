@@ -1,29 +1,148 @@
 """The HTTP/1.1 server: a port, its connections, their caps and time-outs. Nothing of commands.
 
-Three files, from the bytes up: `reader` turns bytes into requests or refusals and holds the
-limits, `connection` answers them in order, this one has what all connections share. Nothing
-is timed per request: one sweep a second looks at all connections, and there is no sweep while
-there are none, so an idle listener costs nothing.
+From the bytes up: `parsing` makes requests of bytes and holds the limits, `connection` answers them
+in order, this file has what all connections of a server share, and `listener` accepts them. Nothing
+is timed per request: one sweep a second looks at all connections, and there is no sweep while there
+are none, so an idle listener costs nothing.
 """
 
 import asyncio
-import ssl as tls
+import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.messages import AnyReply, Handler, Reply, problem_reply
-from leverframe.servers.http.reader import Refused, ServerState
-from leverframe.servers.http.tls_port import TlsListener, listening_sockets
+from leverframe.servers.http.listener import Listener, listening_sockets
+from leverframe.servers.http.messages import Handler, Reply, problem_reply
+from leverframe.servers.http.parsing import BadRequest, BodyBudget
 
 __all__ = ["HttpServer", "HttpLimits"]
 
 SWEEP_S = 1.0
-#: A connection that was accepted is made so many rounds of the event loop later.
-ROUNDS_TO_ACCEPT = 3
 DEFAULT_LIMITS = HttpLimits()
+
+
+class ServerState:
+    """What the connections of one server share: its handler, clock and counters, and themselves."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: HttpLimits = DEFAULT_LIMITS,
+        problem: Callable[[int, str], Reply] = problem_reply,
+    ) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.problem = problem
+        #: Seconds, no finer than the sweep: good enough for time-outs, and free.
+        self.now = 0.0
+        self.bodies = BodyBudget(limits.bodies_bytes)
+        #: How many answers were given, by status.
+        self.answers: Counter[int] = Counter()
+        #: How late the last sweep was, and the latest one.
+        self.lag_s = 0.0
+        self.longest_lag_s = 0.0
+        #: None while nobody is connected.
+        self.next_sweep: asyncio.TimerHandle | None = None
+        self.is_stopping = False
+        self.connections: set[Connection] = set()
+        self._per_address: Counter[str] = Counter()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._unsent: list[Connection] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def admit(self, connection: Connection) -> bool:
+        """Note a new connection; False if it is one too many."""
+        if not self.connections:
+            self._empty.clear()
+            self._sweep_every_second()
+        self.connections.add(connection)
+        self._per_address[connection.peer] += 1
+        return not (
+            self.is_stopping
+            or len(self.connections) > self.limits.connections
+            or self._per_address[connection.peer] > self.limits.connections_per_address
+        )
+
+    def forget(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self._per_address[connection.peer] -= 1
+        if not self._per_address[connection.peer]:
+            del self._per_address[connection.peer]
+        if not self.connections:
+            self._empty.set()
+            if self.next_sweep:
+                self.next_sweep.cancel()
+                self.next_sweep = None
+
+    def flush_later(self, connection: Connection) -> None:
+        """Send what the connection holds when all requests of this round were answered."""
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(connection)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for connection in unsent:
+            connection.flush()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """See an answer through, also when its client leaves: it may be half done already."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def refusal(self, bad: BadRequest) -> Reply:
+        problem = self.problem(bad.status, bad.detail)
+        return msgspec.structs.replace(problem, headers=problem.headers + bad.headers)
+
+    def fault(self) -> Reply:
+        return self.problem(
+            500, "The request failed by a fault in this program; its log says more."
+        )
+
+    def _sweep_every_second(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self.next_sweep:
+            self.lag_s = max(0.0, now - self.next_sweep.when())
+            self.longest_lag_s = max(self.longest_lag_s, self.lag_s)
+        self.sweep(now)
+        self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
+
+    def sweep(self, now: float) -> None:
+        """Drop every connection that is past one of its time-outs."""
+        self.now = now
+        for connection in tuple(self.connections):
+            if connection.is_overdue(now):
+                connection.abort()
+
+    async def stop(self, grace_s: float) -> None:
+        """Close idle connections, and the others when they have their answer."""
+        self.is_stopping = True
+        for connection in tuple(self.connections):
+            connection.stop()
+        try:
+            async with asyncio.timeout(grace_s):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+                await self._empty.wait()
+        except TimeoutError:
+            for task in self._tasks:
+                if not task.cancelling():
+                    task.cancel()
+            for connection in tuple(self.connections):
+                connection.abort()
+            await self._empty.wait()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
 
 
 class HttpServer:
@@ -33,47 +152,27 @@ class HttpServer:
         self,
         handler: Handler,
         limits: HttpLimits = DEFAULT_LIMITS,
-        problem: Callable[[int, str], Reply] | None = None,
+        problem: Callable[[int, str], Reply] = problem_reply,
     ) -> None:
-        self.handler = handler
-        self.limits = limits
-        self.problem = problem or problem_reply
-        self.tally = ServerState()
-        self._listener: asyncio.Server | TlsListener | None = None
-        self._stopping = False
-        #: None while nobody is connected.
-        self.next_sweep: asyncio.TimerHandle | None = None
-        self._connections: set[Connection] = set()
-        self._per_address: Counter[str] = Counter()
-        self._empty = asyncio.Event()
-        self._empty.set()
-        self._running: set[asyncio.Future[AnyReply]] = set()
-        self._streams: set[asyncio.Task[None]] = set()
+        self.state = ServerState(handler, limits, problem)
+        #: Those who came to a TLS port without TLS.
+        self._plain = self.state
+        self._listener: Listener | None = None
 
-    async def start(self, host: str, port: int, *, ssl: tls.SSLContext | None = None) -> None:
-        loop = asyncio.get_running_loop()
-        self._stopping = False
-        self._listener = await loop.create_server(
-            partial(Connection, self),
-            host,
-            port,
-            ssl=ssl,
-            backlog=256,
-            ssl_handshake_timeout=self.limits.header_timeout_s if ssl else None,
-        )
-
-    async def start_with_tls(
-        self, host: str, port: int, context: tls.SSLContext, plain: Handler
+    async def start(
+        self,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        plain: Handler | None = None,
     ) -> None:
-        """Listen with TLS; `plain` answers on the same port whoever comes without it."""
-        self._stopping = False
-        self._listener = TlsListener(
-            await listening_sockets(host, port),
-            context,
-            partial(Connection, self),
-            partial(Connection, HttpServer(plain, self.limits)),
-            self.limits,
-        )
+        """Listen; with a `context` by TLS, where `plain` answers whoever comes without it."""
+        limits = self.state.limits
+        self.state.is_stopping = False
+        self._plain = ServerState(plain or self.state.handler, limits)
+        sockets = await listening_sockets(host, port)
+        secure, others = partial(Connection, self.state), partial(Connection, self._plain)
+        self._listener = Listener(sockets, limits, secure, context, others)
 
     @property
     def port(self) -> int:
@@ -84,7 +183,7 @@ class HttpServer:
 
     @property
     def connection_count(self) -> int:
-        return len(self._connections)
+        return len(self.state.connections)
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Take no more; close idle connections, and the others when they have their answer.
@@ -93,108 +192,7 @@ class HttpServer:
         """
         if self._listener is None:
             return
-        self._stopping = True
-        await self._stop_listening(self._listener)
-        for connection in tuple(self._connections):
-            connection.finish()
-        try:
-            async with asyncio.timeout(grace_s):
-                if self._running:
-                    await asyncio.wait(self._running)
-                await self._empty.wait()
-        except TimeoutError:
-            self._drop_everything()
-            await self._empty.wait()
-        if self._streams:
-            await asyncio.wait(self._streams)
+        await self._listener.close()
+        await self._plain.stop(grace_s=0)
+        await self.state.stop(grace_s)
         self._listener = None
-
-    async def _stop_listening(self, listener: asyncio.Server | TlsListener) -> None:
-        """Accept no more, and close when nothing is being accepted: asyncio would fail half-way."""
-        loop = asyncio.get_running_loop()
-        for listening in listener.sockets:
-            loop.remove_reader(listening.fileno())
-        for _ in range(ROUNDS_TO_ACCEPT):
-            await asyncio.sleep(0)
-        listener.close()
-
-    def sweep(self, now: float) -> None:
-        """Drop every connection that is past one of its time-outs."""
-        self.tally.now = now
-        self.tally.known.clear()
-        for connection in tuple(self._connections):
-            if connection.is_overdue(now):
-                connection.abort()
-
-    def _drop_everything(self) -> None:
-        for future in self._running:
-            future.cancel()
-        for connection in tuple(self._connections):
-            connection.abort()
-
-    def _sweep_every_second(self) -> None:
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        if self.next_sweep:
-            self.tally.lag_s = max(0.0, now - self.next_sweep.when())
-            self.tally.longest_lag_s = max(self.tally.longest_lag_s, self.tally.lag_s)
-        self.sweep(now)
-        self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
-
-    # What connections tell
-
-    def admit(self, connection: Connection) -> bool:
-        """Note a new connection; False if it is one too many."""
-        if not self._connections:
-            self._empty.clear()
-            self._sweep_every_second()
-        self._connections.add(connection)
-        self._per_address[connection.peer] += 1
-        return not (
-            self._stopping
-            or len(self._connections) > self.limits.connections
-            or self._per_address[connection.peer] > self.limits.connections_per_address
-        )
-
-    def forget(self, connection: Connection) -> None:
-        self._connections.discard(connection)
-        self._per_address[connection.peer] -= 1
-        if not self._per_address[connection.peer]:
-            del self._per_address[connection.peer]
-        if not self._connections:
-            self._empty.set()
-            self.tally.known.clear()
-            if self.next_sweep:
-                self.next_sweep.cancel()
-                self.next_sweep = None
-
-    def watch(
-        self, answer: Awaitable[AnyReply], finished: Callable[[asyncio.Future[AnyReply]], None]
-    ) -> None:
-        """See an answer through, also when its client leaves: it may be half done already."""
-        future = asyncio.ensure_future(answer)
-        self._running.add(future)
-        future.add_done_callback(partial(self._answered, finished))
-
-    def _answered(
-        self,
-        finished: Callable[[asyncio.Future[AnyReply]], None],
-        future: asyncio.Future[AnyReply],
-    ) -> None:
-        self._running.discard(future)
-        finished(future)
-
-    def follow(self, stream: asyncio.Task[None]) -> None:
-        """See a stream through: it ends a moment after its connection."""
-        self._streams.add(stream)
-        stream.add_done_callback(self._streams.discard)
-
-    def refusal(self, refused: Refused) -> Reply:
-        problem = self.problem(refused.status, refused.detail)
-        headers = problem.headers + refused.headers
-        return Reply(problem.status, problem.content_type, problem.body, headers)
-
-    def fault(self) -> Reply:
-        return self.problem(
-            500, "The request failed by a fault in this program; its log says more."
-        )

@@ -1,8 +1,7 @@
 """The argument of every function of the endpoint table: a request, its account, what answers it."""
 
-from dataclasses import dataclass
-
 import msgspec
+from msgspec import Struct
 
 from leverframe.commands.table.rights import Account
 from leverframe.controller import Controller
@@ -16,8 +15,7 @@ from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.uploaded import Uploads
 
 
-@dataclass(frozen=True, slots=True)
-class Handlers:
+class Handlers(Struct, frozen=True):
     """The parts with a state of their own that answer requests to one controller."""
 
     admission: Admission

@@ -14,9 +14,14 @@ from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamRe
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
-from leverframe.storage.history.csv_text import csv_pieces
-from leverframe.storage.history.reading import RECORDED, TimeSpan, answer, recorded_labels
-from leverframe.storage.history.recorder import HistoryRecorder
+from leverframe.storage.history.reading import (
+    RECORDED,
+    TimeSpan,
+    answer,
+    csv_pieces,
+    recorded_labels,
+)
+from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 
 CSV = "text/csv; charset=utf-8"

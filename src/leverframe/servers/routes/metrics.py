@@ -12,7 +12,7 @@ from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
-from leverframe.notify.outbox import LaneFigures
+from leverframe.notify.outbox import ChannelFigures
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.context import Context
@@ -123,7 +123,7 @@ def _of_rules(controller: Controller) -> Iterable[Family]:
     )
 
 
-def outbox_families(channels: Mapping[str, LaneFigures]) -> Iterable[Family]:
+def outbox_families(channels: Mapping[str, ChannelFigures]) -> Iterable[Family]:
     for name, kind, words in (
         ("waiting", GAUGE, "Messages that wait to be sent."),
         ("attempts", COUNTER, "Attempts to send a message."),
@@ -154,12 +154,12 @@ def history_families(figures: Figures) -> Iterable[Family]:
 
 
 def server_families(server: HttpServer) -> Iterable[Family]:
-    tally = server.tally
+    state = server.state
     yield Family(
         "leverframe_http_requests_total",
         COUNTER,
         "Requests that were answered, by status.",
-        [({"status": str(status)}, count) for status, count in sorted(tally.answers.items())],
+        [({"status": str(status)}, count) for status, count in sorted(state.answers.items())],
     )
     yield Family(
         "leverframe_http_connections",
@@ -171,13 +171,13 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         "leverframe_loop_lag_seconds",
         GAUGE,
         "How late the event loop was at the last look, once a second while somebody is connected.",
-        [(NO_LABELS, tally.lag_s)],
+        [(NO_LABELS, state.lag_s)],
     )
     yield Family(
         "leverframe_loop_longest_lag_seconds",
         GAUGE,
         "How late the event loop has been at most.",
-        [(NO_LABELS, tally.longest_lag_s)],
+        [(NO_LABELS, state.longest_lag_s)],
     )
 
 

@@ -1,9 +1,9 @@
 """The built-in pages: static files of the package, read once, with what browsers must obey."""
 
 from functools import lru_cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
+import leverframe
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
 
@@ -21,13 +21,13 @@ PREFIX = "/web/"
 @lru_cache(maxsize=1)
 def pages() -> dict[str, CompressedReply]:
     """Read every file; gives its reply by path."""
-    root = resources.files("leverframe.web")
+    root = Path(leverframe.__file__).parent / "web"
     found = dict(_files(root, PREFIX))
     found["/"] = found.pop(f"{PREFIX}index.html")
     return found
 
 
-def _files(folder: Traversable, path: str) -> list[tuple[str, CompressedReply]]:
+def _files(folder: Path, path: str) -> list[tuple[str, CompressedReply]]:
     found = []
     for item in folder.iterdir():
         kind = _KINDS.get(item.name[item.name.rfind(".") :])

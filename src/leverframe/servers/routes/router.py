@@ -6,12 +6,12 @@ task is made.
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from math import ceil
 from types import CoroutineType
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from leverframe.commands.table.matching import COMMAND_PATHS
 from leverframe.commands.table.refusals import Refusal, SignInRequired
@@ -54,8 +54,7 @@ _BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}
 _OPEN_COMMANDS = ("signin", "signout")
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """From where and how a controller can be asked."""
 
     names: OwnNames

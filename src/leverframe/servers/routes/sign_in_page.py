@@ -3,14 +3,14 @@
 It works without a script and knows nothing of the controller: whoever opens it is not signed in.
 """
 
-from html import escape
 from typing import NamedTuple
 
 import msgspec
 
-from leverframe.commands.table.accounts import LEAST_PASSWORD_LETTERS
+from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.status_files.writing import escaped
 
 
 class Words(NamedTuple):
@@ -169,8 +169,8 @@ def _sign_in_form(words: Words, message: SignInMessage) -> str:
 
 def _account_forms(words: Words, message: SignInMessage) -> str:
     name = message.username if message.form == CHANGE else ""
-    label = words.new.format(least=LEAST_PASSWORD_LETTERS)
-    least = f' minlength="{LEAST_PASSWORD_LETTERS}"'
+    label = words.new.format(least=MIN_PASSWORD_LETTERS)
+    least = f' minlength="{MIN_PASSWORD_LETTERS}"'
     return f"""<form class="card" method="post" action="/post.cgi?passwd">
 <h2>{words.change}</h2>
 {_reason(message, CHANGE)}<div class="fields">
@@ -190,7 +190,7 @@ def _account_forms(words: Words, message: SignInMessage) -> str:
 def _reason(message: SignInMessage, form: str) -> str:
     if message.form != form:
         return ""
-    return f'<p class="refusal" role="alert">{escape(message.sentence)}</p>\n'
+    return f'<p class="refusal" role="alert">{escaped(message.sentence)}</p>\n'
 
 
 def _field(
@@ -204,7 +204,7 @@ def _field(
     more: str = "",
 ) -> str:
     kind = ' type="password"' if secret else ""
-    filled = f' value="{escape(value)}"' if value else ""
+    filled = f' value="{escaped(value)}"' if value else ""
     return (
         f'<div class="field"><label for="{prefix}{name}">{label}</label>'
         f'<input id="{prefix}{name}" name="{name}"{kind} autocomplete="{autocomplete}"'

@@ -1,4 +1,4 @@
-"""What is kept and for how long: tiers, their columns, and columns as compact bytes.
+"""Tiers of the history, their columns, and columns packed into bytes.
 
 A value holds until the next one, so only changes are kept. The raw tier has times and values; a
 reduced tier has one row for every interval in which something changed, and between two rows the
@@ -15,12 +15,12 @@ from typing import NamedTuple
 #: One array of float64 for each column of a tier, all of the same length.
 Columns = list["array[float]"]
 Row = tuple[float, ...]
-#: A moment and the value that came then.
+#: A time and the value that came then.
 Point = tuple[float, float]
 
 ABSENT = nan
-_BYTES = 8
-#: Bytes of the same weight lie side by side, so the fastest level does nearly all there is to do.
+_FLOAT_BYTES = 8
+#: Bytes of the same significance lie side by side, so the fastest level compresses nearly as well.
 _LEVEL = 1
 
 
@@ -39,7 +39,7 @@ REDUCED = (MINUTES, QUARTERS)
 
 #: The columns of a reduced tier.
 TIME, LOW, MEAN, HIGH, LAST, PRESENT_S, COUNT = range(7)
-#: The columns of the raw tier besides TIME.
+#: The column of the raw tier besides TIME.
 VALUE = 1
 
 
@@ -48,47 +48,47 @@ class UnreadableChunk(Exception):
 
 
 def columns_from_rows(rows: Sequence[Row]) -> Columns:
-    """The rows in the order of time, whatever the clock did meanwhile."""
+    """Sort rows by time, whatever the clock did meanwhile, and turn them into columns."""
     ordered = sorted(rows, key=itemgetter(TIME))
     return [array("d", column) for column in zip(*ordered, strict=True)]
 
 
-def joined(parts: Iterable[Columns], count: int) -> Columns:
-    """The rows of all parts in the order of time; of the same time, in the order they came."""
+def join(parts: Iterable[Columns], count: int) -> Columns:
+    """Join rows in the order of time; rows of the same time keep their order."""
     columns: Columns = [array("d") for _ in range(count)]
-    ordered = True
+    is_ordered = True
     for part in parts:
         if columns[TIME] and part[TIME] and part[TIME][0] < columns[TIME][-1]:
-            ordered = False
+            is_ordered = False
         for column, more in zip(columns, part, strict=True):
             column.extend(more)
-    return columns if ordered else _sorted(columns)
-
-
-def _sorted(columns: Columns) -> Columns:
-    """The clock was set back between two rows."""
+    if is_ordered:
+        return columns
+    # The clock was set back between two rows.
     times = columns[TIME]
     order = sorted(range(len(times)), key=times.__getitem__)
     return [array("d", map(column.__getitem__, order)) for column in columns]
 
 
 def pack(columns: Columns) -> bytes:
+    """Compress columns, bytes of the same significance first."""
     plain = b"".join(column.tobytes() for column in columns)
-    return zlib.compress(b"".join(plain[weight::_BYTES] for weight in range(_BYTES)), _LEVEL)
+    shuffled = b"".join(plain[place::_FLOAT_BYTES] for place in range(_FLOAT_BYTES))
+    return zlib.compress(shuffled, _LEVEL)
 
 
 def unpack(data: bytes, count: int) -> Columns:
-    """What was packed, in `count` columns. Raises UnreadableChunk."""
+    """Restore `count` packed columns. Raises UnreadableChunk."""
     try:
         shuffled = zlib.decompress(data)
     except zlib.error as error:
         raise UnreadableChunk(str(error)) from error
-    numbers, rest = divmod(len(shuffled), _BYTES)
+    numbers, rest = divmod(len(shuffled), _FLOAT_BYTES)
     rows, odd = divmod(numbers, count)
     if rest or odd:
         raise UnreadableChunk("it has the wrong length")
     plain = bytearray(len(shuffled))
-    for weight in range(_BYTES):
-        plain[weight::_BYTES] = shuffled[weight * numbers : (weight + 1) * numbers]
-    width = rows * _BYTES
+    for place in range(_FLOAT_BYTES):
+        plain[place::_FLOAT_BYTES] = shuffled[place * numbers : (place + 1) * numbers]
+    width = rows * _FLOAT_BYTES
     return [array("d", bytes(plain[at * width : (at + 1) * width])) for at in range(count)]

@@ -1,20 +1,22 @@
-"""Takes values as they come: keeps them raw, reduces them, merges small chunks, removes the oldest.
+"""Reduction and bounds: keep values raw, reduce them, merge small chunks, remove the oldest.
 
-Raw values are thinned to what a second needs: of more than three values of a reading in one second
-the lowest, the highest and the last stay. States are kept as they come. All reduced tiers see every
-value. Each tier has its share of the bytes, so that a flood of raw values cannot push out years.
+Raw values are thinned: of more than three values of a reading in one second the lowest, the
+highest and the last stay. States are kept as they come. All reduced tiers see every value. Each
+tier has its share of the bytes, so that a flood of raw values cannot push out years.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from copy import copy
 from itertools import groupby
 from math import inf, isfinite, isnan
 
+from msgspec import Struct
+
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.machine import Traced
-from leverframe.storage.history.chunk_store import ChunkStore
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import (
     ABSENT,
     LAST,
@@ -30,28 +32,26 @@ from leverframe.storage.history.columns import (
     Row,
     Tier,
     columns_from_rows,
-    joined,
+    join,
 )
-from leverframe.storage.history.reduction import Reduction
 
 DAY_S = 86400.0
 #: Chunks of about the same size are merged, so that a row is written three times at most: spans of
 #: rows, and how many chunks within one span it takes.
 SIZES = ((0, 32), (32, 512))
 MERGED = 16
-#: How many chunks go at a time because of their age.
+#: How many chunks go at a time because of their age, and because of their bytes.
 AGED_AT_A_TIME = 100
+DROPPED_AT_A_TIME = 8
 #: A clock that leaps further may be wrong, and set back soon: nothing goes because of its age then.
 LEAP_S = 7 * DAY_S
-DROPPED_AT_A_TIME = 8
 MAX_PER_SECOND = 3
 #: The resolution of times.
-_INSTANT_S = 0.001
+INSTANT_S = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How long and how much is kept."""
+class Bounds(Struct, frozen=True):
+    """The limits of what is kept, in days and bytes."""
 
     raw_days: float = 7.0
     minute_days: float = 90.0
@@ -62,40 +62,160 @@ class Bounds:
         return {RAW: self.raw_days, MINUTES: self.minute_days, QUARTERS: self.quarter_days}[tier]
 
     def share(self, tier: Tier) -> int:
-        """Bytes for a tier: half of them for raw values."""
+        """Return the bytes for a tier: half of all for raw values."""
         return self.max_bytes // 2 if tier is RAW else self.max_bytes // 4
 
     @property
     def full(self) -> int:
-        """What a chunk_store may use before something goes: it needs room to merge chunks."""
+        """Return the bytes in use from which something goes: merging chunks needs room."""
         return self.max_bytes * 17 // 20
 
 
+class Reduction:
+    """One label reduced to intervals: the interval that is open, and the value that holds.
+
+    A value counts in the mean with the time it held, also in an interval that it began before.
+    Intervals in which nothing came make no row: the last value of the row before says what they
+    were.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.held = ABSENT
+        self._at = -inf
+        self._open_at(None)
+
+    def _open_at(self, start: float | None) -> None:
+        """Begin an interval; with None, none is open and no time lies before its end."""
+        self._start = start
+        self._end = -inf if start is None else start + self.width
+        self._low, self._high = inf, -inf
+        self._area = self._present_s = 0.0
+        self._count = 0
+
+    def resume(self, held: float, at: float) -> None:
+        """Go on from a value that has been holding."""
+        self.held, self._at = held, at
+
+    def put(self, points: Iterable[Point]) -> list[Row]:
+        """Take new values and return the rows of the intervals that they end."""
+        rows: list[Row] = []
+        for at, value in points:
+            if not self._at <= at < self._end:
+                rows += self._turn_to(at)
+            self._hold_until(at)
+            self.held = value
+            self._count += 1
+            if value < self._low:
+                self._low = value
+            if value > self._high:
+                self._high = value
+        return rows
+
+    def _turn_to(self, at: float) -> list[Row]:
+        """Open the interval of a time and return the row of the one that was open, if any."""
+        row = None
+        if at < self._at:
+            # The clock was set back: what holds is known from here on, not from before.
+            row = self._closed() if self._start is not None else None
+            self._at = at
+        elif self._start is not None:
+            row = self.close(at)
+        if self._start is None:
+            start = at // self.width * self.width
+            self._open_at(start)
+            self._at = max(self._at, start)
+        return [] if row is None else [row]
+
+    def close(self, now: float) -> Row | None:
+        """Return the row of the open interval if it is over by now."""
+        if self._start is None or now < self._end:
+            return None
+        self._hold_until(self._end)
+        return self._closed()
+
+    def peek(self, now: float) -> Row | None:
+        """Return the row of the open interval as if it ended now."""
+        if self._start is None:
+            return None
+        so_far = copy(self)
+        so_far._hold_until(min(now, self._end))
+        return so_far._closed()
+
+    def _hold_until(self, until: float) -> None:
+        seconds, held = until - self._at, self.held
+        if seconds <= 0:
+            return
+        self._at = until
+        # NaN is not equal to itself.
+        if held == held:
+            self._area += held * seconds
+            self._present_s += seconds
+            if held < self._low:
+                self._low = held
+            if held > self._high:
+                self._high = held
+
+    def _closed(self) -> Row:
+        assert self._start is not None
+        low, high = self._low, self._high
+        if low > high:
+            low = mean = high = ABSENT
+        else:
+            mean = self._area / self._present_s if self._present_s else (low + high) / 2
+            # Adding up must not carry it out of what was measured.
+            mean = min(max(mean, low), high)
+        row = (self._start, low, mean, high, self.held, self._present_s, float(self._count))
+        self._open_at(None)
+        return row
+
+
 class Compactor:
+    """Takes samples into a chunk store and reads rows from it and from the open intervals."""
+
     def __init__(self, chunk_store: ChunkStore, bounds: Bounds) -> None:
         self.chunk_store = chunk_store
         self._bounds = bounds
         self._reductions: dict[str, tuple[Reduction, ...]] = {}
         #: Chunks of the smallest size, and appended since they were counted.
         self._appended: dict[tuple[Tier, str], int] = {}
-        self._rows: dict[tuple[Tier, str], list[Row]] = {}
+        self._rows: dict[tuple[Tier, str], list[Row]] = defaultdict(list)
         #: Up to when everything has come.
         self._newest = -inf
-        marked = chunk_store.marked()
-        if marked is not None:
-            self._take_up(marked)
+        recorded_until = chunk_store.recorded_until()
+        if recorded_until is not None:
+            self._resume(recorded_until)
 
-    # --- what comes in ----------------------------------------------------------------------------
+    def _resume(self, recorded_until: float) -> None:
+        """Build the open intervals, which are not in the store, from the raw values."""
+        self._newest = recorded_until
+        for label in self.chunk_store.labels():
+            for tier, reduction in zip(REDUCED, self._reductions_of(label), strict=True):
+                start = recorded_until // tier.interval_s * tier.interval_s
+                reduction.resume(self.held_before(label, start), start)
+                rows = self.chunk_store.rows(RAW, label, start, inf)
+                points = zip(rows[TIME], rows[VALUE], strict=True)
+                reduction.put(point for point in points if start <= point[0] <= recorded_until)
+
+    # --- samples ----------------------------------------------------------------------------------
 
     def add(self, samples: Iterable[Traced]) -> None:
-        """Values in the order they came; all of them are kept when this returns, or none."""
+        """Record samples in the order they came: all of them, or none if this raises."""
         try:
             self._add(samples)
+            self._bound_bytes()
             self.chunk_store.commit()
         except BaseException:
             self.chunk_store.roll_back()
-            self._rows.clear()
             raise
+        finally:
+            self._rows.clear()
+
+    def silence(self, at: float | None = None) -> None:
+        """Record that nothing is known from a time on; without one, from the last sample on."""
+        if self._newest > -inf:
+            wall = self._newest if at is None else at
+            self.add([(wall, label, None) for label in list(self._reductions)])
 
     def _add(self, samples: Iterable[Traced]) -> None:
         came: dict[str, list[Point]] = defaultdict(list)
@@ -106,33 +226,27 @@ class Compactor:
             came[label].append((newest, number))
         is_new = False
         for label, points in came.items():
-            new = changes(points, self._of(label)[0].held)
+            reductions = self._reductions_of(label)
+            new = changes(points, reductions[0].held)
             if new:
                 is_new = True
-                self._reduce(label, new)
+                for tier, reduction in zip(REDUCED, reductions, strict=True):
+                    if rows := reduction.put(new):
+                        self._rows[tier, label] += rows
                 self._append(RAW, label, thinned(new, label))
-        self._pass_to(newest)
+        self._advance(newest)
         for (tier, label), rows in self._rows.items():
             self._append(tier, label, rows)
         if is_new or self._rows:
-            self.chunk_store.mark(newest)
-        self._rows.clear()
-        self._bound_bytes()
+            self.chunk_store.set_recorded_until(newest)
 
-    def _of(self, label: str) -> tuple[Reduction, ...]:
-        found = self._reductions.get(label)
-        if found is None:
-            found = tuple(Reduction(tier.interval_s) for tier in REDUCED)
-            self._reductions[label] = found
-        return found
+    def _reductions_of(self, label: str) -> tuple[Reduction, ...]:
+        if label not in self._reductions:
+            self._reductions[label] = tuple(Reduction(tier.interval_s) for tier in REDUCED)
+        return self._reductions[label]
 
-    def _reduce(self, label: str, points: Sequence[Point]) -> None:
-        for tier, reduction in zip(REDUCED, self._of(label), strict=True):
-            if rows := reduction.put(points):
-                self._rows.setdefault((tier, label), []).extend(rows)
-
-    def _pass_to(self, now: float) -> None:
-        """Intervals that are over are written even if nothing more comes of their label."""
+    def _advance(self, now: float) -> None:
+        """Write intervals that are over even if nothing more comes of their label."""
         before, self._newest = self._newest, now
         for index, tier in enumerate(REDUCED):
             if now // tier.interval_s == before // tier.interval_s:
@@ -140,39 +254,29 @@ class Compactor:
             for label, reductions in self._reductions.items():
                 row = reductions[index].close(now)
                 if row is not None:
-                    self._rows.setdefault((tier, label), []).append(row)
+                    self._rows[tier, label].append(row)
             if tier is QUARTERS and now - before < LEAP_S:
-                self._drop_aged(now)
+                for aged in TIERS:
+                    self._drop(aged, now - self._bounds.days(aged) * DAY_S, AGED_AT_A_TIME)
 
     def _append(self, tier: Tier, label: str, rows: Sequence[Row]) -> None:
         self.chunk_store.append(tier, label, columns_from_rows(rows))
         appended = self._appended.get((tier, label), MERGED) + 1
         if appended >= MERGED:
-            appended = self._merge(tier, label)
+            for size in SIZES:
+                if self.chunk_store.chunks(tier, label, *size) >= MERGED:
+                    self.chunk_store.merge(tier, label, *size)
+            appended = self.chunk_store.chunks(tier, label, *SIZES[0])
         self._appended[tier, label] = appended
 
-    def _merge(self, tier: Tier, label: str) -> int:
-        """Merge what can be merged; how many of the smallest chunks are there then."""
-        for fewest, below in SIZES:
-            if self.chunk_store.chunks(tier, label, fewest, below) >= MERGED:
-                self.chunk_store.merge(tier, label, fewest, below)
-        return self.chunk_store.chunks(tier, label, *SIZES[0])
-
-    def _drop_aged(self, now: float) -> None:
-        for tier in TIERS:
-            older = now - self._bounds.days(tier) * DAY_S
-            self._drop(tier, older, AGED_AT_A_TIME)
-
     def _bound_bytes(self) -> None:
+        cost, share = self.chunk_store.cost, self._bounds.share
         for tier in TIERS:
-            while self.chunk_store.cost(tier) > self._bounds.share(tier):
-                if not self._drop(tier, inf, DROPPED_AT_A_TIME):
-                    break
+            while cost(tier) > share(tier) and self._drop(tier, inf, DROPPED_AT_A_TIME):
+                pass
         # Room that is lost between chunks counts, too.
         while self.chunk_store.used() > self._bounds.full:
-            fullest = max(
-                TIERS, key=lambda tier: self.chunk_store.cost(tier) / self._bounds.share(tier)
-            )
+            fullest = max(TIERS, key=lambda tier: cost(tier) / share(tier))
             if not self._drop(fullest, inf, DROPPED_AT_A_TIME):
                 break
 
@@ -181,60 +285,35 @@ class Compactor:
             tier, older=older, most=most, keep_newest=tier is QUARTERS
         )
 
-    # --- after a start ----------------------------------------------------------------------------
-
-    def _take_up(self, marked: float) -> None:
-        """Open intervals are not on the chunk_store; they are made again from the raw values."""
-        self._newest = marked
-        for label in self.chunk_store.labels():
-            for tier, reduction in zip(REDUCED, self._of(label), strict=True):
-                start = marked // tier.interval_s * tier.interval_s
-                reduction.take_up(self.held_before(label, start), start)
-                rows = self.chunk_store.rows(RAW, label, start, inf)
-                points = zip(rows[TIME], rows[VALUE], strict=True)
-                reduction.put(point for point in points if start <= point[TIME] <= marked)
-
-    def silence(self, at: float | None = None) -> None:
-        """Nothing is known from a moment on; without one, from when something was known last."""
-        if self._newest > -inf:
-            wall = self._newest if at is None else at
-            self.add([(wall, label, None) for label in list(self._reductions)])
-
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
     def labels(self) -> list[str]:
+        """List the labels that anything is known of."""
         return list(self._reductions)
 
-    def since(self, tier: Tier) -> float | None:
-        return self.chunk_store.since(tier)
-
     def held_before(self, label: str, at: float) -> float:
-        """The value that held just before a moment, from the finest tier that still knows."""
+        """Return the value that held just before a time, from the finest tier that knows it."""
         for tier in TIERS:
             # A row of a reduced tier is about its interval, so it must have ended by then.
-            until = at - tier.interval_s + _INSTANT_S if tier.interval_s else at
+            until = at - tier.interval_s + INSTANT_S if tier.interval_s else at
             rows = self.chunk_store.before(tier, label, until)
             index = bisect_left(rows[TIME], until) - 1
             if index >= 0:
                 return rows[VALUE if tier is RAW else LAST][index]
         return ABSENT
 
-    def count(self, label: str, first: float, last: float) -> int:
-        """Raw values in a span of time, rather too many than too few."""
-        return self.chunk_store.count(RAW, label, first, last)
-
     def rows(self, tier: Tier, label: str, first: float, last: float, now: float) -> Columns:
-        """The rows that touch a span of time, with the interval that is still open."""
+        """Read the rows that touch a span of time, with the interval that is still open."""
         columns = self.chunk_store.rows(tier, label, first - tier.interval_s, last)
         if tier is not RAW and label in self._reductions:
             row = self._reductions[label][REDUCED.index(tier)].peek(now)
             if row is not None:
-                return joined([columns, columns_from_rows([row])], tier.columns)
+                return join([columns, columns_from_rows([row])], tier.columns)
         return columns
 
 
 def changes(points: Iterable[Point], held: float) -> list[Point]:
-    """The points at which something else came than what held until then."""
+    """Select the points whose value differs from the one that held until then."""
     new: list[Point] = []
     for at, number in points:
         # NaN is not equal to itself.
@@ -245,7 +324,7 @@ def changes(points: Iterable[Point], held: float) -> list[Point]:
 
 
 def thinned(points: Sequence[Point], label: str) -> list[Point]:
-    """At most three values of a reading for every second."""
+    """Select at most three values of a reading for every second."""
     if label in DIGITAL or len(points) <= MAX_PER_SECOND:
         return list(points)
     kept: list[Point] = []
@@ -256,7 +335,7 @@ def thinned(points: Sequence[Point], label: str) -> list[Point]:
 
 
 def _extremes(points: Sequence[Point]) -> list[Point]:
-    """The lowest, the highest and the last, in the order they came; an absence counts as one."""
+    """Select the lowest, the highest and the last, in the order they came."""
     numbers = [index for index, (_, value) in enumerate(points) if not isnan(value)]
     kept = {len(points) - 1}
     if numbers:

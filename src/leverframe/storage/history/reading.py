@@ -1,11 +1,13 @@
-"""Answers questions: which resolution fits, and the values of labels in it.
+"""Questions about the history: the resolution that fits, and values as JSON or CSV.
 
 Nothing is interpolated. A value holds until the next one; where nothing is known there is NaN,
-which JSON writes as null. Reduced answers share one regular axis of times.
+which JSON writes as null and CSV as nothing. Reduced answers share one regular axis of times.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import repeat
 from math import ceil, isnan
 from typing import Any, NamedTuple
 
@@ -22,10 +24,9 @@ from leverframe.storage.history.columns import (
     TIERS,
     TIME,
     VALUE,
-    Columns,
     Tier,
 )
-from leverframe.storage.history.compactor import Compactor
+from leverframe.storage.history.compactor import INSTANT_S, Compactor
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 STEPS = (
@@ -40,13 +41,19 @@ _GENEROUS = 8192
 #: Digits of a mean; more than any sensor has.
 _DIGITS = 6
 
+#: About so many values are looked at for one piece of CSV.
+_PIECE = 20_000
+_LAST_YEAR_ENDS = 253_402_300_800
+#: The columns of an answer.
+_REDUCED = ("min", "mean", "max")
+_RAW = ("times", "values")
 
 #: Everything that is recorded, in the order in which it is shown.
 RECORDED = (*LABELS, *DUTIES)
 
 
 class TimeSpan(NamedTuple):
-    """What is asked: labels from one moment to another, in at most so many points each."""
+    """A question: labels from one time to another, in at most so many points each."""
 
     labels: tuple[str, ...]
     first: float
@@ -56,7 +63,7 @@ class TimeSpan(NamedTuple):
 
     @property
     def known(self) -> float:
-        """Nothing is known of the time after now."""
+        """Return the end of what can be known: nothing is known of the time after now."""
         return min(self.last, self.now)
 
 
@@ -67,46 +74,38 @@ class Resolution(NamedTuple):
 
 
 def answer(compactor: Compactor, span: TimeSpan) -> dict[str, Any]:
-    """What `/api/history` says, ready to be written as JSON."""
+    """Answer `/api/history`, ready to be written as JSON."""
     resolution = resolution_of(compactor, span)
-    if resolution.step:
-        times = axis(span, resolution.step)
-        series = {
-            label: dict(
-                zip(
-                    ("min", "mean", "max"), on_axis(compactor, span, label, resolution), strict=True
-                )
-            )
-            for label in span.labels
-        }
-    else:
-        times = []
-        series = {
-            label: dict(zip(("times", "values"), raw(compactor, span, label), strict=True))
-            for label in span.labels
-        }
+    step = resolution.step
+    series: dict[str, dict[str, list[float]]] = {}
+    for label in span.labels:
+        if step:
+            columns: Iterable[list[float]] = on_axis(compactor, span, label, resolution)
+        else:
+            columns = raw(compactor, span, label)
+        series[label] = dict(zip(_REDUCED if step else _RAW, columns, strict=True))
     return {
         "from": span.first,
         "to": span.last,
         "now": span.now,
         "since": since(compactor),
-        "step": resolution.step,
-        "times": times,
+        "step": step,
+        "times": axis(span, step) if step else [],
         "series": series,
     }
 
 
 def recorded_labels(compactor: Compactor) -> tuple[str, ...]:
-    """Those that anything is known of, in the order in which they are shown."""
+    """List the labels that anything is known of, in the order in which they are shown."""
     known = set(compactor.labels())
     return tuple(label for label in RECORDED if label in known)
 
 
 def since(compactor: Compactor) -> float | None:
-    """When the recording began, as far back as it is still known."""
-    known = [at for tier in TIERS if (at := compactor.since(tier)) is not None]
+    """Return when the recording began, as far back as it is still known."""
+    known = [at for tier in TIERS if (at := compactor.chunk_store.since(tier)) is not None]
     # An interval begins before the first value in it.
-    raw_since = compactor.since(RAW)
+    raw_since = compactor.chunk_store.since(RAW)
     earliest = min(known, default=None)
     if earliest is not None and raw_since is not None and raw_since - earliest < TIERS[-1][1]:
         return raw_since
@@ -114,7 +113,7 @@ def since(compactor: Compactor) -> float | None:
 
 
 def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
-    """Raw where that fits and is still there, else the finest step that fits."""
+    """Choose raw values where they fit and are still there, else the finest step that fits."""
     if _tier_for(compactor, span, 0) is RAW and _fits_raw(compactor, span):
         return Resolution(RAW, 0)
     wanted = (span.last - span.first) / span.points
@@ -124,10 +123,12 @@ def resolution_of(compactor: Compactor, span: TimeSpan) -> Resolution:
 
 
 def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
-    """The coarsest tier that a step can be made of, or a coarser one that reaches further back."""
-    chosen = max(tier for tier in TIERS if tier.interval_s <= step and not _divides(tier, step))
+    """Choose the coarsest tier that a step can be made of, or one that reaches further back."""
+    chosen = max(
+        tier for tier in TIERS if not tier.interval_s or (step and step % tier.interval_s == 0)
+    )
     for tier in TIERS[chosen.number + 1 :]:
-        begins, coarser = compactor.since(chosen), compactor.since(tier)
+        begins, coarser = compactor.chunk_store.since(chosen), compactor.chunk_store.since(tier)
         if coarser is None or (begins is not None and begins <= span.first):
             break
         if begins is None or coarser + tier.interval_s < begins:
@@ -135,27 +136,20 @@ def _tier_for(compactor: Compactor, span: TimeSpan, step: int) -> Tier:
     return chosen
 
 
-def _divides(tier: Tier, step: int) -> bool:
-    return bool(tier.interval_s and step % tier.interval_s)
-
-
 def _fits_raw(compactor: Compactor, span: TimeSpan) -> bool:
     for label in span.labels:
-        most = compactor.count(label, span.first, span.known)
-        if most <= span.points:
-            continue
-        if most > span.points + _GENEROUS or _count(compactor, span, label) > span.points:
+        most = compactor.chunk_store.count(RAW, label, span.first, span.known)
+        if most > span.points + _GENEROUS:
             return False
+        if most > span.points:
+            times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
+            if bisect_right(times, span.known) - bisect_left(times, span.first) > span.points:
+                return False
     return True
 
 
-def _count(compactor: Compactor, span: TimeSpan, label: str) -> int:
-    times = compactor.rows(RAW, label, span.first, span.known, span.now)[TIME]
-    return bisect_right(times, span.known) - bisect_left(times, span.first)
-
-
 def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], list[float]]:
-    """Times and values as they came; first what held at the beginning."""
+    """Read times and values as they came; first what held at the beginning."""
     rows = compactor.rows(RAW, label, span.first, span.known, span.now)
     begin, end = bisect_left(rows[TIME], span.first), bisect_right(rows[TIME], span.known)
     times, values = rows[TIME][begin:end].tolist(), rows[VALUE][begin:end].tolist()
@@ -168,7 +162,7 @@ def raw(compactor: Compactor, span: TimeSpan, label: str) -> tuple[list[float], 
 
 
 def axis(span: TimeSpan, step: int) -> list[float]:
-    """The beginnings of all intervals that touch the span, up to now."""
+    """List the beginnings of all intervals that touch the span, up to now."""
     start = span.first // step * step
     count = max(0, int(-((start - span.known) // step)))
     return [start + step * index for index in range(count)]
@@ -177,44 +171,30 @@ def axis(span: TimeSpan, step: int) -> list[float]:
 def on_axis(
     compactor: Compactor, span: TimeSpan, label: str, resolution: Resolution
 ) -> tuple[list[float], list[float], list[float]]:
-    """Lowest, mean and highest value for every interval of the axis."""
+    """Find lowest, mean and highest value for every interval of the axis."""
     tier, step = resolution
     start = span.first // step * step
     grid = _Grid(start, step, len(axis(span, step)))
     rows = compactor.rows(tier, label, start, span.known, span.now)
     held_from, held = start, compactor.held_before(label, start)
-    spans = _raw_spans(rows) if tier is RAW else _reduced_spans(rows, tier)
-    for begin, end, low, mean, high, weight, last in spans:
+    numbers = (VALUE, VALUE, VALUE, VALUE) if tier is RAW else (LOW, MEAN, HIGH, LAST)
+    # A raw value takes no time by itself; the time it held is added with the next one.
+    present_s = repeat(0.0) if tier is RAW else rows[PRESENT_S]
+    columns = (rows[number] for number in numbers)
+    for begin, weight, low, mean, high, last in zip(rows[TIME], present_s, *columns, strict=False):
         if begin < start:
             continue
         if begin > span.known:
             break
         grid.hold(held_from, begin, held)
         grid.put(begin, low, mean, high, weight)
-        held_from, held = max(end, held_from), last
+        held_from, held = max(begin + tier.interval_s, held_from), last
     grid.hold(held_from, span.known, held)
     return grid.lows, grid.means(), grid.highs
 
 
-#: Begin, end, lowest, mean, highest, seconds of presence, last value.
-_Known = tuple[float, float, float, float, float, float, float]
-
-
-def _raw_spans(rows: Columns) -> Iterator[_Known]:
-    for at, value in zip(rows[TIME], rows[VALUE], strict=True):
-        yield at, at, value, value, value, 0.0, value
-
-
-def _reduced_spans(rows: Columns, tier: Tier) -> Iterator[_Known]:
-    columns = (rows[index] for index in (TIME, LOW, MEAN, HIGH, PRESENT_S, LAST))
-    for begin, low, mean, high, present_s, last in zip(*columns, strict=True):
-        yield begin, begin + tier.interval_s, low, mean, high, present_s, last
-
-
 class _Grid:
-    """Intervals of one width that are filled with what is known about them."""
-
-    __slots__ = ("_areas", "_start", "_step", "_weights", "highs", "lows")
+    """Intervals of one width, filled with what is known about them."""
 
     def __init__(self, start: float, step: int, count: int) -> None:
         self._start = start
@@ -236,7 +216,7 @@ class _Grid:
         self._weights[index] += weight
 
     def hold(self, begin: float, end: float, value: float) -> None:
-        """A value was there from one moment to another."""
+        """Count a value that held from one time to another."""
         if isnan(value) or end <= begin:
             return
         at = begin
@@ -259,3 +239,98 @@ def _mean(area: float, weight: float, low: float, high: float) -> float:
     mean = area / weight if weight else (low + high) / 2
     # Rounding must not carry it out of what was measured.
     return min(max(round(mean, _DIGITS), low), high)
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+def csv_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
+    """Write CSV in pieces, so that nobody ever holds more than a few thousand lines of it.
+
+    Raw values: a line whenever one of the labels changed, with what all of them held then. Reduced:
+    a line for every interval, with lowest, mean and highest value of each label.
+    """
+    begun = since(compactor)
+    # Decades before the first value would be millions of empty pieces.
+    span = span._replace(first=max(span.first, span.now if begun is None else begun))
+    resolution = resolution_of(compactor, span)
+    if resolution.step:
+        names = [f"{label} {number}" for label in span.labels for number in _REDUCED]
+        yield _lines([["time", *names]])
+        yield from _reduced_pieces(compactor, span, resolution)
+    else:
+        yield _lines([["time", *span.labels]])
+        yield from _raw_pieces(compactor, span)
+
+
+def _reduced_pieces(
+    compactor: Compactor, span: TimeSpan, resolution: Resolution
+) -> Iterator[bytes]:
+    step = resolution.step
+    width = max(1, _PIECE // len(span.labels)) * step
+    for part in _parts(span, span.first // step * step, width):
+        columns = [
+            column
+            for label in part.labels
+            for column in on_axis(compactor, part, label, resolution)
+        ]
+        yield _lines(
+            [_time(at), *map(_number, numbers)]
+            for at, *numbers in zip(axis(part, step), *columns, strict=True)
+        )
+
+
+def _raw_pieces(compactor: Compactor, span: TimeSpan) -> Iterator[bytes]:
+    held = [ABSENT] * len(span.labels)
+    for part in _parts(span, span.first, max(1, _PIECE // len(span.labels))):
+        came = [
+            (at, index, value)
+            for index, label in enumerate(part.labels)
+            for at, value in zip(*raw(compactor, part, label), strict=True)
+        ]
+        came.sort(key=lambda one: one[0])
+        yield _lines(_changes(came, held))
+
+
+def _parts(span: TimeSpan, start: float, width: int) -> Iterator[TimeSpan]:
+    """Split a span into spans of one width, so that no time belongs to two."""
+    while start < span.known:
+        end = start + width
+        last = span.known if end >= span.known else end - INSTANT_S
+        yield span._replace(first=max(start, span.first), last=last)
+        start = end
+
+
+def _changes(
+    came: Sequence[tuple[float, int, float]], held: list[float]
+) -> Iterator[Sequence[str]]:
+    """Make a line for every time; a label that changes twice at a time makes two."""
+    waiting: set[int] = set()
+    moment = 0.0
+    for at, index, value in came:
+        if waiting and (at != moment or index in waiting):
+            yield [_time(moment), *map(_number, held)]
+            waiting.clear()
+        if value != held[index] and not (isnan(value) and isnan(held[index])):
+            moment = at
+            waiting.add(index)
+            held[index] = value
+    if waiting:
+        yield [_time(moment), *map(_number, held)]
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> bytes:
+    return "".join(",".join(row) + "\r\n" for row in rows).encode()
+
+
+def _time(at: float) -> str:
+    if at >= _LAST_YEAR_ENDS:
+        # A clock that was set to the last year there is, and goes on.
+        return repr(at)
+    # Rounded first: the number may lie just below the millisecond that it means.
+    text = datetime.fromtimestamp(round(at, 3), UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def _number(value: float) -> str:
+    return "" if isnan(value) else repr(value).removesuffix(".0")

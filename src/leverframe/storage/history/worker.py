@@ -1,9 +1,10 @@
-"""Where a compactor works: on the event loop for a chunk_store in memory, on a thread for a file.
+"""The thread that records the history, and the recorder that feeds it from a controller.
 
-The thread opens the file, writes and reads, one job after the other, so whoever asks sees all that
-came before. Nothing that goes wrong there reaches the controller: values that cannot be written are
-tried again, the oldest are lost and counted, a damaged file is set aside, and `/health` tells what
-is wrong.
+The engine appends to a list; that is all that a changing value costs on the event loop. The
+recorder hands the list over now and then. The thread opens the file, writes and reads, one job
+after the other, so whoever asks sees all that came before. Nothing that goes wrong there reaches
+the controller: values that cannot be written are tried again, the oldest are lost and counted, a
+damaged file is set aside, and `/health` tells what is wrong.
 """
 
 import asyncio
@@ -12,15 +13,16 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from msgspec import Struct
+
+from leverframe.clock import Clock, VirtualClock
 from leverframe.engine.machine import Traced
-from leverframe.storage.history.chunk_store import ChunkStore, MemoryChunkStore
+from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
 from leverframe.storage.history.compactor import Bounds, Compactor
-from leverframe.storage.history.sqlite_chunk_store import SqliteChunkStore
 from leverframe.storage.snapshots import set_aside
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, is_damage, reason
 from leverframe.storage.store import StoreUnavailable
@@ -29,6 +31,10 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+#: Real seconds that a value may wait before it is written: what a killed process loses.
+GATHER_S = 5.0
+#: So many values are handed over at once, whatever the time.
+BATCH = 4096
 #: Values that wait for the thread at most; more of them are lost, or waited for on virtual time.
 MAX_WAITING = 200_000
 #: Values that are tried again when they could not be written; older ones are lost.
@@ -36,7 +42,7 @@ MAX_UNWRITTEN = 20_000
 #: Real seconds until then, and how many failures in a row are told.
 RETRY_S = 10.0
 WORTH_A_WORD = 2
-#: A controller without a data folder remembers so much at most.
+#: The bounds of a controller without a data folder.
 IN_MEMORY = Bounds(max_bytes=1024 * 1024)
 
 #: What can be wrong with a file.
@@ -46,8 +52,7 @@ _TROUBLES = (sqlite3.Error, OSError, StoreDamaged, StoreTooNew, StoreUnavailable
 Tell = Callable[[str | None], None]
 
 
-@dataclass(slots=True)
-class Figures:
+class Figures(Struct):
     points: int = 0
     bytes: int = 0
     #: Values that came faster than they could be written, and that could not be written.
@@ -58,7 +63,7 @@ class Figures:
     def dropped(self) -> int:
         return self.overrun + self.lost
 
-    def look_at(self, chunk_store: ChunkStore) -> None:
+    def update(self, chunk_store: ChunkStore) -> None:
         self.points = sum(chunk_store.points(tier) for tier in TIERS)
         self.bytes = chunk_store.used()
 
@@ -67,60 +72,51 @@ class HistoryWorker(Protocol):
     figures: Figures
     tell: Tell
 
-    def add(self, samples: Sequence[Traced]) -> None: ...
-
-    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
-        """What the work finds; raises StoreUnavailable if nothing can be read."""
-
-    async def close(self, at: float) -> None:
-        """Nothing is known from this moment on; keep that and let go of everything."""
-
-
-class MemoryHistoryWorker:
-    """Works at once. Costs next to nothing until something has come."""
-
-    def __init__(self, bounds: Bounds = IN_MEMORY) -> None:
-        self.figures = Figures()
-        self.tell: Tell = _nobody_hears
-        self._bounds = bounds
-        self._kept: Compactor | None = None
-
     def add(self, samples: Sequence[Traced]) -> None:
-        compactor = self._compactor()
-        compactor.add(samples)
-        self.figures.look_at(compactor.chunk_store)
+        """Record samples, soon."""
 
     async def ask(self, work: Callable[[Compactor], Result]) -> Result:
-        return work(self._compactor())
+        """Run a question after all that was added; raises StoreUnavailable if it cannot."""
 
     async def close(self, at: float) -> None:
-        """It is gone with the process."""
-
-    def _compactor(self) -> Compactor:
-        if self._kept is None:
-            self._kept = Compactor(MemoryChunkStore(), self._bounds)
-        return self._kept
+        """Record that nothing is known from this time on, and let go of everything."""
 
 
-class NullHistory:
-    """Keeps nothing, for a controller that nobody will ask."""
+class MemoryHistory:
+    """A history on the event loop that lasts as long as the process."""
 
     def __init__(self) -> None:
         self.figures = Figures()
-        self.tell: Tell = _nobody_hears
+        self.tell: Tell = _tell_nobody
+        self._opened: Compactor | None = None
 
     def add(self, samples: Sequence[Traced]) -> None:
-        """Forgotten."""
+        self._compactor.add(samples)
+        self.figures.update(self._compactor.chunk_store)
 
     async def ask(self, work: Callable[[Compactor], Result]) -> Result:
-        return work(Compactor(MemoryChunkStore(), IN_MEMORY))
+        return work(self._compactor)
 
     async def close(self, at: float) -> None:
-        """Nothing to let go of."""
+        """Do nothing: what is in memory ends with its controller."""
+
+    @property
+    def _compactor(self) -> Compactor:
+        # Opened when something has come: tests build many controllers that are never asked.
+        if self._opened is None:
+            self._opened = Compactor(ChunkStore(None, IN_MEMORY.max_bytes), IN_MEMORY)
+        return self._opened
+
+
+class NullHistory(MemoryHistory):
+    """A history that records nothing, for a controller that nobody will ask."""
+
+    def add(self, samples: Sequence[Traced]) -> None:
+        """Forget the samples."""
 
 
 class ThreadHistoryWorker:
-    """Works on a thread of its own; without a path, on a chunk_store in memory."""
+    """A history on a thread of its own; without a path, in memory."""
 
     def __init__(
         self,
@@ -131,7 +127,7 @@ class ThreadHistoryWorker:
         retry_s: float = RETRY_S,
     ) -> None:
         self.figures = Figures()
-        self.tell: Tell = _nobody_hears
+        self.tell: Tell = _tell_nobody
         self._path = path
         self._bounds = bounds
         self._may_wait = may_wait
@@ -175,30 +171,21 @@ class ThreadHistoryWorker:
         waiting = [*self._unwritten, *samples]
         self._unwritten = []
         try:
-            self._write(waiting, loop)
+            compactor = self._opened()
+            compactor.add(waiting)
+            self.figures.update(compactor.chunk_store)
+            self._succeeded(loop)
+        except _TROUBLES as error:
+            self._give_up(error)
+            self.figures.lost += max(0, len(waiting) - MAX_UNWRITTEN)
+            self._unwritten = waiting[-MAX_UNWRITTEN:]
+            self._failed(error, loop)
         except Exception:
             # A fault of ours: it would be the same with the same values, so they are given up.
             log.exception("%d values of the history are lost by a fault", len(waiting))
             self.figures.lost += len(waiting)
         finally:
             self._done += len(samples)
-
-    def _write(self, waiting: list[Traced], loop: asyncio.AbstractEventLoop) -> None:
-        try:
-            compactor = self._opened()
-            compactor.add(waiting)
-            self.figures.look_at(compactor.chunk_store)
-        except _TROUBLES as error:
-            self._give_up(error)
-            self._keep_for_later(waiting)
-            self._tell_of_failure(error, loop)
-        else:
-            self._tell_of_success(loop)
-
-    def _keep_for_later(self, samples: list[Traced]) -> None:
-        lost = max(0, len(samples) - MAX_UNWRITTEN)
-        self.figures.lost += lost
-        self._unwritten = samples[lost:]
 
     def _ask(self, work: Callable[[Compactor], Result]) -> Result:
         try:
@@ -228,9 +215,7 @@ class ThreadHistoryWorker:
         return self._compactor
 
     def _open(self) -> Compactor:
-        if self._path is None:
-            return Compactor(MemoryChunkStore(), self._bounds)
-        chunk_store = SqliteChunkStore(self._path, self._bounds.max_bytes)
+        chunk_store = ChunkStore(self._path, self._bounds.max_bytes)
         try:
             compactor = Compactor(chunk_store, self._bounds)
             # The controller was off, or killed, since something was recorded last.
@@ -241,7 +226,7 @@ class ThreadHistoryWorker:
         return compactor
 
     def _give_up(self, error: Exception) -> None:
-        """Close the file, so that the next job tries afresh; a damaged one is set aside."""
+        """Close the file, so that the next job opens it again; set a damaged one aside."""
         if self._compactor is not None:
             self._compactor.chunk_store.close()
             self._compactor = None
@@ -254,8 +239,8 @@ class ThreadHistoryWorker:
         else:
             log.error("%s It was set aside in %s; recording begins anew.", error, aside)
 
-    def _tell_of_failure(self, error: Exception, loop: asyncio.AbstractEventLoop) -> None:
-        """What has failed once is tried again soon; only then it is worth a word."""
+    def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop) -> None:
+        """Try again later; tell it only if that fails, too."""
         self._failures += 1
         if self._failures == WORTH_A_WORD:
             sentence = _sentence(error, "recorded")
@@ -263,7 +248,7 @@ class ThreadHistoryWorker:
             _call(loop, self.tell, sentence)
         _call(loop, self._try_again_later, loop)
 
-    def _tell_of_success(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD:
             _call(loop, self.tell, None)
         self._failures = 0
@@ -280,14 +265,61 @@ class ThreadHistoryWorker:
             self.add([])
 
 
+class HistoryRecorder:
+    """Follows one controller: gathers the samples of its engine and hands them to a worker.
+
+    A timer runs only while something waits, so an idle controller costs nothing. On virtual time
+    there is no timer: samples are handed over when many have come, and before anybody asks.
+    """
+
+    def __init__(self, worker: HistoryWorker, clock: Clock, gather_s: float = GATHER_S) -> None:
+        #: What the engine appends to.
+        self.samples: list[Traced] = []
+        self._worker = worker
+        self._clock = clock
+        self._gather_s = gather_s
+        self._has_timer = not isinstance(clock, VirtualClock)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def figures(self) -> Figures:
+        return self._worker.figures
+
+    def look(self) -> None:
+        """Hand over many samples at once, few of them after a while."""
+        if len(self.samples) >= BATCH:
+            self.flush()
+        elif self._has_timer and self._timer is None and self.samples:
+            self._timer = asyncio.get_running_loop().call_later(self._gather_s, self.flush)
+
+    def flush(self) -> None:
+        """Hand over what has come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.samples:
+            samples = self.samples.copy()
+            self.samples.clear()
+            self._worker.add(samples)
+
+    async def ask(self, work: Callable[[Compactor], Result]) -> Result:
+        """Run a question on everything that came until now."""
+        self.flush()
+        return await self._worker.ask(work)
+
+    async def close(self) -> None:
+        self.flush()
+        await self._worker.close(self._clock.read().wall)
+
+
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
     # A closed loop has nobody left who wants to know.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
 
 
-def _nobody_hears(_: str | None) -> None:
-    """Nobody wants to know of troubles yet."""
+def _tell_nobody(_: str | None) -> None:
+    """Drop a sentence: nobody wants to know of troubles yet."""
 
 
 def _is_damaged(error: Exception) -> bool:

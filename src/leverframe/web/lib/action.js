@@ -15,13 +15,16 @@ import { t, text } from "./words.js";
 export class Action {
   #context;
   #spec;
+  /** @type {Command | null} */
   #command;
   #asking = false;
   #typed = "";
   #busy = false;
   // { refused, text } of the last press.
+  /** @type {{ refused: boolean, text: string } | null} */
   #outcome = null;
 
+  /** @param {Context} context @param {ActionSpec} spec */
   constructor(context, spec) {
     this.#context = context;
     this.#spec = spec;
@@ -43,7 +46,7 @@ export class Action {
   }
 
   #label() {
-    return this.#spec.label ? text(this.#spec.label) : this.#spec.plainLabel();
+    return this.#spec.label ? text(this.#spec.label) : this.#spec.plainLabel?.();
   }
 
   #button() {
@@ -60,7 +63,7 @@ export class Action {
   #question() {
     const wanted = this.#spec.typed?.();
     return html`<div class="question" role="group" aria-label=${this.#label()}>
-      <p>${text(this.#spec.danger)}</p>
+      <p>${this.#spec.danger ? text(this.#spec.danger) : nothing}</p>
       ${wanted ? this.#typing(wanted) : nothing}
       <footer>
         <button
@@ -76,6 +79,7 @@ export class Action {
     </div>`;
   }
 
+  /** @param {string} wanted */
   #typing(wanted) {
     return html`<label class="field">
       ${t("type_to_confirm", { wanted })}
@@ -90,6 +94,7 @@ export class Action {
     </label>`;
   }
 
+  /** @param {boolean} asking */
   #ask(asking) {
     this.#asking = asking;
     this.#typed = "";
@@ -113,7 +118,7 @@ export class Action {
 
   #perform() {
     const { perform, values = {} } = this.#spec;
-    if (perform) return perform();
+    if (perform || !this.#command) return perform?.();
     const given = typeof values === "function" ? values() : values;
     const { target, body } = this.#command.request(given);
     return api.send(target, body);

@@ -1,6 +1,10 @@
 // The only file that knows the controller's addresses.
 
+/** @import { OpenApi } from "../pages/console.js" */
+/** @import { Words } from "./words.js" */
+
 export class Refused extends Error {
+  /** @param {Problem} problem */
   constructor(problem) {
     super(problem.detail);
     this.problem = problem;
@@ -8,13 +12,16 @@ export class Refused extends Error {
 }
 
 // Whether nothing answered at all, in the words of the browsers; each has its own for modules.
+/** @param {unknown} error */
 export const isLoss = (error) =>
   error instanceof TypeError &&
   /fetch|network|load failed|imported module|module script/i.test(error.message);
 
 // Whether the same may well succeed a moment later.
+/** @param {unknown} error */
 export const mayPass = (error) => isLoss(error) || error instanceof Refused;
 
+/** @param {string} target @param {RequestInit} [options] */
 async function answer(target, options) {
   const reply = await fetch(target, { credentials: "same-origin", ...options });
   if (reply.ok) return reply;
@@ -23,58 +30,98 @@ async function answer(target, options) {
   throw new Refused(problem);
 }
 
+/**
+ * An answer, taken for what its caller says it is.
+ * @template T
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<T>}
+ */
 const read = async (path, options) => (await answer(path, options)).json();
+/** @param {string} path */
 const readXml = async (path) =>
   new DOMParser().parseFromString(await (await answer(path)).text(), "text/xml");
+// The text of a query.
+/** @param {Params} params */
+export const queryOf = (params) =>
+  // Numbers become texts by themselves.
+  new URLSearchParams(/** @type {Record<string, string>} */ (params)).toString();
 const FORM = "application/x-www-form-urlencoded";
 // A change is sent with POST: a page never changes anything by GET.
+/** @param {string} target @param {BodyInit} [body] @param {string} [type] */
 export const send = (target, body, type = FORM) =>
   answer(target, {
     method: "POST",
     ...(body === undefined ? {} : { body, headers: { "Content-Type": type } }),
   });
 
+/** @param {RequestInit} [options] @returns {Promise<State>} */
 export const state = (options) => read("/api/state", options);
 // What a page needs before it can show anything.
+/** @returns {Promise<Start>} */
 export const start = () => read("/api/start");
+/** @returns {Promise<CommandRow[]>} */
 export const commands = () => read("/api/commands");
+/** @returns {Promise<Labels>} */
 export const labels = () => read("/api/labels");
+/** @returns {Promise<Start["account"]>} */
 export const account = () => read("/api/account");
+/** @returns {Promise<Status>} */
 export const names = () => read("/json/status.json");
+/** @returns {Promise<LogEntries>} */
 export const log = () => read("/api/log");
+/** @returns {Promise<AuditEntries>} */
 export const audit = () => read("/api/audit");
+/** @returns {Promise<Outbox>} */
 export const outbox = () => read("/api/outbox");
+/** @returns {Promise<Firmware>} */
 export const firmware = () => read("/api/firmware");
+/** @returns {Promise<NotRestored>} */
 export const restoreReport = () => read("/api/restore-report");
+/** @returns {Promise<Api.RuleReport[]>} */
 export const rules = () => read("/api/rules");
+/** @param {string} item @returns {Promise<Api.RuleTrial>} */
 export const tryRule = async (item) => (await send("/api/rules/try", item, "text/plain")).json();
-export const history = (query) => read(`/api/history?${new URLSearchParams(query)}`);
+/** @param {Params} query @returns {Promise<HistoryReply>} */
+export const history = (query) => read(`/api/history?${queryOf(query)}`);
 // Readings as they are at the pins: `inp1` to `inp6` in millivolts.
 export const rawReadings = () => readXml("/xml/ix.xml");
 // What is known of the 1-Wire bus: `dsid` is the ID that was read last.
+/** @returns {Promise<{ dsid: string }>} */
 export const sensors = () => read("/json/dsi2c.json");
 // With the last command that was typed, and its answer.
+/** @returns {Promise<Modem>} */
 export const modem = () => read("/api/modem");
 // Name and unit of what Modbus modules measure, by module.
+/** @returns {Promise<Modules>} */
 export const modules = () => read("/api/modules");
+/** @returns {Promise<LabelsByCode>} */
 export const readingCodes = () => read("/api/reading-codes");
-export const historyTable = (query) => `/api/history.csv?${new URLSearchParams(query)}`;
+/** @param {Params} query */
+export const historyTable = (query) => `/api/history.csv?${queryOf(query)}`;
+/** @returns {Promise<Api.Panel>} */
 export const panel = () => read("/api/panel");
+/** @param {File} file */
 export const uploadPicture = (file) =>
   send("/post.cgi?pictureupload", file, file.type || "application/octet-stream");
+/** @param {File} file */
 export const uploadSite = (file) =>
   send("/post.cgi?wwwfileupload", file, "application/octet-stream");
 // A passphrase goes in a header: unlike a query it is in no log.
+/** @param {string} passphrase @returns {Record<string, string>} */
 const sealed = (passphrase) =>
   passphrase ? { "Backup-Passphrase": encodeURIComponent(passphrase) } : {};
+/** @param {string} passphrase */
 export const backup = async (passphrase) =>
   (await answer("/dev_settings.bin", { headers: sealed(passphrase) })).blob();
+/** @param {File} file @param {string} passphrase */
 export const restoreBackup = (file, passphrase) =>
   answer("/post.cgi?settingsupload", {
     method: "POST",
     body: file,
     headers: { "Content-Type": "application/octet-stream", ...sealed(passphrase) },
   });
+/** @param {Record<string, string>} fields */
 export const changePassword = (fields) =>
   send("/post.cgi?passwd", new URLSearchParams(fields).toString());
 // Seconds that the bootloader goes on waiting for firmware; null when the controller runs.
@@ -85,12 +132,18 @@ export async function bootloaderWait() {
 export const builtInPages = "/?safe";
 export const oledPicture = "/api/oled.png";
 // What the simulated board is made to be; items are those of the test bench.
+/** @returns {Promise<BenchReport>} */
 export const bench = () => read("/api/sim");
 export const benchPath = "/sim.cgi";
+/** @param {BenchItem[]} items */
 export const benchTarget = (items) => `${benchPath}?${items.map(benchItem).join("&")}`;
+/** @param {BenchItem} item */
 const benchItem = ([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%3A", ":")}`;
+/** @returns {Promise<OpenApi>} */
 export const openApi = () => read("/api/openapi.json");
+/** @param {RequestInit} [options] @returns {Promise<Api.Health>} */
 export const health = (options) => read("/health", options);
+/** @param {string} name @returns {Promise<Words>} */
 export const words = (name) => read(`/web/words/${name}.json`);
 export const stream = () => new EventSource("/api/stream");
 // Several parts of a page learn at the same time that a session is over; a browser that is sent on
@@ -105,13 +158,19 @@ export function goToSignIn() {
 }
 export const signOut = () => send("/post.cgi?signout");
 
+/** @param {number} index @param {boolean} on */
 export const switchOutput = (index, on) => send(`/outs.cgi?out${index}=${on ? 1 : 0}`);
+/** @param {number} index @param {boolean} on */
 export const switchPwm = (index, on) => send(`/outs.cgi?pwm${index}=${on ? 1 : 0}`);
+/** @param {number} index @param {number} percent */
 export const setDuty = (index, percent) => send(`/stm.cgi?pwmd=${index}${percent}`);
+/** @param {number} index @param {boolean} on */
 export const switchVariable = (index, on) => send(`/outs.cgi?vout${index}=${on ? 1 : 0}`);
 
 // Any request just as it stands, and whatever came back: for a look at the interface itself.
+/** @param {Asked} asked */
 export async function ask({ method, target, body, type }) {
+  /** @type {Record<string, string>} */
   const headers = body === undefined ? {} : { "Content-Type": type ?? FORM };
   const reply = await fetch(target, { method, body, headers, credentials: "same-origin" });
   const kind = reply.headers.get("content-type") ?? "";
@@ -120,21 +179,25 @@ export async function ask({ method, target, body, type }) {
 }
 
 // A stream has no end to wait for.
+/** @param {Response} reply */
 async function beginning(reply) {
-  const reader = reply.body.getReader();
-  const { value } = await reader.read();
-  await reader.cancel();
-  return new Blob([value]);
+  const reader = reply.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new Blob(value ? [value] : []);
 }
 
 // The same request for a terminal. Single quotes hold everything but themselves.
+/** @param {Omit<Asked, "method"> & { method?: string }} asked */
 export function curl({ target, body, method = "POST", type = FORM }) {
+  /** @param {string} text */
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const data = body === undefined ? "" : ` ${curlBody(body, type, quoted)}`;
+  const data = body == null ? "" : ` ${curlBody(body, type, quoted)}`;
   const verb = method === "GET" ? "" : ` -X ${method}`;
   return `curl${verb}${data} ${quoted(location.origin + target)}`;
 }
 
+/** @param {string | File} body @param {string} type @param {(text: string) => string} quoted */
 function curlBody(body, type, quoted) {
   const header = type === FORM ? "" : `-H ${quoted(`Content-Type: ${type}`)} `;
   if (body instanceof File) return `${header}--data-binary ${quoted(`@${body.name}`)}`;

@@ -9,10 +9,13 @@ const MASK = "***";
 
 export class BoundField {
   // What has been typed and not saved; undefined while the field shows the setting.
+  /** @type {Typed | undefined} */
   #typed;
+  /** @type {string | null} */
   refusal = null;
 
   // `spec`: see Form. `read(letter)` gives the setting of a field of the same command.
+  /** @param {Command} command @param {FieldSpec} spec @param {Read} read */
   constructor(command, spec, read) {
     this.command = command;
     this.spec = spec;
@@ -38,7 +41,7 @@ export class BoundField {
 
   get saved() {
     const whole = this.read(this);
-    return this.part === undefined ? whole : whole?.[this.part];
+    return this.part === undefined ? whole : partIn(whole, this.part);
   }
 
   get isSecret() {
@@ -57,6 +60,7 @@ export class BoundField {
     return this.#typed === undefined ? this.#unchanged : this.#typed;
   }
 
+  /** @param {Typed} typed */
   type(typed) {
     this.#typed = typed;
     this.refusal = null;
@@ -76,6 +80,7 @@ export class BoundField {
   }
 
   // `values` are those of the other fields, which may decide what is allowed here.
+  /** @param {ByLetter} values @param {boolean} rowChanged */
   problem(values, rowChanged) {
     if (this.isSecret && !this.isChanged) {
       return rowChanged && this.isSet && !this.spec.keepsSecret ? t("secret_again") : null;
@@ -83,11 +88,21 @@ export class BoundField {
     return problemOf(this.schema(values), this.typed);
   }
 
+  /** @param {ByLetter} values */
   value(values) {
     return valueFrom(this.schema(values), this.typed);
   }
 }
 
+/** @param {Value} whole @param {string | number} part */
+const partIn = (whole, part) =>
+  typeof whole === "object" ? /** @type {Record<string, Value>} */ (whole)?.[part] : undefined;
+
+/**
+ * @param {AdminContext} context
+ * @param {Record<string, Source> | undefined} paths
+ * @returns {Read}
+ */
 export function settingReader(context, paths) {
   return ({ command, at, letter, spec }) => {
     const source = spec.read ?? spec.path ?? paths?.[letter] ?? command.settingPath(letter, at);

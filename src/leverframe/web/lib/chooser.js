@@ -3,6 +3,13 @@
 import { html } from "../vendor/lit-html.js";
 
 // `offered`: [value, shown text] each.
+/**
+ * @param {string} id
+ * @param {string} label
+ * @param {[string, string | number][]} offered
+ * @param {string} current
+ * @param {(value: string) => void} choose
+ */
 export function chooser(id, label, offered, current, choose) {
   return html`<div class="field">
     <label for=${id}>${label}</label>

@@ -5,16 +5,30 @@
 
 import { caseOf, wireText } from "./schema.js";
 
+/** Letter of a field -> its text on the wire. @typedef {Record<string, string>} Texts */
+
 const HOLE = /<(\w+)>/g;
 
-class Command {
+export class Command {
+  /** @param {CommandRow} row */
   constructor(row) {
-    Object.assign(this, row);
+    this.section = row.section;
+    this.line = row.line;
+    this.method = row.method;
+    this.path = row.path;
+    this.items = row.items;
+    this.fields = row.fields;
+    this.body = row.body;
+    this.doc = row.doc;
+    this.role = row.role;
+    this.sets = row.sets;
+    this.available = row.available;
+    this.deprecated = row.deprecated;
   }
 
   // The last field of a command is the one that is set; those before it say where.
   get lastLetter() {
-    return this.#fields.at(-1)?.letter;
+    return this.#fields.at(-1)?.letter ?? "";
   }
 
   get letters() {
@@ -25,13 +39,22 @@ class Command {
     return this.body?.fields ?? this.fields;
   }
 
-  // The schema of a field; `values` of the others where it depends on them.
-  schema(letter, values = {}) {
-    const field = this.#fields.find((one) => one.letter === letter);
-    return field ? caseOf(field.schema, values) : null;
+  // Whether this version has the field.
+  /** @param {string} letter */
+  has(letter) {
+    return this.letters.includes(letter);
   }
 
-  // { target, body } of a request with these values, by letter.
+  // The schema of a field; `values` of the others where it depends on them.
+  /** @param {string} letter @param {ByLetter} [values] */
+  schema(letter, values = {}) {
+    const field = this.#fields.find((one) => one.letter === letter);
+    if (!field) throw new Error(`The command ${this.line} has no field ${letter}.`);
+    return caseOf(field.schema, values);
+  }
+
+  // A request with these values.
+  /** @param {ByLetter} values @returns {CommandRequest} */
   request(values) {
     const texts = this.#texts(values);
     if (this.body?.kind === "form") {
@@ -42,22 +65,26 @@ class Command {
   }
 
   // The same for a command whose body is a list; one object of values per entry.
+  /** @param {ByLetter[]} entries */
   listRequest(entries) {
-    const items = entries.map((values) => `&${filled(this.body.item, this.#texts(values))}`);
+    const items = entries.map((values) => `&${filled(this.body?.item ?? "", this.#texts(values))}`);
     return { target: this.#target({}), body: `${items.join("")}&&` };
   }
 
   // The items of the query, `oname=1Pump`, to be joined with those of other commands.
+  /** @param {ByLetter} values */
   query(values) {
     const texts = this.#texts(values);
     return this.items.map((item) => filled(item.text, texts)).join("&");
   }
 
+  /** @param {Texts} texts */
   #target(texts) {
     const query = this.items.map((item) => filled(item.text, texts)).join("&");
     return query ? `${this.path}?${query}` : this.path;
   }
 
+  /** @param {ByLetter} values */
   #texts(values) {
     const given = this.#fields.filter((field) => values[field.letter] !== undefined);
     return Object.fromEntries(
@@ -66,12 +93,14 @@ class Command {
   }
 
   // The setting that a field goes to, with the other fields filled in; undefined where unknown.
+  /** @param {string} letter @param {ByLetter} values */
   settingPath(letter, values) {
-    return this.sets[letter]?.[0].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+    return this.sets[letter]?.[0].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
   }
 }
 
 // The form with its holes filled; it ends before the first optional field that is not given.
+/** @param {string} text @param {Texts} texts */
 function filled(text, texts) {
   const missing = [...text.matchAll(HOLE)].find(([, letter]) => texts[letter] === undefined);
   const given = missing ? text.slice(0, missing.index).replace(/[*:]$/, "") : text;
@@ -81,6 +110,7 @@ function filled(text, texts) {
 export class Commands {
   #commands;
 
+  /** @param {CommandRow[]} rows */
   constructor(rows) {
     this.#commands = rows.map((row) => new Command(row));
   }
@@ -89,13 +119,23 @@ export class Commands {
     return this.#commands;
   }
 
+  // One that the version has for certain.
+  /** @param {string} name */
+  get(name) {
+    const found = this.find(name);
+    if (!found) throw new Error(`This version has no command ${name}.`);
+    return found;
+  }
+
   // By name ("oname", "gsmsms<A>"), or where forms share a name by the form ("modbusid=<A><B>").
+  /** @param {string} name @returns {Command | null} */
   find(name) {
     const found = this.#commands.filter((command) => isCalled(command, name));
     return found.find((command) => !command.deprecated) ?? found[0] ?? null;
   }
 }
 
+/** @param {Command} command @param {string} name */
 function isCalled({ line, items }, name) {
   if (items.length === 0) return line.endsWith(` ${name}`);
   if (name.includes("=")) return line.endsWith(`?${name}`);

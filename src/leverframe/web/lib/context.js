@@ -10,23 +10,35 @@ export const SIMULATED = "simulated";
 
 export class Context {
   // The tree of /api/settings; null for accounts that may not read it.
+  /** @type {Settings | null} */
   settings = null;
   // None for accounts that may not read them, and until they have come: see `knowCommands`.
-  commands = { all: [], find: () => null };
+  /** @type {Commands} */
+  commands = {
+    all: [],
+    find: () => null,
+    get() {
+      throw new Error("The commands are not known yet.");
+    },
+  };
   role = CONTROL;
   // The one that is set for everybody: "EN", "PL".
   language = "";
   // How the board calls itself: "simulated", "linux".
   board = "";
   // The cards of the open page; each form adds itself.
+  /** @type {Set<Unsaved>} */
   forms = new Set();
+  /** @type {Promise<void> | null} */
   #knowing = null;
+  /** @type {State["profile"] | null} */
   #profile = null;
   // Answers can overtake each other: the number of the newest question, and of the one whose
   // answer is known.
   #asked = 0;
   #known = 0;
 
+  /** @param {Live} live @param {() => void} redraw */
   constructor(live, redraw) {
     this.live = live;
     this.redraw = redraw;
@@ -81,6 +93,7 @@ export class Context {
   }
 
   // Another version has other commands, and so other pages and cards; another account, too.
+  /** @param {Start} start */
   #isForOthers({ state, account }) {
     return !isSame(state.profile, this.#profile) || account.role !== this.role;
   }
@@ -96,6 +109,7 @@ export class Context {
     }
   }
 
+  /** @param {Start} start @param {number} asked */
   #take({ state, board, account, status, labels, settings }, asked) {
     if (asked < this.#known) return;
     this.#known = asked;

@@ -3,6 +3,7 @@
 import { html } from "../vendor/lit-html.js";
 import { t } from "./words.js";
 
+/** @param {string} shown */
 export const copyable = (shown) =>
   html`<pre tabindex="0">${shown}</pre>
     <button type="button" @click=${(event) => copy(event.target.previousElementSibling)}>
@@ -10,7 +11,9 @@ export const copyable = (shown) =>
     </button>`;
 
 // Browsers let pages write to the clipboard only over TLS; elsewhere the text is marked for that.
+/** @param {Element | null} shown */
 function copy(shown) {
+  if (!shown) return;
   if (navigator.clipboard) navigator.clipboard.writeText(shown.textContent);
-  else getSelection().selectAllChildren(shown);
+  else getSelection()?.selectAllChildren(shown);
 }

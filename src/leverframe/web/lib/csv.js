@@ -5,6 +5,7 @@ const SEPARATORS = [",", ";", "\t"];
 const MARK = "\uFEFF";
 
 export class UnclosedQuote extends Error {
+  /** @param {number} line */
   constructor(line) {
     super(`The quotation mark in line ${line} is not closed.`);
     this.line = line;
@@ -12,21 +13,26 @@ export class UnclosedQuote extends Error {
 }
 
 // [{ line, cells }] of all rows that are not empty; lines are counted from 1 as editors do.
+/** @param {string} text */
 export function parsed(text) {
   const plain = text.startsWith(MARK) ? text.slice(1) : text;
   const reader = new Reader(plain.replace(/\r\n?/g, "\n"), separatorOf(plain));
   return reader.rows().filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
 }
 
+/** @param {string[][]} rows */
 export function written(rows) {
-  return MARK + rows.map((cells) => cells.map(quoted).join(",") + "\r\n").join("");
+  return MARK + rows.map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");
 }
 
+/** @param {string} cell */
 const quoted = (cell) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 
 // The one that the first line has most of.
+/** @param {string} text */
 function separatorOf(text) {
   const [first] = text.split(/[\r\n]/, 1);
+  /** @param {string} separator */
   const count = (separator) => first.split(separator).length;
   return SEPARATORS.reduce((best, one) => (count(one) > count(best) ? one : best));
 }
@@ -37,6 +43,7 @@ class Reader {
   #at = 0;
   #line = 1;
 
+  /** @param {string} text @param {string} separator */
   constructor(text, separator) {
     this.#text = text;
     this.#separator = separator;

@@ -8,17 +8,24 @@ import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { t } from "./words.js";
 
+/** @typedef {{ isNew: boolean, isChanged: boolean, restore(): void }} AnyDraft */
+
+/** @template {AnyDraft} T */
 export class DraftForm {
   draft;
   context;
+  /** @type {string[]} */
+  letters = [];
   saving = false;
   // Has it been tried to save? Before, what is not complete is not wrong.
   tried = false;
   #left;
   // By letter; "" for what is about no field.
+  /** @type {Record<string, string>} */
   #refusals = {};
 
   // `left()` is called when nothing is left to edit.
+  /** @param {AdminContext} context @param {T} draft @param {() => void} left */
   constructor(context, draft, left) {
     this.context = context;
     this.draft = draft;
@@ -30,6 +37,14 @@ export class DraftForm {
     return this.draft.isChanged;
   }
 
+  get hasProblem() {
+    return false;
+  }
+
+  /** @param {boolean} [_how] @returns {Promise<void>} */
+  async send(_how) {}
+
+  /** @param {string} letter */
   refusal(letter) {
     return this.#refusals[letter] ?? null;
   }
@@ -57,6 +72,7 @@ export class DraftForm {
   }
 
   // True when it is saved.
+  /** @param {boolean} [how] */
   async save(how) {
     this.tried = true;
     if (this.saving || this.hasProblem) {
@@ -72,24 +88,28 @@ export class DraftForm {
     return done;
   }
 
+  /** @param {boolean | undefined} how */
   async #sent(how) {
     try {
       await this.send(how);
       return true;
     } catch (error) {
-      const { field } = error.problem ?? {};
-      const said = error instanceof api.Refused ? error.message : t("not_sent");
+      const refusal = error instanceof api.Refused ? error : null;
+      const field = refusal?.problem.field ?? "";
+      const said = refusal?.message ?? t("not_sent");
       this.#refusals = { [this.letters.includes(field) ? field : ""]: said };
       return false;
     }
   }
 
+  /** @param {Event} event */
   submitted(event) {
     event.preventDefault();
     this.save();
   }
 
   // What was begun from nothing has nothing to go back to; it is cancelled by its button.
+  /** @param {KeyboardEvent} event */
   pressed(event) {
     if (event.key !== "Escape" || this.draft.isNew) return;
     event.preventDefault();
@@ -98,6 +118,7 @@ export class DraftForm {
   }
 
   // What saving would send, to be read and copied.
+  /** @param {CommandRequest | null} request */
   requestView(request) {
     const line = request ? api.curl(request) : "";
     return html`<details class="request">

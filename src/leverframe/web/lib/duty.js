@@ -10,10 +10,13 @@ export class Duty {
   #label;
   #hindrance;
   // Where the slider is held; null when it follows the state.
+  /** @type {number | null} */
   #held = null;
+  /** @type {string | null} */
   #refusal = null;
 
   // `hindrance()` says why it cannot be moved now; null if it can.
+  /** @param {Context} context @param {string} label @param {() => string | null} [hindrance] */
   constructor(context, label, hindrance = () => null) {
     this.#context = context;
     this.#label = label;
@@ -39,11 +42,13 @@ export class Duty {
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
   }
 
+  /** @param {number} duty */
   #hold(duty) {
     this.#held = duty;
     this.#context.redraw();
   }
 
+  /** @param {number} duty */
   async #send(duty) {
     this.#held = duty;
     this.#refusal = null;

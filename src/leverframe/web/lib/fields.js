@@ -16,6 +16,7 @@ import {
 } from "./schema.js";
 import { t, text } from "./words.js";
 
+/** @type {Draw} */
 export function drawField(field, drawn) {
   if (field.spec.draw) return frame(field, drawn, field.spec.draw(field, drawn));
   if (isFlag(drawn.schema)) return toggle(field, drawn);
@@ -24,8 +25,10 @@ export function drawField(field, drawn) {
   return frame(field, drawn, line(field, drawn));
 }
 
+/** @param {DrawnField} field */
 export const label = ({ spec }) => (spec.label ? text(spec.label) : spec.plainLabel);
 
+/** @param {DrawnField} field @param {Drawn} drawn @param {Template} input */
 function frame(field, { schema, problem }, input) {
   return html`<div
     class="field"
@@ -40,18 +43,23 @@ function frame(field, { schema, problem }, input) {
   </div>`;
 }
 
+/** @param {DrawnField} field */
 const changedMark = (field) =>
   field.isChanged ? html`<span class="changed"> · ${t("changed")}</span>` : nothing;
 
+/** @param {DrawnField} field @param {string | null} problem */
 const said = (field, problem) =>
   problem
     ? html`<p class="wrong" id="${field.id}-wrong" role="alert">${problem}</p>`
     : nothing;
 
+/** @param {DrawnField} field @param {string | null} problem */
 const about = (field, problem) => `${field.id}-hint${problem ? ` ${field.id}-wrong` : ""}`;
 
+/** @param {DrawnField} field */
 const ownHint = ({ spec }) => (spec.hint ? text(spec.hint) : "");
 
+/** @param {DrawnField} field @param {Schema} schema */
 function hint(field, schema) {
   // A drawing of its own offers only what is allowed; texts can be too long in any drawing.
   const limits = field.spec.draw && schema.type !== "string" ? "" : allowed(schema);
@@ -59,12 +67,14 @@ function hint(field, schema) {
 }
 
 // Near the end of what fits, how many letters are left is worth more than how many fit.
+/** @param {DrawnField} field @param {Schema} schema */
 function lettersLeft(field, schema) {
   if (schema.type !== "string" || schema.description || !schema.maxLength) return null;
   if (typeof field.typed !== "string" || field.typed === "") return null;
   return t("letters_left", { left: schema.maxLength - [...field.typed].length });
 }
 
+/** @param {DrawnField} field @param {Drawn} drawn */
 export function line(field, { schema, problem, change }) {
   const number = isNumber(schema);
   const input = html`<input
@@ -76,7 +86,7 @@ export function line(field, { schema, problem, change }) {
     placeholder=${field.isSecret ? t(field.isSet ? "secret_set" : "secret_not_set") : ""}
     aria-describedby=${about(field, problem)}
     aria-invalid=${problem ? "true" : "false"}
-    .value=${field.typed}
+    .value=${String(field.typed)}
     @input=${(event) => change(event.target.value)}
   />`;
   const { unit } = field.spec;
@@ -84,22 +94,25 @@ export function line(field, { schema, problem, change }) {
   return html`<span class="with-unit">${input}<span class="unit">${unit}</span></span>`;
 }
 
+/** @param {DrawnField} field @param {Drawn} drawn */
 export function choice(field, { schema, problem, change }) {
   const offered = choices(schema);
-  const known = offered.some(([word]) => word === field.typed);
+  const typed = String(field.typed);
+  const known = offered.some(([word]) => word === typed);
   return html`<select
     id=${field.id}
     aria-describedby=${about(field, problem)}
     aria-invalid=${problem ? "true" : "false"}
     @change=${(event) => change(event.target.value)}
   >
-    ${[...(known ? [] : [[field.typed, field.typed]]), ...offered].map(
+    ${[...(known ? [] : [[typed, typed]]), ...offered].map(
       ([word, shown]) =>
-        html`<option value=${word} .selected=${word === field.typed}>${shown}</option>`,
+        html`<option value=${word} .selected=${word === typed}>${shown}</option>`,
     )}
   </select>`;
 }
 
+/** @param {DrawnField} field @param {Drawn} drawn */
 function toggle(field, { problem, change }) {
   return html`<div class="field" ?data-changed=${field.isChanged}>
     <label class="toggle">
@@ -107,7 +120,7 @@ function toggle(field, { problem, change }) {
         id=${field.id}
         type="checkbox"
         role="switch"
-        .checked=${field.typed}
+        .checked=${field.typed === true}
         aria-describedby=${about(field, problem)}
         @change=${(event) => change(event.target.checked)}
       />
@@ -119,42 +132,48 @@ function toggle(field, { problem, change }) {
 }
 
 // A list, bits or a record: one field per part. A list of changing length can grow and shrink.
+/** @type {Draw} */
 export function group(field, { schema, problem, change }) {
-  const { typed } = field;
+  const parts = /** @type {Record<string, Typed>} */ (field.typed);
+  const items = Array.isArray(parts) ? parts : [];
   const free = schema.type === "array" && schema.minItems !== schema.maxItems;
   return html`<fieldset class="field" ?data-changed=${field.isChanged} ?data-wrong=${problem}>
     <legend>${label(field)}${changedMark(field)}</legend>
-    ${Object.keys(typed).map(
+    ${Object.keys(parts).map(
       (part) => html`<div class="part">
         ${drawField(partField(field, part), {
           schema: partOf(schema, part),
           problem: null,
-          change: (one) => change(withPart(typed, part, one)),
+          change: (one) => change(withPart(parts, part, one)),
         })}
-        ${free ? button("remove", () => change(typed.toSpliced(Number(part), 1))) : nothing}
+        ${free ? button("remove", () => change(items.toSpliced(Number(part), 1))) : nothing}
       </div>`,
     )}
-    ${free && typed.length < schema.maxItems
-      ? button("add", () => change([...typed, typedFrom(schema.items, undefined)]))
+    ${free && items.length < schema.maxItems
+      ? button("add", () => change([...items, typedFrom(schema.items, undefined)]))
       : nothing}
     <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
     ${said(field, problem)}
   </fieldset>`;
 }
 
+/** @param {Record<string, Typed>} typed @param {string} part @param {Typed} one */
 const withPart = (typed, part, one) =>
   Array.isArray(typed) ? typed.with(Number(part), one) : { ...typed, [part]: one };
 
 // Parts of a list are counted from 1, those of a record have names.
+/** @param {DrawnField} field @param {string} part @returns {DrawnField} */
 function partField(field, part) {
   const name = Array.isArray(field.typed) ? Number(part) + 1 : part;
+  const given = /** @type {Record<string, string> | undefined} */ (field.spec.parts);
   return {
     id: `${field.id}-${part}`,
-    typed: field.typed[part],
-    spec: { plainLabel: field.spec.parts?.[part] ?? `${label(field)} ${name}` },
+    typed: /** @type {Record<string, Typed>} */ (field.typed)[part],
+    spec: { plainLabel: given?.[part] ?? `${label(field)} ${name}` },
     isChanged: false,
     isSecret: false,
   };
 }
 
+/** @param {string} key @param {() => void} act */
 const button = (key, act) => html`<button type="button" @click=${act}>${t(key)}</button>`;

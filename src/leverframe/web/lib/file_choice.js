@@ -6,16 +6,18 @@ import { text } from "./words.js";
 export class FileChoice {
   #context;
   #spec;
+  /** @type {HTMLInputElement | null} */
   #chosen = null;
 
   // `spec`: { id, label: "key", accept }
+  /** @param {Context} context @param {{ id: string, label: Named, accept?: string }} spec */
   constructor(context, spec) {
     this.#context = context;
     this.#spec = spec;
   }
 
   get file() {
-    return this.#chosen?.files[0] ?? null;
+    return this.#chosen?.files?.[0] ?? null;
   }
 
   // After it was sent: the same file may have to be chosen again.

@@ -9,13 +9,15 @@ export function keepFocus() {
   const way = wayTo(focused);
   return () => {
     if (focused === document.body || focused.isConnected) return;
-    const [parent, index] = way.find(([above]) => above.isConnected);
+    const [parent, index] = way.find(([above]) => above.isConnected) ?? [document.body, 0];
     focusOn(parent, parent.children[Math.min(index, parent.children.length - 1)]);
   };
 }
 
 // [parent, place among its children], from the inside out.
+/** @param {Element} element */
 function wayTo(element) {
+  /** @type {[HTMLElement, number][]} */
   const way = [];
   for (let one = element; one.parentElement; one = one.parentElement) {
     way.push([one.parentElement, [...one.parentElement.children].indexOf(one)]);
@@ -25,8 +27,10 @@ function wayTo(element) {
 
 // Never on a control: a key that is still held down would press it, and it may be the one that
 // confirms a danger.
+/** @param {HTMLElement} parent @param {Element | undefined} standIn */
 function focusOn(parent, standIn) {
-  const place = !standIn || standIn.matches(CONTROLS) ? parent : standIn;
+  const isPlace = standIn instanceof HTMLElement && !standIn.matches(CONTROLS);
+  const place = isPlace ? standIn : parent;
   if (!place.hasAttribute("tabindex")) place.tabIndex = -1;
   place.focus({ preventScroll: true });
 }

@@ -7,15 +7,20 @@
 const READ_AGAIN_MS = 400;
 const LOOK_AGAIN_MS = 3000;
 
+/** @template T */
 export class Followed {
+  /** @type {T | null} */
   value = null;
   #context;
   #read;
   #heard = 0;
-  #soon = null;
-  #regular = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #regular;
   #stop = () => {};
 
+  /** @param {Context} context @param {() => Promise<T>} read */
   constructor(context, read) {
     this.#context = context;
     this.#read = read;
@@ -43,7 +48,7 @@ export class Followed {
     if (heard === this.#heard) return;
     this.#heard = heard;
     this.#soon ??= setTimeout(() => {
-      this.#soon = null;
+      this.#soon = undefined;
       this.#look();
     }, READ_AGAIN_MS);
   }

@@ -30,21 +30,22 @@ export class Form {
   fields;
   #context;
   #spec;
+  /** @type {string | null} */
   #refusal = null;
   #saving = false;
   #saved = false;
   #shown = false;
 
+  /** @param {AdminContext} context @param {FormSpec} spec */
   constructor(context, spec) {
     this.#context = context;
     this.#spec = spec;
-    this.fields = spec.fields
-      .map((field) => [context.commands.find(field.command), field])
-      .filter(([command, field]) => command?.schema(field.letter ?? command.lastLetter))
-      .map(([command, field]) => {
-        const read = settingReader(context, spec.paths?.[field.command]);
-        return new BoundField(command, field, read);
-      });
+    this.fields = spec.fields.flatMap((field) => {
+      const command = context.commands.find(field.command);
+      if (!command?.has(field.letter ?? command.lastLetter)) return [];
+      const read = settingReader(context, spec.paths?.[field.command]);
+      return [new BoundField(command, field, read)];
+    });
     context.forms.add(this);
   }
 
@@ -52,12 +53,14 @@ export class Form {
     return this.fields.some((field) => field.isChanged);
   }
 
+  /** @param {string} command @param {string} [letter] */
   field(command, letter) {
     return this.fields.find(
       (field) => field.spec.command === command && (!letter || field.letter === letter),
     );
   }
 
+  /** @param {BoundField} field @param {Typed} typed */
   type(field, typed) {
     field.type(typed);
     this.#refusal = null;
@@ -77,7 +80,7 @@ export class Form {
     const changed = rows.filter((row) => row.isChanged);
     const wrong = changed.find((row) => row.hasProblem);
     if (this.#saving || wrong) {
-      wrong?.wrongField.focus();
+      wrong?.wrongField?.focus();
       return false;
     }
     this.#saving = true;
@@ -92,6 +95,7 @@ export class Form {
     }
   }
 
+  /** @param {JoinedRequest[]} requests */
   async #send(requests) {
     for (const request of requests) {
       try {
@@ -112,6 +116,7 @@ export class Form {
     return true;
   }
 
+  /** @param {unknown} error @param {JoinedRequest} request */
   #refuse(error, request) {
     if (!(error instanceof api.Refused)) {
       this.#refusal = t("not_sent");
@@ -138,19 +143,22 @@ export class Form {
     >
       <h2>${title ? text(title) : typeof heading === "function" ? heading() : heading}</h2>
       ${note ? html`<p class="note">${text(note)}</p>` : nothing} ${lead?.() ?? nothing}
-      <div class="fields">${this.#rows().map((row) => this.#drawRow(row))}</div>
+      <div class="fields">${this.#drawnFields()}</div>
       ${tail?.() ?? nothing}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#footer()}
     </form>`;
   }
 
-  #rows() {
+  #drawnFields() {
     const rows = rowsOf(this.fields, this.#context, this.#spec.paths);
-    return this.fields.map((field) => [field, rows.find((row) => row.fields.includes(field))]);
+    return this.fields.map((field) =>
+      this.#drawField(field, /** @type {Row} */ (rows.find((row) => row.fields.includes(field)))),
+    );
   }
 
-  #drawRow([field, row]) {
+  /** @param {BoundField} field @param {Row} row */
+  #drawField(field, row) {
     if (field.spec.hidden) return nothing;
     const problem = row.isChanged ? field.problem(row.values, true) : null;
     return drawField(field, {
@@ -187,16 +195,19 @@ export class Form {
     return copyable(lines);
   }
 
+  /** @param {ControlEvent} event */
   #toggled(event) {
     this.#shown = event.target.open;
     this.#context.redraw();
   }
 
+  /** @param {Event} event */
   #submitted(event) {
     event.preventDefault();
     this.save();
   }
 
+  /** @param {KeyboardEvent} event */
   #pressed(event) {
     if (event.key !== "Escape" || !this.isChanged) return;
     event.preventDefault();
@@ -205,6 +216,7 @@ export class Form {
 }
 
 // A refusal names the command as it was sent, cut where it is long or secret, and the letter.
+/** @param {Problem} problem @param {Row[]} rows */
 function refusedField({ command, field: letter }, rows) {
   if (!command) return null;
   const begin = command.replace(/\.\.\.$/, "");

@@ -6,6 +6,7 @@ import { SIMULATED } from "./context.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "./words.js";
 
+/** @param {Context} context @param {() => void} redraw */
 export function header(context, redraw) {
   const { state, connection } = context.live;
   const device = context.overview.deviceName;
@@ -38,6 +39,7 @@ export function header(context, redraw) {
   </header>`;
 }
 
+/** @param {Context} context */
 const maySignOut = ({ settings, live }) =>
   settings ? settings.access.required : live.connection === "live";
 
@@ -46,11 +48,18 @@ export async function leave() {
   api.goToSignIn();
 }
 
+/** @param {Live} live */
 function connectionWord(live) {
   if (live.connection !== "lost") return t(`connection_${live.connection}`);
-  return t("connection_lost", { time: clock(live.lostSince.getTime() / 1000) });
+  return t("connection_lost", { time: clock(Number(live.lostSince) / 1000) });
 }
 
+/**
+ * @param {string} label
+ * @param {[string, string][]} options
+ * @param {string} current
+ * @param {(value: string) => void} choose
+ */
 function chooser(label, options, current, choose) {
   return html`<select aria-label=${label} @change=${(event) => choose(event.target.value)}>
     ${options.map(
@@ -60,11 +69,16 @@ function chooser(label, options, current, choose) {
   </select>`;
 }
 
+/** @param {Live} live */
 export function lostBanner(live) {
   if (live.connection !== "lost") return nothing;
   return html`<p class="lost" role="alert">${connectionWord(live)}. ${t("lost_advice")}</p>`;
 }
 
+/**
+ * @param {(() => void) | null} proceed
+ * @param {(choice: "save" | "leave" | "stay") => void} answer
+ */
 export function leaveQuestion(proceed, answer) {
   if (!proceed) return nothing;
   return html`<dialog

@@ -1,5 +1,6 @@
 // The labels of the controller by kind, and the order in which its layout lists speak of them.
 
+/** @param {string} prefix @param {number} first @param {number} count */
 const numbered = (prefix, first, count) =>
   Array.from({ length: count }, (_, index) => `${prefix}${first + index}`);
 
@@ -31,9 +32,13 @@ export const READINGS = [
 ];
 
 const STATES = new Set([...OUTPUTS, ...PWMS, ...VARIABLES, ...INPUTS, "MQTT"]);
+/** @param {string} label */
 export const isState = (label) => STATES.has(label);
+/** @param {string} meter */
 export const energyOf = (meter) => meter.replace("POWER", "ENERGY");
+/** @param {string} pwm */
 export const dutyOf = (pwm) => `${pwm}.duty`;
+/** @param {string} label */
 export const indexOf = (label) => Number(label.slice(-1)) - (/^(OUT|PWM)/.test(label) ? 0 : 1);
 
 // What every version's lists begin with; older versions have shorter lists of the same order.

@@ -16,10 +16,14 @@ export class Lever {
   #context;
   #options;
   // The level that was asked for; null when nothing is waited for.
+  /** @type {number | null} */
   #asked = null;
+  /** @type {string | null} */
   #refusal = null;
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
 
+  /** @param {Context} context @param {LeverSpec} options */
   constructor(context, options) {
     this.#context = context;
     this.#options = { inverted: () => false, reason: () => null, notes: () => [], ...options };
@@ -54,6 +58,7 @@ export class Lever {
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}`;
   }
 
+  /** @param {number} level */
   async #switch(level) {
     if (this.#options.reason()) return;
     this.#asked = level;

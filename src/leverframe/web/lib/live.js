@@ -13,16 +13,23 @@ const DEFAULT_REFRESH_S = 30;
 const SECOND_MS = 1000;
 
 export class Live {
-  state = {};
+  // Empty until the controller has told it.
+  state = /** @type {State} */ ({});
+  /** @type {Connection} */
   connection = "connecting";
+  /** @type {Date | null} */
   lostSince = null;
   // How often the controller has told something; listeners are also called as time passes.
   heard = 0;
   #refresh = DEFAULT_REFRESH_S;
+  /** @type {Set<() => void>} */
   #listeners = new Set();
+  /** @type {Set<() => void>} */
   #settingsListeners = new Set();
+  /** @type {EventSource | null} */
   #stream = null;
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #hasBegun = false;
   // How often nobody listened for a while: what was then is known by the history only.
   #gaps = 0;
@@ -32,18 +39,21 @@ export class Live {
   #heardAt = 0;
 
   // Seconds between two readings where there is no stream; a setting of the controller.
+  /** @param {number} seconds */
   set refresh(seconds) {
     if (seconds === this.#refresh) return;
     this.#refresh = seconds;
     if (this.connection === "polling") this.#after(seconds * 1000, () => this.#listen());
   }
 
+  /** @param {() => void} listener */
   listen(listener) {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   // Called when the settings have changed, by whomever.
+  /** @param {() => void} listener */
   listenToSettings(listener) {
     this.#settingsListeners.add(listener);
     return () => this.#settingsListeners.delete(listener);
@@ -60,12 +70,14 @@ export class Live {
   }
 
   // What is known before the stream tells.
+  /** @param {State} state */
   know(state) {
     if (this.connection === "connecting") this.#take("connecting", state);
   }
 
   // Whole seconds that are left of so many when the controller last told: between two messages a
   // page counts by itself.
+  /** @param {number} seconds */
   left(seconds) {
     return Math.max(0, Math.ceil(seconds - this.#passed()));
   }
@@ -103,6 +115,7 @@ export class Live {
   }
 
   // Nobody knows what happened between two streams. Before the first one, the number tells.
+  /** @param {State} state */
   #begin(state) {
     const known = this.state.settings_revision ?? state.settings_revision;
     if (this.#hasBegun) this.#resume();
@@ -116,6 +129,7 @@ export class Live {
     this.#tellSettings();
   }
 
+  /** @param {State} state */
   #hear(state) {
     this.#take("live", state);
     this.#after(SILENCE_MS, () => this.#askAfter());
@@ -153,6 +167,7 @@ export class Live {
     }
   }
 
+  /** @param {number} ms @param {() => void} act */
   #after(ms, act) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(act, ms);
@@ -161,7 +176,7 @@ export class Live {
   // The stream does not tell that time passes; a virtual clock stands still until it is moved.
   #letTimePass() {
     if (this.connection === "lost" || this.state.virtual_time !== false) return;
-    this.state = { ...this.state, time: this.#heardTime + this.#passed() };
+    this.state = Object.assign({ ...this.state }, { time: this.#heardTime + this.#passed() });
     this.#tell();
   }
 
@@ -170,6 +185,7 @@ export class Live {
     return this.state.virtual_time === false ? (performance.now() - this.#heardAt) / 1000 : 0;
   }
 
+  /** @param {Connection} connection @param {State} state */
   #take(connection, state) {
     this.#heardTime = state.time;
     this.#heardAt = performance.now();

@@ -4,24 +4,29 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { moment } from "./moments.js";
 import { t } from "./words.js";
 
-export const STATES = ["waiting", "failed", "sent", "captured"];
+export const STATES = /** @type {const} */ (["waiting", "failed", "sent", "captured"]);
 
+/** @type {Record<string, string>} */
 const CHANNELS = { email: "E-mail", sms: "SMS", mqtt: "MQTT", snmp: "SNMP" };
+/** @param {string} channel */
 export const channelName = (channel) => CHANNELS[channel] ?? channel.toUpperCase();
 
 // All messages of an outbox, newest first; of one channel only where it is named.
+/** @param {Outbox | null} outbox @param {string} [channel] */
 export function messagesOf(outbox, channel) {
   return STATES.flatMap((state) => outbox?.[state] ?? [])
     .filter((message) => !channel || message.channel === channel)
     .sort((one, other) => other.number - one.number);
 }
 
+/** @param {Message} message */
 const why = ({ reason }) => {
   const rule = /^rule (\d+)$/.exec(reason);
   if (rule) return t("message_by_rule", { number: rule[1] });
   return reason === "test" ? t("message_test") : reason;
 };
 
+/** @param {Message} message @param {number} now */
 function messageLine(message, now) {
   const { state, channel, target, created, attempts, problem, answer, content } = message;
   return html`<li data-state=${state}>
@@ -42,11 +47,13 @@ function messageLine(message, now) {
 }
 
 // A captured message is shown in full.
+/** @param {Record<string, unknown>} content */
 const said = (content) =>
   Object.entries(content)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" · ");
 
+/** @param {Message[]} messages @param {number} now */
 export function messageList(messages, now) {
   return html`<ol class="log messages">
     ${messages.map((message) => messageLine(message, now))}

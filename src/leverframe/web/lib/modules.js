@@ -6,13 +6,15 @@ import { code } from "./words.js";
 const CUSTOM = /^custom(\d)$/;
 
 // A device of one's own has the name that it was given.
+/** @param {Settings} settings @param {string} module */
 export function moduleName(settings, module) {
   const [, number] = CUSTOM.exec(module) ?? [];
-  const name = number ? settings.modbus_devices[number - 1]?.name : "";
+  const name = number ? settings.modbus_devices[Number(number) - 1]?.name : "";
   return name || code(module);
 }
 
 // [{ name, unit }] of built-in modules, by module.
+/** @type {Modules} */
 let listed = {};
 
 export async function readModules() {
@@ -20,16 +22,18 @@ export async function readModules() {
 }
 
 // The readings of a slot in their order; slots after those of modules are 1-Wire sensors.
+/** @param {Settings} settings @param {number} slot */
 export function readingsOf(settings, slot) {
   const module = settings.modbus_slots[slot - 1]?.module;
   const extra = settings.onewire_extra[slot - settings.modbus_slots.length - 1];
   if (extra) return extra.names.map((name) => ({ name, unit: "°C" }));
   const [, number] = CUSTOM.exec(module ?? "") ?? [];
-  return (number ? settings.modbus_devices[number - 1]?.readings : listed[module]) ?? [];
+  return (number ? settings.modbus_devices[Number(number) - 1]?.readings : listed[module]) ?? [];
 }
 
 // What the reading of a slot is now: as the bus tells, or as one of m1-m30 shows it. Undefined
 // where nobody asks for it.
+/** @param {AdminContext} context @param {number} slot @param {number} number */
 export function valueOf({ live, settings }, slot, number) {
   const told = live.state.modbus?.[slot]?.readings ?? {};
   const name = readingsOf(settings, slot)[number]?.name || String(number);
@@ -41,6 +45,7 @@ export function valueOf({ live, settings }, slot, number) {
 }
 
 // The slots in which a device of one's own is, counted from 0.
+/** @param {Settings} settings @param {number} device */
 export const slotsOf = (settings, device) =>
   settings.modbus_slots.flatMap(({ module }, index) =>
     module === `custom${device + 1}` ? [index + 1] : [],

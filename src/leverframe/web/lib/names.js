@@ -1,5 +1,6 @@
 // The names that people gave to what has a label.
 
+/** @type {[RegExp, (settings: Settings, number: number) => string | undefined][]} */
 const NAMES = [
   [/^OUT(\d)$/, (settings, number) => settings.outputs[number]?.name],
   [/^PWM(\d)$/, (settings, number) => settings.pwm[number]?.name],
@@ -15,6 +16,7 @@ const NAMES = [
 ];
 
 // Empty where there is none.
+/** @param {Settings} settings @param {string} label */
 export function nameOf(settings, label) {
   for (const [pattern, read] of NAMES) {
     const found = pattern.exec(label);
@@ -23,12 +25,14 @@ export function nameOf(settings, label) {
   return "";
 }
 
+/** @param {Settings} settings @param {string} label */
 export function withName(settings, label) {
   const name = nameOf(settings, label);
   return name ? `${name} (${label})` : label;
 }
 
 // For cards, which are looked up by their label.
+/** @param {Settings} settings @param {string} label */
 export function headingOf(settings, label) {
   const name = nameOf(settings, label);
   return name ? `${label} · ${name}` : label;

@@ -6,25 +6,31 @@ import { SIMULATED } from "./context.js";
 import { address } from "./router.js";
 import { t } from "./words.js";
 
-const isOffered = (context) => (page) =>
+/** @param {Context} context */
+const isOffered = (context) => (/** @type {PageEntry} */ page) =>
   (page.role === "control" || context.isAdmin) &&
   (!page.needs || context.commands.find(page.needs) !== null) &&
   (!page.simulated || context.board === SIMULATED);
 
 // [group, its pages] in the order of the list.
+/** @param {Context} context */
 export function offeredGroups(context) {
   return [...Map.groupBy(PAGES.filter(isOffered(context)), (page) => page.group)];
 }
 
+/** @param {string} name @returns {PageEntry | null} */
 export function findPage(name) {
   return [...PAGES, MORE].find((page) => page.name === name) ?? null;
 }
 
+/** @param {Context} context @param {PageEntry} page */
 export const mayOpen = (context, page) => isOffered(context)(page);
 
+/** @param {string} name @param {string} text @param {unknown} current */
 const link = (name, text, current) =>
   html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}</a>`;
 
+/** @param {Context} context @param {PageEntry | null} current */
 export function navigation(context, current) {
   const groups = offeredGroups(context);
   const pages = groups.find(([group]) => group === current?.group)?.[1] ?? [];
@@ -34,12 +40,13 @@ export function navigation(context, current) {
       )}
     </nav>
     ${pages.length > 1
-      ? html`<nav class="pages" aria-label=${t(`group_${current.group}`)}>
-          ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current.name))}
+      ? html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
+          ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
         </nav>`
       : nothing}`;
 }
 
+/** @param {Context} context @param {PageEntry | null} current */
 export function phoneBar(context, current) {
   const groups = offeredGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
   const elsewhere = current && !PHONE_GROUPS.includes(current.group);

@@ -8,14 +8,19 @@ import { shown } from "./quantities.js";
 
 export class Overview {
   #context;
+  /** @type {Partial<Status>} */
   #status = {};
+  /** @type {Labels} */
   #labels = {};
+  /** @type {Partial<Start["account"]>} */
   #account = {};
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
   }
 
+  /** @param {Pick<Start, "account" | "status" | "labels">} start */
   take({ account, status, labels }) {
     this.#account = account;
     this.#status = status;
@@ -26,23 +31,28 @@ export class Overview {
     return this.#status.sname ?? "";
   }
 
+  /** @param {string} label */
   name(label) {
     return this.#labels[label]?.name ?? "";
   }
 
   // The label beside a name, unless only names are wanted.
+  /** @param {string} label */
   label(label) {
     return this.name(label) && this.#account.names_only ? "" : label;
   }
 
+  /** @param {string} label */
   unit(label) {
     return this.#labels[label]?.unit ?? "";
   }
 
+  /** @param {string} label */
   isKnown(label) {
     return label in this.#labels;
   }
 
+  /** @param {string} place */
   isVisible(place) {
     return this.#status.echeck?.[SHOWN_PLACES.indexOf(place)] !== "0";
   }
@@ -52,12 +62,15 @@ export class Overview {
   }
 
   // Offsets of the panel's elements: [left, top] each, in pixels of the picture.
+  /** @returns {[number, number][]} */
   get positions() {
+    /** @param {string | undefined} joined */
     const numbers = (joined) => (joined ? joined.split("*").map(Number) : []);
     const left = numbers(this.#status.posleft);
     return numbers(this.#status.postop).map((top, index) => [left[index], top]);
   }
 
+  /** @param {string} label */
   isInverted(label) {
     if (OUTPUTS.includes(label)) return this.#status.outnn === "1";
     const input = INPUTS.indexOf(label);
@@ -65,6 +78,7 @@ export class Overview {
   }
 
   // A state as it is to be shown; null where it is absent.
+  /** @param {string} label */
   isOn(label) {
     const level = this.#context.live.state[label];
     return level === null || level === undefined ? null : (level === 1) !== this.isInverted(label);
@@ -79,24 +93,28 @@ export class Overview {
   }
 
   // The value of a reading as text with its unit.
+  /** @param {string} label @param {number | null} [value] */
   shown(label, value = this.#context.live.state[label]) {
     return { ...shown(label, value), unit: this.unit(label) };
   }
 
   // Does the controller have a value of it, or has it had one?
+  /** @param {string} label */
   isPresent(label) {
     const { state } = this.#context.live;
     if (!this.isKnown(label)) return false;
     // Counters stand at 0 where nothing is counted.
-    if (label.startsWith("ENERGY")) return state[label] > 0;
+    if (label.startsWith("ENERGY")) return Number(state[label]) > 0;
     return isState(label) || state[label] != null || label in (state.absent_since ?? {});
   }
 
+  /** @param {string} label */
   absentSince(label) {
     return this.#context.live.state.absent_since?.[label] ?? null;
   }
 
   // A moment in words: today's by its time alone.
+  /** @param {number} seconds */
   moment(seconds) {
     return moment(seconds, this.#context.live.state.time);
   }

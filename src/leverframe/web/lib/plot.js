@@ -19,6 +19,7 @@ export function plotter() {
   return fetched;
 }
 
+/** @param {"script" | "link"} tag @param {Record<string, string>} properties */
 function added(tag, properties) {
   return new Promise((resolve, reject) => {
     const element = Object.assign(document.createElement(tag), properties);
@@ -32,6 +33,7 @@ function added(tag, properties) {
 }
 
 // A token of style.css, such as "operate", as the present theme has it: canvases need it resolved.
+/** @param {string} token */
 export function colour(token) {
   const probe = document.createElement("span");
   probe.style.setProperty("color", `var(--${token})`);

@@ -2,6 +2,7 @@
 
 import { decimal } from "./words.js";
 
+/** @type {[RegExp, string, number][]} */
 const UNITS = [
   [/^(DS\d|T1|TEMP|DEWPOINT)$/, "°C", 1],
   [/^H1$/, "%", 1],
@@ -14,6 +15,7 @@ const UNITS = [
   [/^(INPA\d|DIFF\d|DISTANCE|m\d+)$/, "", 2],
 ];
 
+/** @param {string} label @param {number | null | undefined} value */
 export function shown(label, value) {
   if (value === null || value === undefined) return { text: "–", unit: "", absent: true };
   const [, unit, decimals] = UNITS.find(([pattern]) => pattern.test(label)) ?? [null, "", 0];

@@ -4,6 +4,9 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { shown } from "./quantities.js";
 import { clock, t } from "./words.js";
 
+/**
+ * @param {{ name: string, value: string, unit?: string, absent?: boolean, detail?: string }} one
+ */
 export function reading({ name, value, unit = "", absent = false, detail = "" }) {
   return html`<div class="reading" ?data-absent=${absent}>
     <span class="name">${name}</span>
@@ -14,6 +17,11 @@ export function reading({ name, value, unit = "", absent = false, detail = "" })
 
 // The reading of a label; one that has gone says since when. What was never there, such as an input
 // without a sensor, is no cause for attention.
+/**
+ * @param {Live} live
+ * @param {string} label
+ * @param {{ unit?: string, detail?: string, name?: string }} [one]
+ */
 export function liveReading({ state }, label, { unit, detail = "", name = label } = {}) {
   const { text, unit: usual, absent } = shown(label, state[label]);
   const since = state.absent_since?.[label];

@@ -14,6 +14,8 @@ import { line } from "./fields.js";
 import { nameOf } from "./names.js";
 import { t, text } from "./words.js";
 
+/** @typedef {{ form?: Form, field: DrawnField, input: HTMLInputElement }} Touched */
+
 const MOST_DECIMALS = 3;
 const MOST_WIDTH = 9;
 
@@ -23,13 +25,19 @@ export class ReadingCodes {
   #hasWidth;
   #note;
   // Label by number, as this version writes numbers.
+  /** @type {LabelsByCode} */
   #labels = {};
   #number = "";
   #decimals = 1;
   #width = 0;
   // The text that was touched last: { form, field, input }.
+  /** @type {Touched | null} */
   #line = null;
 
+  /**
+   * @param {AdminContext} context
+   * @param {{ marker: string | (() => string), note: Named, hasWidth?: boolean }} one
+   */
   constructor(context, { marker, note, hasWidth = false }) {
     this.#context = context;
     this.#marker = marker;
@@ -43,11 +51,13 @@ export class ReadingCodes {
     this.#context.redraw();
   }
 
+  /** @param {DrawnField} field @param {Drawn} drawn */
   draw = (field, drawn) =>
     html`<span @focusin=${({ target }) => this.#touched({ form: drawn.form, field, input: target })}
       >${line(field, drawn)}</span
     >`;
 
+  /** @param {Touched} touched */
   #touched(touched) {
     this.#line = touched;
     this.#context.redraw();
@@ -78,7 +88,7 @@ export class ReadingCodes {
   #place() {
     if (this.#line === null) return t("code_insert_where");
     const { label, plainLabel } = this.#line.field.spec;
-    return t("code_insert_into", { line: plainLabel ?? text(label) });
+    return t("code_insert_into", { line: plainLabel ?? (label ? text(label) : "") });
   }
 
   #label() {
@@ -102,6 +112,7 @@ export class ReadingCodes {
   }
 
   // In the order of their numbers, which is that of the inputs, outputs and sensors.
+  /** @returns {[string, string][]} */
   #offered() {
     return Object.keys(this.#labels)
       .sort()
@@ -112,11 +123,26 @@ export class ReadingCodes {
       });
   }
 
+  /**
+   * @param {string} id
+   * @param {string} label
+   * @param {number} most
+   * @param {number} current
+   * @param {(digit: number) => void} choose
+   */
   #digit(id, label, most, current, choose) {
+    /** @type {[string, number][]} */
     const offered = Array.from({ length: most + 1 }, (_, number) => [String(number), number]);
     return this.#chooser(id, label, offered, current, (chosen) => choose(Number(chosen)));
   }
 
+  /**
+   * @param {string} id
+   * @param {string} label
+   * @param {[string, string | number][]} offered
+   * @param {string | number} current
+   * @param {(chosen: string) => void} choose
+   */
   #chooser(id, label, offered, current, choose) {
     return chooser(id, label, offered, String(current), (chosen) => {
       choose(chosen);
@@ -126,10 +152,12 @@ export class ReadingCodes {
 
   // Behind it the text goes on being edited.
   #insert() {
+    if (this.#line === null) return;
     const { form, field, input } = this.#line;
-    const at = input.selectionStart;
+    const at = input.selectionStart ?? 0;
     const { code } = this;
-    form.type(field, input.value.slice(0, at) + code + input.value.slice(input.selectionEnd));
+    const typed = input.value.slice(0, at) + code + input.value.slice(input.selectionEnd ?? at);
+    form?.type(/** @type {BoundField} */ (field), typed);
     requestAnimationFrame(() => {
       input.focus();
       input.setSelectionRange(at + code.length, at + code.length);

@@ -7,7 +7,8 @@ const MOST_COMMANDS = 100;
 const MOST_LETTERS = 8192;
 
 // The fields of one command for one place, with the values of all its letters.
-class Row {
+export class Row {
+  /** @param {BoundField[]} fields @param {Read} read */
   constructor(fields, read) {
     this.fields = fields;
     this.command = fields[0].command;
@@ -27,6 +28,7 @@ class Row {
   }
 
   // Letters without a field on the card keep what the settings say.
+  /** @param {Read} read */
   #values(read) {
     const { command, fields } = this;
     const { at } = fields[0];
@@ -41,13 +43,21 @@ class Row {
   }
 }
 
+/** @param {BoundField[]} fields @param {ByLetter} values */
 function withParts(fields, values) {
   const whole = fields[0].read(fields[0]);
-  const copy = Array.isArray(whole) ? [...whole] : { ...whole };
-  for (const field of fields) copy[field.part] = field.value(values);
+  const copy = /** @type {Record<string, Value>} */ (
+    Array.isArray(whole) ? [...whole] : { .../** @type {object} */ (whole) }
+  );
+  for (const field of fields) copy[field.part ?? ""] = field.value(values);
   return copy;
 }
 
+/**
+ * @param {BoundField[]} fields
+ * @param {AdminContext} context
+ * @param {Paths | undefined} paths
+ */
 export function rowsOf(fields, context, paths) {
   const groups = Map.groupBy(fields, (field) => field.row);
   return [...groups.values()].map(
@@ -55,10 +65,12 @@ export function rowsOf(fields, context, paths) {
   );
 }
 
+/** @param {Row} row */
 export const joined = (row) => row.command.query(row.values);
 
 // Commands of one path go out together, so that they are applied all or not at all, as far as one
 // request takes them; a command with a body goes alone. Each request: { target, body, rows }.
+/** @param {Row[]} rows */
 export function requestsOf(rows) {
   const alone = rows.filter((row) => row.command.body);
   const byPath = Map.groupBy(
@@ -71,7 +83,9 @@ export function requestsOf(rows) {
   ];
 }
 
+/** @param {string} path @param {Row[]} rows */
 function inPortions(path, rows) {
+  /** @type {JoinedRequest[]} */
   const portions = [];
   for (const row of rows) {
     const command = joined(row);
@@ -84,5 +98,6 @@ function inPortions(path, rows) {
   return portions;
 }
 
+/** @param {JoinedRequest} request @param {string} command */
 const hasRoom = ({ target, rows }, command) =>
   rows.length < MOST_COMMANDS && target.length + command.length < MOST_LETTERS;

@@ -1,20 +1,27 @@
 // Routes are hash addresses: `#/charts?labels=DS1,T1` is the page "charts" with its parameters.
 
+import { queryOf } from "./api.js";
+
+/** @typedef {{ mayLeave(): boolean, held(proceed: () => void): void }} Guard */
+
 export function here() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return { name: path, params: new URLSearchParams(query) };
 }
 
+/** @param {string} name @param {Params} [params] */
 export function address(name, params = {}) {
-  const query = new URLSearchParams(params).toString();
+  const query = queryOf(params);
   return `#/${name}${query ? `?${query}` : ""}`;
 }
 
+/** @param {string} name @param {Params} params */
 export function go(name, params) {
   location.hash = address(name, params);
 }
 
 // Keeps the address in step with what a page shows, without opening the page again.
+/** @param {string} name @param {Params} params */
 export function note(name, params) {
   history.replaceState(null, "", address(name, params));
 }
@@ -26,6 +33,7 @@ export class Router {
   #open;
   #guard;
 
+  /** @param {(route: Route) => void} open @param {Guard} guard */
   constructor(open, guard) {
     this.#open = open;
     this.#guard = guard;
@@ -50,6 +58,7 @@ export class Router {
     });
   }
 
+  /** @param {string} wanted */
   #show(wanted) {
     this.#shown = wanted;
     this.#open(here());

@@ -7,62 +7,78 @@
 import { code, t } from "./words.js";
 
 // The case of a field that depends on another one; `seen` holds the other fields' values.
+/** @param {Schema} schema @param {ByLetter} seen */
 export function caseOf(schema, seen) {
   if (!schema.oneOf) return schema;
   const decides = String(seen[schema["x-depends"]]);
   return schema.oneOf.find((one) => one["x-when"].includes(decides)) ?? schema.oneOf[0];
 }
 
+const BIT = /** @type {Schema} */ ({ type: "integer", enum: [0, 1], "x-flag": true });
+
 // The schema of one part of a list, of a set of bits, or of a record.
+/** @param {Schema} schema @param {string | number} part */
 export function partOf(schema, part) {
-  if (schema["x-bits"]) return { type: "integer", enum: [0, 1], "x-flag": true };
+  if (schema["x-bits"]) return BIT;
   return schema.type === "array" ? schema.items : schema.properties[part];
 }
 
+/** @param {Schema} schema */
 export const hasParts = (schema) =>
-  schema["x-bits"] > 0 || schema.type === "array" || schema.type === "object";
+  Boolean(schema["x-bits"]) || schema.type === "array" || schema.type === "object";
+/** @param {Schema} schema */
 export const isFlag = (schema) => schema["x-flag"] === true;
+/** @param {Schema} schema */
 export const isChoice = (schema) => schema.enum !== undefined && !isFlag(schema);
+/** @param {Schema} schema */
 export const isNumber = (schema) => schema.type === "integer" && !schema.enum && !schema["x-bits"];
 
 // [word, shown text] of every code.
+/** @param {Schema} schema @returns {[string, string][]} */
 export function choices(schema) {
   const words = schema["x-words"];
-  return schema.enum.map((number) => {
+  return (schema.enum ?? []).map((number) => {
     const word = String(words ? words[number] : number);
     return [word, code(word)];
   });
 }
 
 // The wire carries whole numbers; this many of them make one of the unit that people use.
+/** @param {Schema} schema */
 function scale(schema) {
   if (schema["x-unit"] === "10 s") return 0.1;
   return schema["x-factor"] ?? 1;
 }
 
+/** @param {number} number */
 const tidy = (number) => Number(number.toPrecision(12));
 
+/** @param {Schema} schema */
 export function range(schema) {
   const by = scale(schema);
   return { min: tidy(schema.minimum / by), max: tidy(schema.maximum / by), step: tidy(1 / by) };
 }
 
 // A value that is not there yet is typed as nothing, in the right form.
+/** @param {Schema} schema @param {Value} value @returns {Typed} */
 export function typedFrom(schema, value) {
   if (isFlag(schema)) return value === true || value === 1;
   if (schema.type === "object") {
+    const whole = /** @type {Record<string, Value> | undefined} */ (value);
     const names = Object.keys(schema.properties);
     return Object.fromEntries(
-      names.map((name) => [name, typedFrom(schema.properties[name], value?.[name])]),
+      names.map((name) => [name, typedFrom(schema.properties[name], whole?.[name])]),
     );
   }
   if (hasParts(schema)) {
-    const items = value ?? Array(schema["x-bits"] ?? schema.minItems).fill(undefined);
+    const none = Array(schema["x-bits"] ?? schema.minItems).fill(undefined);
+    const items = /** @type {Value[]} */ (value ?? none);
     return items.map((item, index) => typedFrom(partOf(schema, index), item));
   }
   return value === null || value === undefined ? "" : String(value);
 }
 
+/** @param {Schema} schema @param {Typed} typed @returns {Value} */
 export function valueFrom(schema, typed) {
   if (isFlag(schema)) return typed === true;
   if (Array.isArray(typed)) return typed.map((one, index) => valueFrom(partOf(schema, index), one));
@@ -71,28 +87,33 @@ export function valueFrom(schema, typed) {
       Object.entries(typed).map(([name, item]) => [name, valueFrom(schema.properties[name], item)]),
     );
   }
-  return isNumber(schema) ? toNumber(typed) : typed;
+  return isNumber(schema) ? toNumber(String(typed)) : typed;
 }
 
 // People of four of the five languages write a decimal comma.
+/** @param {string} typed */
 const toNumber = (typed) => (typed.trim() === "" ? NaN : Number(typed.trim().replace(",", ".")));
 
 // Why what was typed cannot be sent, in words; null if it can.
+/** @param {Schema} schema @param {Typed} typed @returns {string | null} */
 export function problemOf(schema, typed) {
   if (isFlag(schema)) return null;
-  if (hasParts(schema)) return partsProblem(schema, typed);
+  if (typeof typed === "object") return partsProblem(schema, typed);
   if (isChoice(schema)) {
     return choices(schema).some(([word]) => word === typed) ? null : t("choose_one");
   }
-  return isNumber(schema) ? numberProblem(schema, typed) : textProblem(schema, typed);
+  const text = String(typed);
+  return isNumber(schema) ? numberProblem(schema, text) : textProblem(schema, text);
 }
 
+/** @param {Schema} schema @param {Typed[] | { [part: string]: Typed }} typed */
 function partsProblem(schema, typed) {
-  if (schema.type === "array" && !(typed.length >= schema.minItems)) return allowed(schema);
   const parts = Object.entries(typed);
+  if (schema.type === "array" && parts.length < schema.minItems) return allowed(schema);
   return parts.map(([part, one]) => problemOf(partOf(schema, part), one)).find(Boolean) ?? null;
 }
 
+/** @param {Schema} schema @param {string} typed */
 function numberProblem(schema, typed) {
   const value = toNumber(typed);
   const { min, max, step } = range(schema);
@@ -101,6 +122,7 @@ function numberProblem(schema, typed) {
   return tidy(value / step) % 1 === 0 ? null : t("in_steps", { step });
 }
 
+/** @param {Schema} schema @param {string} typed */
 function textProblem(schema, typed) {
   const length = [...typed].length;
   const { minLength = 0, maxLength = Infinity, pattern, contentEncoding } = schema;
@@ -111,9 +133,11 @@ function textProblem(schema, typed) {
   return fits ? null : t("wrong_form", { form: form(schema) });
 }
 
-const form = (schema) => code(schema.description ?? schema.pattern);
+/** @param {Schema} schema */
+const form = (schema) => code(schema.description ?? schema.pattern ?? "");
 
 // What is allowed, in a few words beside the field.
+/** @param {Schema} schema */
 export function allowed(schema) {
   if (isFlag(schema) || isChoice(schema)) return "";
   if (schema.type === "array") {
@@ -128,12 +152,14 @@ export function allowed(schema) {
 // A limit that is the end of what a machine counts is nobody's limit.
 const MOST = 2 ** 31 - 1;
 
+/** @param {Schema} schema */
 function allowedNumbers(schema) {
   if (schema.maximum < MOST) return t("allowed_range", range(schema));
   return schema.minimum < -MOST ? "" : t("allowed_from", range(schema));
 }
 
 // Percent-encoded so that nothing in it can be taken for a separator.
+/** @param {string} value */
 const encoded = (value) =>
   encodeURIComponent(value).replace(
     /[!'()*]/g,
@@ -141,24 +167,33 @@ const encoded = (value) =>
   );
 
 // The text of a value on the wire.
+/** @param {Schema} schema @param {Value} value @returns {string} */
 export function wireText(schema, value) {
   if (isFlag(schema)) return value ? "1" : "0";
-  if (schema["x-bits"]) return String(value.reduce((sum, on, bit) => sum + (on ? 2 ** bit : 0), 0));
-  if (schema.type === "array") {
-    return value.map((item) => wireText(schema.items, item)).join(schema["x-separator"]);
-  }
+  if (hasParts(schema)) return partsText(schema, value);
+  if (schema["x-words"]) return codeNumber(schema["x-words"], value);
+  if (isNumber(schema)) return String(Math.round(Number(value) * scale(schema)));
+  return encoded(schema.contentEncoding === "base64" ? base64(String(value)) : String(value ?? ""));
+}
+
+/** @param {Schema} schema @param {Value} value */
+function partsText(schema, value) {
   if (schema.type === "object") {
+    const whole = /** @type {Record<string, Value>} */ (value);
     return Object.entries(schema.properties)
-      .map(([name, one]) => wireText(one, value[name]))
+      .map(([name, one]) => wireText(one, whole[name]))
       .join(schema["x-separator"]);
   }
-  if (schema["x-words"]) return codeNumber(schema, value);
-  if (isNumber(schema)) return String(Math.round(value * scale(schema)));
-  return encoded(schema.contentEncoding === "base64" ? base64(String(value)) : value ?? "");
+  const items = /** @type {Value[]} */ (value);
+  return schema["x-bits"]
+    ? String(items.reduce((/** @type {number} */ sum, on, bit) => sum + (on ? 2 ** bit : 0), 0))
+    : items.map((item) => wireText(schema.items, item)).join(schema["x-separator"]);
 }
 
-function codeNumber(schema, word) {
-  return Object.keys(schema["x-words"]).find((key) => schema["x-words"][key] === String(word));
+/** @param {Record<string, string>} words @param {Value} word */
+function codeNumber(words, word) {
+  return String(Object.keys(words).find((key) => words[key] === String(word)));
 }
 
+/** @param {string} value */
 const base64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(value)));

@@ -2,5 +2,6 @@
 
 import { Action } from "./action.js";
 
+/** @param {Context} context */
 export const sensorDetection = (context) =>
   new Action(context, { label: "detect", command: "bme280detect", done: "detected" });

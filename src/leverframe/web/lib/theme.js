@@ -5,6 +5,7 @@ export const THEMES = ["system", "light", "dark"];
 
 export const currentTheme = () => localStorage.getItem(KEPT) ?? "system";
 
+/** @param {string} name */
 export function chooseTheme(name) {
   localStorage.setItem(KEPT, name);
   applyTheme();

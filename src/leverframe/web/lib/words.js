@@ -3,27 +3,40 @@
 
 import * as api from "./api.js";
 
+/** @typedef {keyof typeof LANGUAGES} Language */
+/** @typedef {Record<string, Record<Language, string>>} Words */
+
 export const LANGUAGES = { en: "EN", pl: "PL", fr: "FR", hu: "HU", cs: "CZ" };
 const KEPT = "leverframe.language";
 // The factory setting: it says nothing about what people here speak, so the browser decides.
 const UNDECIDED = "EN";
 
+/** @type {Map<string, Promise<Words>>} */
 const fetched = new Map();
+/** @type {Words} */
 let frame = {};
+/** @type {Words} */
 let codes = {};
+/** @type {Words} */
 let page = {};
 let language = chosen() ?? preferred();
 
+/** @param {string} name @returns {name is Language} */
+function isLanguage(name) {
+  return name in LANGUAGES;
+}
+
 function chosen() {
-  const kept = localStorage.getItem(KEPT);
-  return kept in LANGUAGES ? kept : null;
+  const kept = localStorage.getItem(KEPT) ?? "";
+  return isLanguage(kept) ? kept : null;
 }
 
 function preferred() {
   const spoken = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase());
-  return spoken.find((tag) => tag in LANGUAGES) ?? "en";
+  return spoken.find(isLanguage) ?? "en";
 }
 
+/** @param {Language} name */
 function use(name) {
   language = name;
   document.documentElement.lang = name;
@@ -42,45 +55,52 @@ export async function useCodes() {
 }
 
 // Each file comes once; one that could not be fetched is asked for again the next time.
+/** @param {string} name */
 export function fetchWords(name) {
+  const coming = fetched.get(name) ?? api.words(name);
   if (!fetched.has(name)) {
-    const coming = api.words(name);
     coming.catch(() => fetched.delete(name));
     fetched.set(name, coming);
   }
-  return fetched.get(name);
+  return coming;
 }
 
 // The words of a page; null where a page has none of its own.
+/** @param {string | null} name */
 export async function usePageWords(name) {
   page = name ? await fetchWords(name) : {};
 }
 
+/** @param {string} name */
 export function chooseLanguage(name) {
   localStorage.setItem(KEPT, name);
-  use(name);
+  if (isLanguage(name)) use(name);
 }
 
 // The controller's own language setting holds until somebody chooses another in this browser.
-export function followSetting(code) {
-  const name = Object.keys(LANGUAGES).find((key) => LANGUAGES[key] === code);
-  if (chosen() === null && code !== UNDECIDED && name) use(name);
+/** @param {string} setting */
+export function followSetting(setting) {
+  const name = Object.keys(LANGUAGES).filter(isLanguage).find((key) => LANGUAGES[key] === setting);
+  if (chosen() === null && setting !== UNDECIDED && name) use(name);
 }
 
+/** @param {string} key @param {Values} [values] */
 export function t(key, values = {}) {
   const entry = page[key] ?? frame[key];
   if (!entry) {
     console.error(`There is no text "${key}".`);
     return key;
   }
-  return entry[language].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  return entry[language].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
 // A text by its key, or by [key, values]: the way in which cards and fields name their texts.
+/** @param {Named} named */
 export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 
 // The word of a code list. Labels and names of parts are the same in every language, also where one
 // stands at the end: "RESET ENERGY1".
+/** @param {string} word */
 export function code(word) {
   const whole = String(word);
   const cut = whole.lastIndexOf(" ");
@@ -90,11 +110,13 @@ export function code(word) {
 
 // Values and times are everywhere and change all the time, so they are written without the costly
 // formats of the browser. All these languages but English have a decimal comma.
+/** @param {number} value @param {number} digits */
 export function decimal(value, digits) {
-  const text = Number(value).toFixed(digits);
-  return language === "en" ? text : text.replace(".", ",");
+  const written = Number(value).toFixed(digits);
+  return language === "en" ? written : written.replace(".", ",");
 }
 
+/** @param {number} seconds */
 export function clock(seconds) {
   const date = new Date(seconds * 1000);
   return [date.getHours(), date.getMinutes(), date.getSeconds()]

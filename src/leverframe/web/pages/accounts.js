@@ -11,10 +11,12 @@ export class Page {
   #own;
   #cards;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     this.#own = new OwnPassword(context);
-    this.#cards = context.isAdmin ? [signInCard(context), new UsersForm(context)] : [];
+    const admin = /** @type {AdminContext} */ (context);
+    this.#cards = context.isAdmin ? [signInCard(admin), new UsersForm(admin)] : [];
   }
 
   async open() {
@@ -32,6 +34,7 @@ export class Page {
   close() {}
 }
 
+/** @param {AdminContext} context */
 function signInCard(context) {
   return new Form(context, {
     title: "sign_in",

@@ -13,11 +13,15 @@ export class Page {
   #context;
   #cards;
   #stop;
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   // Millivolts at the pins, and what the values are measured in, by label.
+  /** @type {Record<string, number>} */
   #raw = {};
+  /** @type {Labels} */
   #labels = {};
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#cards = context.settings.analog_inputs.map((_, index) => this.#card(index));
@@ -49,6 +53,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {number} index */
   #card(index) {
     const context = this.#context;
     const at = { A: index };
@@ -71,6 +76,7 @@ export class Page {
     });
   }
 
+  /** @param {string} label */
   #atThePin(label) {
     if (!(label in this.#raw)) return "";
     return t("at_the_pin", { volts: decimal(this.#raw[label] / 1000, 3) });
@@ -79,7 +85,7 @@ export class Page {
   // The voltages at the pins are no part of the stream: they are read again while something moves.
   #follow() {
     this.#timer ??= setTimeout(() => {
-      this.#timer = null;
+      this.#timer = undefined;
       this.#read();
     }, READ_AGAIN_MS);
   }
@@ -89,7 +95,7 @@ export class Page {
       const [file, labels] = await Promise.all([api.rawReadings(), api.labels()]);
       this.#labels = labels;
       for (const number of [1, 2, 3, 4, 5, 6]) {
-        this.#raw[`INPA${number}`] = Number(file.querySelector(`inp${number}`).textContent);
+        this.#raw[`INPA${number}`] = Number(file.querySelector(`inp${number}`)?.textContent);
       }
     } catch {
       this.#raw = {};
@@ -99,8 +105,9 @@ export class Page {
 }
 
 // Only some inputs have an amplifier.
+/** @param {AdminContext} context @param {number} index */
 function amplified(context, index) {
-  const last = context.commands.find("igain")?.schema("A").maximum;
+  const last = context.commands.find("igain")?.schema("A").maximum ?? -1;
   const path = `analog_inputs.${index}.gain`;
   return index <= last
     ? [{ command: "igain", at: { A: index }, label: "gain", hint: "gain_hint", path }]

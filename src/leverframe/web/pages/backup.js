@@ -10,6 +10,7 @@ import { RestoreCard } from "./backup/restoring.js";
 export class Page {
   #context;
   #name = "";
+  /** @type {NotRestored} */
   #report = [];
   #download;
   #restoring;
@@ -17,6 +18,7 @@ export class Page {
   #restart;
   #flag;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     const typed = () => this.#name;

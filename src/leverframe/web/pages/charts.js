@@ -13,6 +13,8 @@ import { Legend } from "./charts/legend.js";
 import { Picker } from "./charts/picker.js";
 import { DEFAULT_RANGE, RANGES, View } from "./charts/view.js";
 
+/** @import { Range } from "./charts/view.js" */
+
 const CURSOR = "charts";
 const SHIFT = 0.5;
 const ZOOM = 2;
@@ -20,19 +22,23 @@ const ZOOM = 2;
 export class Page {
   #context;
   #overview;
-  #view;
+  #view = new View(new URLSearchParams());
   #course = new Course();
   #picker;
   #legend;
   #stop;
   // Unit, or "" with states -> the chart and its labels.
+  /** @type {Map<string, { chart: Bars | Lines, labels: string[] }>} */
   #charts = new Map();
+  /** @type {string | null} */
   #refusal = null;
   #reading = false;
   #hasGap;
   // Where a double click returns to.
+  /** @type {Range} */
   #lastRange = DEFAULT_RANGE;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
@@ -42,6 +48,7 @@ export class Page {
     this.#stop = context.live.listen(() => this.#follow());
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     this.#view = new View(params);
     this.#lastRange = this.#view.range ?? this.#lastRange;
@@ -54,6 +61,10 @@ export class Page {
     for (const { chart } of this.#charts.values()) chart.close();
   }
 
+  get #labels() {
+    return this.#view.labels ?? [];
+  }
+
   get #now() {
     return this.#context.live.state.time;
   }
@@ -63,7 +74,7 @@ export class Page {
   }
 
   async #read() {
-    const labels = this.#view.labels.filter((label) => this.#overview.isKnown(label));
+    const labels = this.#labels.filter((label) => this.#overview.isKnown(label));
     this.#arrange(labels);
     this.#reading = true;
     try {
@@ -78,19 +89,21 @@ export class Page {
   }
 
   // A chart for each unit and one for all states; those that stay are kept.
+  /** @param {string[]} labels */
   #arrange(labels) {
     const groups = Map.groupBy(labels, (label) =>
       isState(label) ? "states" : `in ${this.#overview.unit(label)}`,
     );
     for (const [key, { chart, labels: drawn }] of this.#charts) {
-      const stays = groups.has(key) && (key !== "states" || same(drawn, groups.get(key)));
+      const stays = groups.has(key) && (key !== "states" || same(drawn, groups.get(key) ?? []));
       if (stays) continue;
       chart.close();
       this.#charts.delete(key);
     }
     const states = groups.get("states");
     groups.delete("states");
-    const wanted = [...groups, ...(states ? [["states", states]] : [])];
+    const wanted = [...groups];
+    if (states) wanted.push(["states", states]);
     this.#charts = new Map(
       wanted.map(([key, own]) => [
         key,
@@ -99,7 +112,9 @@ export class Page {
     );
   }
 
+  /** @param {string} key @param {string[]} labels */
   #make(key, labels) {
+    /** @type {Moves} */
     const moves = {
       sync: CURSOR,
       zoom: (from, to) => this.#move(() => this.#view.zoom(from, to, this.#now)),
@@ -114,23 +129,21 @@ export class Page {
     if (history === null) return;
     const [from, to] = this.#span;
     await Promise.all(
-      [...this.#charts].map(([key, { chart, labels }]) => {
-        const drawn =
-          key === "states"
-            ? labels.map((label) => barsOf(history, label))
-            : tableOf(history, labels);
-        return chart.draw(drawn, from, to);
+      [...this.#charts.values()].map(({ chart, labels }) => {
+        if (chart instanceof Lines) return chart.draw(tableOf(history, labels), from, to);
+        return chart.draw(labels.map((label) => barsOf(history, label)), from, to);
       }),
     );
   }
 
+  /** @param {number | null} time */
   #point(time) {
     if (!this.#legend.point(time)) return;
     this.#context.redraw();
   }
 
   #follow() {
-    if (!this.#view?.labels || this.#reading) return;
+    if (!this.#view.labels || this.#reading) return;
     if (this.#hasGap()) {
       this.#read();
       return;
@@ -140,6 +153,7 @@ export class Page {
     (goesOn ? this.#draw() : this.#read()).catch(() => {});
   }
 
+  /** @param {() => void} change */
   #move(change) {
     change();
     if (this.#view.range) this.#lastRange = this.#view.range;
@@ -147,15 +161,16 @@ export class Page {
     this.#read();
   }
 
+  /** @param {string} label @param {boolean} wanted */
   #toggle(label, wanted) {
     this.#move(() => this.#view.toggle(label, wanted));
   }
 
   view() {
-    if (!this.#view?.labels) return html`<p class="note">${t("opening")}</p>`;
+    if (!this.#view.labels) return html`<p class="note">${t("opening")}</p>`;
     return html`<div class="charts" aria-busy=${this.#reading ? "true" : "false"}>
       ${this.#controls()}
-      ${this.#picker.view(this.#view.labels)}
+      ${this.#picker.view(this.#labels)}
       ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
       ${this.#advice()}
       ${[...this.#charts].map(([key, { chart, labels }]) => this.#card(key, chart, labels))}
@@ -163,13 +178,14 @@ export class Page {
   }
 
   #controls() {
+    /** @param {string} text @param {() => void} act @param {string} sign */
     const step = (text, act, sign) =>
       html`<button type="button" aria-label=${text} title=${text} @click=${() => this.#move(act)}>
         ${sign}
       </button>`;
     return html`<div class="controls">
       <div class="ranges" role="group" aria-label=${t("range")}>
-        ${Object.keys(RANGES).map(
+        ${/** @type {Range[]} */ (Object.keys(RANGES)).map(
           (range) =>
             html`<button
               type="button"
@@ -194,12 +210,12 @@ export class Page {
               ${t("back_to_now")}
             </button>`}
       </div>
-      ${this.#view.labels.length === 0
+      ${this.#labels.length === 0
         ? nothing
         : html`<a
             class="csv"
             download
-            href=${api.historyTable(this.#course.query(this.#view.labels, this.#span))}
+            href=${api.historyTable(this.#course.query(this.#labels, this.#span))}
             >${t("as_csv")}</a
           >`}
     </div>`;
@@ -208,7 +224,7 @@ export class Page {
   // Empty places teach.
   #advice() {
     const { history } = this.#course;
-    if (this.#view.labels.length === 0) return html`<p class="empty">${t("nothing_chosen")}</p>`;
+    if (this.#labels.length === 0) return html`<p class="empty">${t("nothing_chosen")}</p>`;
     if (history === null) return nothing;
     if (history.since === null) return html`<p class="empty">${t("no_history")}</p>`;
     const [from] = this.#span;
@@ -218,6 +234,7 @@ export class Page {
     </p>`;
   }
 
+  /** @param {string} key @param {Bars | Lines} chart @param {string[]} labels */
   #card(key, chart, labels) {
     const unit = key === "states" ? t("states") : this.#overview.unit(labels[0]);
     return html`<section class="card" data-unit=${unit}>
@@ -227,4 +244,5 @@ export class Page {
   }
 }
 
+/** @param {string[]} one @param {string[]} other */
 const same = (one, other) => one.join() === other.join();

@@ -7,16 +7,32 @@ import { t } from "../lib/words.js";
 import { CommandCard } from "./console/command_card.js";
 import { ReadingCard } from "./console/reading_card.js";
 
+/** @import { Reading } from "./console/reading_card.js" */
+/** @typedef {{ view(): Template }} Card */
+/**
+ * @typedef {object} Entry
+ * @property {string} section
+ * @property {string} line
+ * @property {string} words
+ * @property {() => Card} make
+ * @property {Card} [card]
+ * @property {boolean} [isOpen]
+ */
+/** @typedef {{ paths: Record<string, Record<"get" | "post", Reading["operation"]>> }} OpenApi */
+
 export class Page {
   #context;
-  // { section, line, words, make, card }: what is listed, in the order of the list.
+  // What is listed, in the order of the list.
+  /** @type {Entry[]} */
   #entries = [];
   #query = "";
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     this.#query = params.get("q") ?? "";
     const readings = readingsOf(await api.openApi(), this.#context.commands.all);
@@ -28,18 +44,20 @@ export class Page {
 
   close() {}
 
+  /** @param {Command} command @param {number} at */
   #commandEntry(command, at) {
     const section = t(`section_${slug(command.section)}`);
     const words = `${section} ${command.line} ${command.doc}`.toLowerCase();
     const make = () => new CommandCard(this.#context, command, `command-${at}`);
-    return { section: command.section, line: command.line, words, make, card: null };
+    return { section: command.section, line: command.line, words, make };
   }
 
+  /** @param {Reading} reading @param {number} at */
   #readingEntry(reading, at) {
     const line = `${reading.method} ${reading.path}`;
     const words = `${line} ${reading.operation.summary}`.toLowerCase();
     const make = () => new ReadingCard(this.#context, reading, `reading-${at}`);
-    return { section: "Reading", line, words, make, card: null };
+    return { section: "Reading", line, words, make };
   }
 
   view() {
@@ -61,6 +79,7 @@ export class Page {
       ${sections.map(([section, entries]) => this.#section(section, entries))}`;
   }
 
+  /** @param {string} section @param {Entry[]} entries */
   #section(section, entries) {
     return html`<section class="card commands">
       <h2>${t(`section_${slug(section)}`)}</h2>
@@ -69,16 +88,18 @@ export class Page {
   }
 
   // A form is made when somebody looks at it, and keeps what was typed.
+  /** @param {Entry} entry */
   #entry(entry) {
     return html`<details
-      .open=${entry.card !== null && entry.isOpen}
+      .open=${entry.isOpen === true}
       @toggle=${(event) => this.#toggled(entry, event.target.open)}
     >
       <summary><code>${entry.line}</code></summary>
-      ${entry.isOpen ? entry.card.view() : nothing}
+      ${entry.isOpen ? entry.card?.view() : nothing}
     </details>`;
   }
 
+  /** @param {Entry} entry @param {boolean} isOpen */
   #toggled(entry, isOpen) {
     if (entry.isOpen === isOpen) return;
     entry.isOpen = isOpen;
@@ -86,6 +107,7 @@ export class Page {
     this.#context.redraw();
   }
 
+  /** @param {string} query */
   #search(query) {
     this.#query = query;
     note("console", query ? { q: query } : {});
@@ -93,9 +115,11 @@ export class Page {
   }
 }
 
+/** @param {string} section */
 const slug = (section) => section.toLowerCase().replace(/[^a-z0-9]+/g, "_");
 
 // Paths of the OpenAPI document that are no commands. The test bench has a page of its own.
+/** @param {OpenApi} openApi @param {Command[]} commands */
 function readingsOf({ paths }, commands) {
   const others = new Set([api.benchPath, ...commands.map(({ path }) => path)]);
   return Object.entries(paths)

@@ -7,11 +7,13 @@ import { shown } from "../lib/quantities.js";
 import { liveReading } from "../lib/reading.js";
 import { t } from "../lib/words.js";
 
+/** @type {Record<string, string>} */
 const SIGNS = { "-": "−", "+": "+", "*": "×", "/": "÷" };
 
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#cards = context.settings.differentials.map((_, index) => card(context, index));
   }
@@ -25,6 +27,7 @@ export class Page {
   close() {}
 }
 
+/** @param {AdminContext} context @param {number} index */
 function card(context, index) {
   const label = `DIFF${index + 1}`;
   return new Form(context, {
@@ -39,8 +42,10 @@ function card(context, index) {
 }
 
 const TOGETHER = "diffsel=<A>*<B>*<C>*<D>";
+/** @param {AdminContext} context */
 const isOneCommand = ({ commands }) => commands.find(TOGETHER) !== null;
 
+/** @param {number} index */
 function together(index) {
   const at = { A: index };
   return [
@@ -51,6 +56,7 @@ function together(index) {
 }
 
 // Older versions choose the inputs one by one; the second inputs are numbered after the first.
+/** @param {AdminContext} context @param {number} index */
 function oneByOne({ settings }, index) {
   const at = { A: index };
   const after = { A: index + settings.differentials.length };
@@ -63,6 +69,7 @@ function oneByOne({ settings }, index) {
 }
 
 // The values that make it up: "21.5 − 8.2".
+/** @param {AdminContext} context @param {number} index */
 function calculation({ settings, live }, index) {
   const { first, operator, second } = settings.differentials[index];
   const [left, right] = [first, second].map((label) => shown(label, live.state[label]).text);

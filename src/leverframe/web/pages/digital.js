@@ -12,6 +12,7 @@ const PAIRS = ["INPD1 + INPD2", "INPD3 + INPD4"];
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     const inputs = context.settings.digital_inputs;
     this.#cards = [...inputs.map((_, index) => inputCard(context, index)), pairsCard(context)];
@@ -26,12 +27,15 @@ export class Page {
   close() {}
 }
 
+/** @param {AdminContext} context @param {number} index */
 function inputCard(context, index) {
   const at = { A: index };
   const label = `INPD${index + 1}`;
   // One command sets the bits of all inputs; a card changes the one of its own.
+  /** @param {keyof Api.DigitalInput} setting */
   const bit = (setting) => ({
     part: index,
+    /** @param {Settings} settings */
     read: ({ digital_inputs: inputs }) => inputs.map((input) => input[setting]),
   });
   return new Form(context, {
@@ -47,6 +51,7 @@ function inputCard(context, index) {
   });
 }
 
+/** @param {AdminContext} context @param {string} label @param {number} index */
 function level({ live, settings }, label, index) {
   const high = live.state[label] === 1;
   const { negate_display: negated } = settings.digital_inputs[index];
@@ -57,6 +62,7 @@ function level({ live, settings }, label, index) {
   });
 }
 
+/** @param {AdminContext} context */
 function pairsCard(context) {
   return new Form(context, {
     title: "impulse_time",

@@ -13,10 +13,12 @@ export class Page {
   #context;
   #codes;
   #cards;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   // A new number makes the browser fetch the picture anew.
   #look = 0;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#codes = new ReadingCodes(context, {
@@ -60,6 +62,7 @@ export class Page {
     return [generalCard(this.#context), ...screens.map((_, index) => this.#screen(index))];
   }
 
+  /** @param {number} index */
   #screen(index) {
     const number = index + 1;
     const setting = `oled.screens.${index}`;
@@ -93,12 +96,20 @@ export class Page {
     });
   }
 
+  /**
+   * @param {string} command
+   * @param {string} letter
+   * @param {number} place
+   * @param {string} path
+   * @returns {FieldSpec}
+   */
   #line(command, letter, place, path) {
     const { draw } = this.#codes;
     return { command, letter, path, draw, label: ["line", { number: place }] };
   }
 }
 
+/** @param {AdminContext} context */
 function generalCard(context) {
   return new Form(context, {
     title: "general",
@@ -116,6 +127,7 @@ function generalCard(context) {
   });
 }
 
+/** @param {AdminContext} context */
 function frequencyCard(context) {
   return new Form(context, {
     title: "bus",

@@ -23,6 +23,7 @@ export class Page {
   #cards;
   #test;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#outbox = new Followed(context, api.outbox);
@@ -44,7 +45,7 @@ export class Page {
   }
 
   async #sendTest() {
-    await api.send(this.#context.commands.find("testemail").request({}).target);
+    await api.send(this.#context.commands.get("testemail").request({}).target);
     await this.#outbox.look();
   }
 
@@ -70,6 +71,7 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 function serverCard(context) {
   const forget = new Action(context, {
     label: "forget",
@@ -92,8 +94,11 @@ function serverCard(context) {
   });
 }
 
+/** @param {AdminContext} context @param {Draw} draw */
 function textsCard(context, draw) {
+  /** @param {Settings} settings */
   const read = ({ email }) => [...email.on_texts, ...email.off_texts];
+  /** @param {string} label @param {number} number @param {number} part @returns {FieldSpec} */
   const text = (label, number, part) => ({
     command: WHOLE,
     letter: "H",

@@ -10,6 +10,7 @@ import { t } from "../lib/words.js";
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     const meters = context.settings.power;
     this.#cards = [...meters.map((_, index) => meterCard(context, index)), countersCard(context)];
@@ -24,6 +25,7 @@ export class Page {
   close() {}
 }
 
+/** @param {AdminContext} context */
 function countersCard(context) {
   return new Form(context, {
     title: "all_counters",
@@ -31,6 +33,7 @@ function countersCard(context) {
   });
 }
 
+/** @param {AdminContext} context @param {number} index */
 function meterCard(context, index) {
   const at = { A: index };
   const setting = `power.${index}`;
@@ -70,9 +73,11 @@ function meterCard(context, index) {
   });
 }
 
+/** @param {AdminContext} context @param {number} index */
 const counted = ({ live }, index) =>
   Number((live.state[`ENERGY${index + 1}`] ?? 0).toFixed(3));
 
+/** @param {AdminContext} context @param {number} index */
 function readings({ live, settings }, index) {
   const [power, energy] = unitsOf(settings.power[index].unit);
   return html`
@@ -82,4 +87,5 @@ function readings({ live, settings }, index) {
 }
 
 // "kW->W/kWh": what a module gives, what is shown, what is counted.
-const unitsOf = (unit) => /^(?:.*->)?(.+)\/([^/]+)$/.exec(unit).slice(1);
+/** @param {string} unit */
+const unitsOf = (unit) => /^(?:.*->)?(.+)\/([^/]+)$/.exec(unit)?.slice(1) ?? [];

@@ -17,6 +17,7 @@ export class Page {
   #update;
   #site;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#news = new Followed(context, api.firmware);
@@ -62,6 +63,7 @@ class SiteCard {
   #choice;
   #upload;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#choice = new FileChoice(context, { id: "site-file", label: "site_file" });
     this.#upload = new Action(context, {
@@ -74,7 +76,7 @@ class SiteCard {
   }
 
   async #send() {
-    await api.uploadSite(this.#choice.file);
+    await api.uploadSite(/** @type {File} */ (this.#choice.file));
     this.#choice.empty();
   }
 

@@ -16,6 +16,7 @@ export class Page {
   #messages;
   #test;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#codes = new ReadingCodes(context, { marker: "%", hasWidth: false, note: "codes_note" });
@@ -50,6 +51,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {number} index */
   #message(index) {
     const at = { A: index + 1 };
     const number = index + 1;
@@ -90,11 +92,13 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 function recipientLabels({ commands }) {
-  const { maxItems } = commands.find("gsmnumber<A>").schema("B");
+  const { maxItems } = commands.get("gsmnumber<A>").schema("B");
   return Array.from({ length: maxItems }, (_, index) => t("recipient", { number: index + 1 }));
 }
 
+/** @param {AdminContext} context */
 function accessCard(context) {
   return new Form(context, {
     title: "access",

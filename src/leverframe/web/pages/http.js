@@ -18,6 +18,7 @@ export class Page {
   #codes;
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#outbox = new Followed(context, api.outbox);
@@ -41,6 +42,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {number} index */
   #card(index) {
     const at = { A: index + 1 };
     const setting = `http.${index}`;
@@ -74,6 +76,7 @@ export class Page {
   }
 
   // The newest requests and what the other side answered.
+  /** @param {number} index */
   #answers(index) {
     const channel = `http${index + 1}`;
     const messages = messagesOf(this.#outbox.value, channel).slice(0, LAST);
@@ -83,6 +86,7 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 function commonCard(context) {
   return new Form(context, {
     title: "all_requests",
@@ -94,6 +98,7 @@ function commonCard(context) {
 }
 
 // Shown only where there is something to forget.
+/** @param {AdminContext} context @param {number} index */
 function forgetAction(context, index) {
   const action = new Action(context, {
     label: "forget",

@@ -19,6 +19,7 @@ export class Page {
   #cards;
   #detect;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#detect = sensorDetection(context);
@@ -66,6 +67,7 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 function frequencyCard(context) {
   return new Form(context, {
     title: "bus",
@@ -75,10 +77,12 @@ function frequencyCard(context) {
 }
 
 // One code says both which sensor is the primary one and whether there is an SPS30.
+/** @param {DrawnField} field @param {Drawn} drawn */
 function sensorChoice(field, { schema, change }) {
-  const primary = field.typed.replace(WITH_SPS30, "");
-  const hasSps30 = field.typed.endsWith(WITH_SPS30);
+  const primary = String(field.typed).replace(WITH_SPS30, "");
+  const hasSps30 = String(field.typed).endsWith(WITH_SPS30);
   const offered = choices(schema).filter(([word]) => !word.endsWith(WITH_SPS30));
+  /** @param {string} sensor @param {boolean} sps30 */
   const chosen = (sensor, sps30) => change(sensor + (sps30 ? WITH_SPS30 : ""));
   return html`<select
       id=${field.id}

@@ -8,6 +8,7 @@
 // needs   a command without which the page makes no sense in this version
 // simulated   only where the board is simulated
 
+/** @type {PageEntry[]} */
 export const PAGES = [
   { name: "status", group: "status", role: "control", early: true, bare: true },
   { name: "panel", group: "panel", role: "control", bare: true },
@@ -52,6 +53,7 @@ export const MORE = { name: "more", group: "more", role: "control", wordless: tr
 export const PHONE_GROUPS = ["status", "panel", "rules"];
 
 // What the setting "homepage" calls them.
+/** @type {Record<string, string>} */
 export const HOMEPAGES = {
   Status: "status",
   "Status for user": "panel",
@@ -59,4 +61,5 @@ export const HOMEPAGES = {
   Modbus: "modbus",
 };
 
+/** @param {string} name @returns {Promise<{ Page: new (context: Context) => Page }>} */
 export const load = (name) => import(`./${name}.js`);

@@ -13,6 +13,7 @@ export class Page {
   #clock;
   #shown;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#picture = new PictureCard(context);
     this.#clock = new ClockCard(context);
@@ -42,6 +43,7 @@ export class Page {
 }
 
 // `bit2` chose the homepage before it came to mean that only names are shown.
+/** @param {Commands} commands */
 function meaningOfBit2(commands) {
   const schema = commands.find("bit2")?.schema("A");
   if (!schema || isFlag(schema)) {
@@ -51,6 +53,7 @@ function meaningOfBit2(commands) {
   return commands.find("byte0") ? null : older;
 }
 
+/** @param {AdminContext} context */
 function pagesCard(context) {
   return new Form(context, {
     title: "pages",
@@ -63,6 +66,7 @@ function pagesCard(context) {
   });
 }
 
+/** @param {AdminContext} context */
 function accountsCard(context) {
   return new Form(context, {
     title: "who",

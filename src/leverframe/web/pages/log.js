@@ -9,21 +9,28 @@ import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
 import { asEntries, causeName } from "./log/entries.js";
 
+/** @import { Entry } from "./log/entries.js" */
+
+/** @type {Record<"log" | "audit", () => Promise<LogEntries | AuditEntries>>} */
 const LISTS = { log: api.log, audit: api.audit };
 const STEP = 100;
 
 export class Page {
   #context;
+  /** @type {Followed<LogEntries | AuditEntries> | null} */
   #followed = null;
+  /** @type {keyof typeof LISTS} */
   #list = "log";
   #cause = "";
   #text = "";
   #shown = STEP;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     this.#list = params.get("list") === "audit" ? "audit" : "log";
     this.#cause = params.get("cause") ?? "";
@@ -49,10 +56,15 @@ export class Page {
     </section>`;
   }
 
+  /** @param {Entry[]} entries */
   #filters(entries) {
     const present = new Set([...entries.map(({ cause }) => cause), this.#cause]);
     const causes = [...present].filter(Boolean).sort();
-    const offered = [["", t("all")], ...causes.map((cause) => [cause, causeName(cause)])];
+    /** @type {[string, string][]} */
+    const named = causes.map((cause) => [cause, causeName(cause)]);
+    /** @type {[string, string][]} */
+    const offered = [["", t("all")], ...named];
+    /** @type {[string, string][]} */
     const lists = Object.keys(LISTS).map((list) => [list, t(`list_${list}`)]);
     return html`<div class="filters">
       ${chooser("log-list", t("list"), lists, this.#list, (one) => this.#choose("list", one))}
@@ -69,10 +81,11 @@ export class Page {
     </div>`;
   }
 
+  /** @param {string} part @param {string} value */
   #choose(part, value) {
     this.#shown = STEP;
     if (part === "list") {
-      this.#list = value;
+      this.#list = value === "audit" ? "audit" : "log";
       this.#cause = "";
       this.#follow().catch(() => {});
     } else if (part === "cause") this.#cause = value;
@@ -82,12 +95,14 @@ export class Page {
     this.#context.redraw();
   }
 
+  /** @param {Entry} entry */
   #isWanted({ cause, who, lines }) {
     if (this.#cause && cause !== this.#cause) return false;
     const wanted = this.#text.toLowerCase();
     return [causeName(cause), who, ...lines].join(" ").toLowerCase().includes(wanted);
   }
 
+  /** @param {Entry[]} entries */
   #entries(entries) {
     if (entries.length === 0) return html`<p class="empty">${t("nothing_found")}</p>`;
     const hidden = entries.length - this.#shown;

@@ -15,6 +15,7 @@ export class Page {
   #cards;
   #mapping;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#cards = [
@@ -61,6 +62,7 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 function serverCard(context) {
   return new Form(context, {
     title: "server",
@@ -70,6 +72,7 @@ function serverCard(context) {
 }
 
 // Versions with one slot have commands without a place.
+/** @param {AdminContext} context @param {number} index */
 function slotCard(context, index) {
   const hasSlots = context.commands.find("modbus_sensor=<A><B>") !== null;
   const at = hasSlots ? { A: index } : {};
@@ -87,8 +90,10 @@ function slotCard(context, index) {
 }
 
 // Devices of one's own are offered by the names that they were given.
+/** @param {AdminContext} context */
 function namedModule(context) {
-  return (field, { schema, change }) => html`<select
+  /** @type {Draw} */
+  const draw = (field, { schema, change }) => html`<select
     id=${field.id}
     aria-describedby="${field.id}-hint"
     @change=${(event) => change(event.target.value)}
@@ -99,25 +104,27 @@ function namedModule(context) {
       </option>`,
     )}
   </select>`;
+  return draw;
 }
 
 // What the module in a slot says, as far as anybody asks it.
+/** @param {AdminContext} context @param {number} slot */
 function said(context, slot) {
   const silent = context.live.state.modbus?.[slot]?.silent_since;
   const readings = readingsOf(context.settings, slot)
-    .map(({ name, unit }, number) => [
-      name || t("reading", { number }),
+    .map(({ name, unit }, number) => ({
+      name: name || t("reading", { number }),
       unit,
-      valueOf(context, slot, number),
-    ])
-    .filter(([, , value]) => value !== undefined);
+      value: valueOf(context, slot, number),
+    }))
+    .filter(({ value }) => value !== undefined);
   return html`${silent
     ? html`<p class="attention">${t("silent_since", { time: clock(silent) })}</p>`
     : nothing}
   ${readings.length
     ? html`<dl class="values">
         ${readings.map(
-          ([name, unit, value]) => html`<div>
+          ({ name, unit, value }) => html`<div>
             <dt>${name}</dt>
             <dd>${shown("m1", value).text} <small>${value === null ? "" : unit}</small></dd>
           </div>`,

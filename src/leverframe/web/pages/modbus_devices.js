@@ -15,6 +15,7 @@ export class Page {
   #devices;
   #shown = 0;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#devices = context.settings.modbus_devices.map((_, index) => ({
@@ -23,6 +24,7 @@ export class Page {
     }));
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     const wanted = Number(params.get("device")) - 1;
     if (this.#devices[wanted]) this.#shown = wanted;
@@ -39,6 +41,7 @@ export class Page {
       <div class="cards wide">${table.view()}</div>`;
   }
 
+  /** @param {number} index */
   #chooser(index) {
     const { name } = this.#context.settings.modbus_devices[index];
     const { line, table } = this.#devices[index];
@@ -52,6 +55,7 @@ export class Page {
     </button>`;
   }
 
+  /** @param {number} index */
   #show(index) {
     this.#shown = index;
     note("modbus_devices", { device: index + 1 });
@@ -68,9 +72,11 @@ export class Page {
   }
 }
 
+/** @param {number} index @param {string} name */
 const title = (index, name) =>
   name ? `${index + 1} · ${name}` : t("unnamed", { number: index + 1 });
 
+/** @param {AdminContext} context @param {number} index */
 function lineCard(context, index) {
   const at = { A: index };
   return new Form(context, {

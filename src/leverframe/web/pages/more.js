@@ -8,6 +8,7 @@ import { t } from "../lib/words.js";
 export class Page {
   #context;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
   }
@@ -32,6 +33,7 @@ export class Page {
   close() {}
 }
 
+/** @param {PageEntry[]} pages */
 const links = (pages) =>
   html`<ul class="links">
     ${pages.map(({ name }) => html`<li><a href=${address(name)}>${t(`page_${name}`)}</a></li>`)}

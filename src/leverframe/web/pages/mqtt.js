@@ -12,6 +12,7 @@ export class Page {
   #outbox;
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#outbox = new Followed(context, api.outbox);
@@ -71,6 +72,7 @@ export class Page {
   }
 }
 
+/** @param {Api.Mqtt} mqtt */
 const letters = ({ enabled, host, port, username, prefix, tls }) => ({
   A: enabled,
   B: host,
@@ -80,6 +82,7 @@ const letters = ({ enabled, host, port, username, prefix, tls }) => ({
   G: tls,
 });
 
+/** @param {AdminContext} context */
 function discoveryCard(context) {
   return new Form(context, {
     title: "discovery",

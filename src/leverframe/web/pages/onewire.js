@@ -12,6 +12,7 @@ export class Page {
   #scan;
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#scan = new BusScan(context);
     this.#cards = [
@@ -33,6 +34,7 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context @param {number} index */
 function sensorCard(context, index) {
   const place = { A: index + 1 };
   const setting = `onewire.${index}`;
@@ -67,6 +69,7 @@ function sensorCard(context, index) {
 }
 
 // Further thermometers, which the mapping of m1-m30 calls slots 4 to 6.
+/** @param {AdminContext} context @param {number} sensor */
 function extraCard(context, sensor) {
   return new Form(context, {
     title: ["extra", { number: sensor + 1 }],

@@ -8,6 +8,8 @@ import { STATES, channelName, messageList, messagesOf } from "../lib/messages.js
 import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
 
+/** @typedef {Outbox["channels"][string]} ChannelReport */
+
 const SHOWN = 100;
 
 export class Page {
@@ -16,11 +18,13 @@ export class Page {
   #channel = "";
   #state = "";
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#outbox = new Followed(context, api.outbox);
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     this.#channel = params.get("channel") ?? "";
     this.#state = params.get("state") ?? "";
@@ -49,6 +53,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {Outbox["channels"]} channels */
   #channels(channels) {
     return html`<table>
       <thead>
@@ -70,9 +75,13 @@ export class Page {
     </table>`;
   }
 
+  /** @param {Outbox} outbox */
   #filters(outbox) {
+    /** @type {[string, string][]} */
     const channels = Object.keys(outbox.channels).map((name) => [name, channelName(name)]);
+    /** @type {[string, string][]} */
     const states = STATES.map((state) => [state, t(`message_${state}`)]);
+    /** @type {[string, string]} */
     const all = ["", t("all")];
     return html`<div class="filters">
       ${chooser("filter-channel", t("channel"), [all, ...channels], this.#channel, (chosen) => {
@@ -93,6 +102,7 @@ export class Page {
     this.#context.redraw();
   }
 
+  /** @param {Outbox} outbox */
   #messages(outbox) {
     const messages = messagesOf(outbox, this.#channel).filter(
       ({ state }) => !this.#state || state === this.#state,
@@ -104,6 +114,7 @@ export class Page {
   }
 }
 
+/** @param {ChannelReport} channel */
 function condition({ problem, next_attempt_in: next, dropped }) {
   const said = [
     problem ?? "",

@@ -6,6 +6,7 @@ import { Form } from "../lib/form.js";
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     const { outputs } = context.settings;
     // The lock comes last: what can switch an output is refused once it is set.
@@ -21,8 +22,10 @@ export class Page {
   close() {}
 }
 
+/** @param {string} label @param {string} name */
 const withName = (label, name) => (name ? `${label} · ${name}` : label);
 
+/** @param {AdminContext} context */
 function flagsCard(context) {
   return new Form(context, {
     title: "all_outputs",
@@ -33,6 +36,7 @@ function flagsCard(context) {
   });
 }
 
+/** @param {AdminContext} context @param {number} index */
 function outputCard(context, index) {
   const at = { A: index };
   const setting = `outputs.${index}`;

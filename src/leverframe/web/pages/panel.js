@@ -15,10 +15,13 @@ export class Page {
   #switches;
   #layout;
   #stage;
+  /** @type {string | null} */
   #picture = null;
   #removal;
+  /** @type {string | null} */
   #refusal = null;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
@@ -49,12 +52,13 @@ export class Page {
   }
 
   async #removePicture() {
-    await api.send(this.#context.commands.find("delpicture").request({}).target);
+    await api.send(this.#context.commands.get("delpicture").request({}).target);
     await this.#readPicture();
   }
 
+  /** @param {ControlEvent} event */
   async #upload(event) {
-    const [file] = event.target.files;
+    const [file] = event.target.files ?? [];
     if (!file) return;
     this.#refusal = null;
     try {
@@ -149,6 +153,7 @@ export class Page {
 
   // A phone has no room for levers on a picture: there all that is on it stands below, too. Where
   // nothing is on it, everything does.
+  /** @param {boolean} isEmpty */
   #list(isEmpty) {
     const elements = isEmpty ? this.#layout.elements : this.#layout.placed;
     if (elements.length === 0) return nothing;
@@ -157,11 +162,13 @@ export class Page {
     </section>`;
   }
 
+  /** @param {string} label */
   #name(label) {
     const name = this.#overview.name(label);
     return name && this.#overview.label(label) ? `${name} · ${label}` : name || label;
   }
 
+  /** @param {string[]} labels */
   #element(labels) {
     const [label] = labels;
     if (OUTPUTS.includes(label) || PWMS.includes(label)) return this.#switches.lever(label);
@@ -171,6 +178,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {string} label */
   #level(label) {
     const on = this.#overview.isOn(label);
     return html`<span class="value" ?data-absent=${on === null}>
@@ -178,6 +186,7 @@ export class Page {
     </span>`;
   }
 
+  /** @param {string} label @param {string[]} labels */
   #value(label, labels) {
     if (!this.#overview.isPresent(label)) return nothing;
     const { text, unit, absent } = this.#overview.shown(label);

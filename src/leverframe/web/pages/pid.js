@@ -20,6 +20,7 @@ export class Page {
   // The input and output whose course is shown.
   #shown = "";
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#form = settingCard(context);
@@ -126,11 +127,13 @@ export class Page {
 }
 
 // Next to nothing is 0, never -0.
+/** @param {Api.Terms} terms */
 const shownTerms = (terms) =>
   Object.fromEntries(
     Object.entries(terms).map(([name, term]) => [name, decimal(Math.round(term * 10) / 10 + 0, 1)]),
   );
 
+/** @param {AdminContext} context */
 function settingCard(context) {
   return new Form(context, {
     title: "setting",
@@ -148,9 +151,10 @@ function settingCard(context) {
 }
 
 // The number of an output, chosen by its label and name.
+/** @param {AdminContext} context */
 const outputs =
   ({ settings }) =>
-  (field, { change }) =>
+  (/** @type {DrawnField} */ field, /** @type {Drawn} */ { change }) =>
     html`<select id=${field.id} @change=${(event) => change(event.target.value)}>
       ${settings.pwm.map(
         (_, index) =>

@@ -10,6 +10,7 @@ import { headingOf } from "../lib/names.js";
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     const outputs = context.settings.pwm.map((_, index) => outputCard(context, index));
     this.#cards = [...outputs, frequencyCard(context)];
@@ -24,6 +25,7 @@ export class Page {
   close() {}
 }
 
+/** @param {AdminContext} context @param {number} index */
 function outputCard(context, index) {
   const label = `PWM${index}`;
   const lever = new Lever(context, {
@@ -39,9 +41,11 @@ function outputCard(context, index) {
   });
 }
 
+/** @param {AdminContext} context @param {number} index */
 function fields(context, index) {
   const at = { A: index };
   // One command sets two bits of every output: first polarities, then modes.
+  /** @param {Settings} settings */
   const bits = ({ pwm }) => [
     ...pwm.map((output) => output.active_low),
     ...pwm.map((output) => output.on_off_mode),
@@ -56,6 +60,7 @@ function fields(context, index) {
   ];
 }
 
+/** @param {AdminContext} context */
 function frequencyCard(context) {
   const last = context.settings.pwm.length - 1;
   return new Form(context, {

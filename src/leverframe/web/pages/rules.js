@@ -5,7 +5,7 @@ import * as api from "../lib/api.js";
 import { note } from "../lib/router.js";
 import { t } from "../lib/words.js";
 import { RuleCard } from "./rules/card.js";
-import { Draft } from "./rules/draft.js";
+import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
 import { shortTitle } from "./rules/sentence.js";
 import { TEMPLATES, ruleFrom } from "./rules/templates.js";
@@ -17,28 +17,35 @@ const COUNT_MS = 1000;
 export class Page {
   #context;
   #stop;
+  /** @type {Api.RuleReport[] | null} */
   #reports = null;
   // By index: what is being edited, and the cards.
+  /** @type {Map<number, Editor>} */
   #editors = new Map();
+  /** @type {RuleCard[]} */
   #cards = [];
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #due = Infinity;
   #isClosed = false;
   #seen = "";
   // Units of all readings, by label.
+  /** @type {Record<string, string>} */
   #units = {};
   #stopSettings;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#stop = context.live.listen(() => this.#follow());
     this.#stopSettings = context.live.listenToSettings(() => this.#settingsChanged());
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     await Promise.all([this.#read(), this.#readUnits()]);
     const edited = Number(params.get("edit"));
-    if (edited >= 1 && edited <= this.#reports?.length) this.#edit(edited - 1);
+    if (edited >= 1 && edited <= (this.#reports?.length ?? 0)) this.#edit(edited - 1);
     if (params.has("new") || params.has("source")) {
       this.#add(params.get("new"), params.get("source"));
     }
@@ -64,6 +71,7 @@ export class Page {
   }
 
   // A sooner reading that is planned already is not put off: the state may change all the time.
+  /** @param {number} ms */
   #readAfter(ms) {
     const due = Date.now() + ms;
     if (this.#isClosed || due >= this.#due) return;
@@ -96,6 +104,7 @@ export class Page {
     this.#context.redraw();
   }
 
+  /** @param {Api.RuleReport[]} reports */
   #take(reports) {
     this.#reports = reports;
     this.#cards.length = reports.length;
@@ -116,6 +125,7 @@ export class Page {
     return Object.fromEntries(named);
   }
 
+  /** @param {number} index */
   #edit(index) {
     const saved = this.#context.settings.rules[index];
     if (!saved) return;
@@ -123,17 +133,18 @@ export class Page {
     this.#open(new Draft(this.#context.commands, index, saved));
   }
 
+  /** @param {string | null} template @param {string | null} source */
   #add(template, source) {
     const { commands, live } = this.#context;
     const index = this.#context.settings.rules.length;
-    const event = commands.find("event");
-    if (index > event.schema("A").maximum) return;
-    const draft = new Draft(commands, index, null, ruleFrom("", { sources: [] }));
+    if (index > commands.get("event").schema("A").maximum) return;
+    const draft = new Draft(commands, index, null, EMPTY_RULE);
     const { state } = live;
     const offer = { sources: draft.offered("B"), actions: draft.actions, state, source };
     this.#open(new Draft(commands, index, null, ruleFrom(template, offer)));
   }
 
+  /** @param {Draft} draft */
   #open(draft) {
     const { index } = draft;
     this.#editors.get(index)?.leave();
@@ -147,6 +158,7 @@ export class Page {
     setTimeout(() => document.getElementById(editor.id("B"))?.focus());
   }
 
+  /** @param {Editor} editor */
   #left(editor) {
     this.#editors.delete(editor.draft.index);
     note("rules", {});
@@ -155,6 +167,7 @@ export class Page {
   }
 
   // Later rules have moved down by one, and what is being edited with them.
+  /** @param {number} index */
   #deleted(index) {
     const editors = [...this.#editors.values()];
     this.#editors.clear();
@@ -174,7 +187,7 @@ export class Page {
     if (this.#reports === null) return html`<p class="note">${t("reading")}</p>`;
     const count = this.#reports.length;
     return html`
-      ${this.#summary()}
+      ${this.#summary(this.#reports)}
       <div class="cards wide rules">
         ${this.#reports.map((report, index) => this.#rule(report, index))}
         ${[...this.#editors.values()]
@@ -185,22 +198,25 @@ export class Page {
     `;
   }
 
-  #summary() {
-    const about = new Set(this.#reports.flatMap(({ advice }) => advice.map(({ text }) => text)));
+  /** @param {Api.RuleReport[]} reports */
+  #summary(reports) {
+    const about = new Set(reports.flatMap(({ advice }) => advice.map(({ text }) => text)));
     if (about.size === 0) return nothing;
     return html`<p class="warning" role="status">${t("warnings", { count: about.size })}</p>`;
   }
 
+  /** @param {Api.RuleReport} report @param {number} index */
   #rule(report, index) {
     const editor = this.#editors.get(index);
     if (editor) return editor.view();
     const { rules = [] } = this.#context.live.state;
-    const live = rules.length === this.#reports.length ? rules[index] : report.explanation;
+    const live = rules.length === this.#reports?.length ? rules[index] : report.explanation;
     return this.#cards[index].view(report, live, this.#titles());
   }
 
+  /** @param {number} count */
   #newRules(count) {
-    const most = this.#context.commands.find("event").schema("A").maximum + 1;
+    const most = this.#context.commands.get("event").schema("A").maximum + 1;
     if (count >= most) return html`<p class="note">${t("all_used", { most })}</p>`;
     if (this.#editors.has(count)) return nothing;
     return html`<section class="card templates">
@@ -214,8 +230,9 @@ export class Page {
     </section>`;
   }
 
+  /** @param {string} name */
   #template(name) {
-    return html`<button type="button" @click=${() => this.#add(name)}>
+    return html`<button type="button" @click=${() => this.#add(name, null)}>
       <strong>${t(`template_${name}`)}</strong>
       <small>${t(`about_${name}`)}</small>
     </button>`;

@@ -12,14 +12,19 @@ import { entrySentence, moment } from "./schedule/sentences.js";
 export class Page {
   #context;
   // By index: what is being edited, the buttons that delete, and what was refused.
+  /** @type {Map<number, EntryEditor>} */
   #editors = new Map();
+  /** @type {Map<number, Action>} */
   #removers = new Map();
+  /** @type {Map<number, string>} */
   #refusals = new Map();
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
   }
 
+  /** @param {URLSearchParams} params */
   async open(params) {
     const edited = Number(params.get("edit"));
     if (params.has("edit") && this.#entries()[edited]) this.#edit(edited);
@@ -33,10 +38,11 @@ export class Page {
   }
 
   get #command() {
-    return this.#context.commands.find("sched_save");
+    return this.#context.commands.get("sched_save");
   }
 
   // The request that stores the schedule with one entry changed, or without it.
+  /** @param {number} index @param {Api.ScheduleEntry | null} entry */
   #request(index, entry) {
     const entries = this.#entries().map((stored, place) => (place === index ? entry : stored));
     return this.#command.listRequest(
@@ -44,11 +50,13 @@ export class Page {
     );
   }
 
+  /** @param {CommandRequest} request */
   async #send({ target, body }) {
     await api.send(target, body);
     await this.#context.readSettings();
   }
 
+  /** @param {number} index */
   #edit(index) {
     note("schedule", { edit: index });
     this.#openEditor(new EntryDraft(this.#command, index, this.#entries()[index]));
@@ -59,6 +67,7 @@ export class Page {
     if (free >= 0) this.#openEditor(new EntryDraft(this.#command, free, null));
   }
 
+  /** @param {EntryDraft} draft */
   #openEditor(draft) {
     const { index } = draft;
     const editor = new EntryEditor(this.#context, draft, {
@@ -72,7 +81,10 @@ export class Page {
     });
     this.#editors.set(index, editor);
     this.#context.redraw();
-    setTimeout(() => document.querySelector(`#edit-entry-${index} input`)?.focus());
+    setTimeout(() => {
+      const first = document.querySelector(`#edit-entry-${index} input`);
+      /** @type {HTMLElement | null} */ (first)?.focus();
+    });
   }
 
   view() {
@@ -82,7 +94,10 @@ export class Page {
     );
     return html`<div class="cards wide">
       ${used.length ? nothing : html`<p class="empty">${t("no_entries")}</p>`}
-      ${used.map((index) => this.#editors.get(index)?.view() ?? this.#card(index, entries[index]))}
+      ${used.map((index) => {
+        const entry = entries[index];
+        return this.#editors.get(index)?.view() ?? (entry ? this.#card(index, entry) : nothing);
+      })}
       ${used.length < entries.length
         ? html`<p>
             <button type="button" class="primary" @click=${() => this.#add()}>
@@ -94,6 +109,7 @@ export class Page {
     </div>`;
   }
 
+  /** @param {number} index @param {Api.ScheduleEntry} entry */
   #card(index, entry) {
     const runs = this.#context.live.state.schedule?.find((one) => one.index === index);
     const title = entry.name || t("unnamed");
@@ -123,6 +139,7 @@ export class Page {
     </article>`;
   }
 
+  /** @param {Api.ScheduleEntry} entry @param {Api.ScheduleExplanation | undefined} runs */
   #runs(entry, runs) {
     const next = !entry.active
       ? t("not_active")
@@ -135,20 +152,22 @@ export class Page {
     </p>`;
   }
 
+  /** @param {number} index */
   #remover(index) {
-    if (!this.#removers.has(index)) {
-      const remove = new Action(this.#context, {
+    const remover =
+      this.#removers.get(index) ??
+      new Action(this.#context, {
         label: "delete_entry",
         danger: "delete_danger",
         perform: () => this.#send(this.#request(index, null)),
       });
-      this.#removers.set(index, remove);
-    }
-    return this.#removers.get(index);
+    this.#removers.set(index, remover);
+    return remover;
   }
 
+  /** @param {number} index @param {HTMLInputElement} box */
   async #activate(index, box) {
-    const command = this.#context.commands.find("schedon");
+    const command = this.#context.commands.get("schedon");
     try {
       await this.#send(command.request({ A: index, B: box.checked }));
       this.#refusals.delete(index);

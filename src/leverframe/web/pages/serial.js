@@ -8,12 +8,14 @@ import { address } from "../lib/router.js";
 import { t } from "../lib/words.js";
 
 // What the modules measure; others answer in their own ways, or say nothing.
+/** @type {Record<string, string[]>} */
 const READINGS = {
   "PM sensor SDS011": ["PM2.5", "PM10.0"],
   "PM sensor SPS30": ["PM1.0", "PM2.5", "PM4.0", "PM10.0"],
   "CO2 sensor MH-Z16/19": ["CO2"],
   "ultrasonic distance sensor": ["DISTANCE"],
 };
+/** @type {Record<string, string>} */
 const UNITS = { DISTANCE: "mm" };
 const GSM_MODEM = "GSM modem SIM800L";
 const SCANNER = "bar/QR code scanner";
@@ -22,6 +24,7 @@ export class Page {
   #context;
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     const lighting = new Action(context, {

@@ -27,14 +27,18 @@ const NARROW = CARDS.filter(({ across }) => !across);
 export class Page {
   #context;
   #bench;
+  /** @type {Labels} */
   #names = {};
+  /** @type {Map<string, Knob>} */
   #knobs = new Map();
+  /** @type {Map<string, Pin>} */
   #pins = new Map();
   #time;
   #plants;
   #asks;
   #stop = () => {};
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#bench = new Bench(context);
@@ -54,7 +58,7 @@ export class Page {
   }
 
   view() {
-    if (!this.#bench.report) return nothing;
+    if (!this.#bench.isRead) return nothing;
     return html`<p class="note">${t("intro")}</p>
       <div class="cards">
         ${this.#request()} ${this.#time.view()} ${this.#digital()} ${this.#onewire()}
@@ -63,6 +67,7 @@ export class Page {
       </div>`;
   }
 
+  /** @param {string} label */
   #called(label) {
     return this.#names[label]?.name ?? "";
   }
@@ -75,6 +80,7 @@ export class Page {
     </section>`;
   }
 
+  /** @param {string} label */
   #pin(label) {
     return kept(this.#pins, label, () =>
       new Pin(this.#context, this.#bench, label, () => this.#called(label)),
@@ -82,6 +88,7 @@ export class Page {
   }
 
   // Every reading stands in the first card that has it.
+  /** @param {typeof CARDS} cards */
   #readings(cards) {
     const labels = Object.keys(this.#bench.report.readings);
     return cards.map((card) =>
@@ -92,6 +99,7 @@ export class Page {
     );
   }
 
+  /** @param {typeof CARDS[number]} card @param {string[]} labels */
   #card({ title, note, lead, across }, labels) {
     return html`<section class="card ${across ? "across" : ""}">
       <h2>${t(title)}</h2>
@@ -102,6 +110,7 @@ export class Page {
     </section>`;
   }
 
+  /** @param {string} label */
   #knob(label) {
     return kept(this.#knobs, label, () =>
       new Knob(this.#context, this.#bench, label, {
@@ -148,6 +157,7 @@ export class Page {
     </section>`;
   }
 
+  /** @param {string} id */
   #sensor(id) {
     return kept(this.#knobs, id, () =>
       new Knob(this.#context, this.#bench, id, {
@@ -202,11 +212,20 @@ export class Page {
   }
 }
 
+/**
+ * @template T
+ * @param {Map<string, T>} map
+ * @param {string} key
+ * @param {() => T} make
+ * @returns {T}
+ */
 function kept(map, key, make) {
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
+  const one = map.get(key) ?? make();
+  map.set(key, one);
+  return one;
 }
 
+/** @param {AdminContext} context @param {Bench} bench */
 function asksOf(context, bench) {
   const watched = context.settings.watchdog.find(({ host }) => host)?.host ?? "";
   return {
@@ -218,7 +237,7 @@ function asksOf(context, bench) {
     scan: new Ask(context, bench, {
       button: "scan",
       fields: [
-        { name: "code", label: "scan_code", most: () => bench.report.barcode.most_letters },
+        { name: "code", label: "scan_code", most: () => bench.report.barcode.max_letters },
       ],
       items: ({ code }) => [["barcode", code]],
       isEmptiedAfter: true,
@@ -227,7 +246,7 @@ function asksOf(context, bench) {
       button: "receive",
       fields: [
         { name: "sender", label: "sms_sender", initial: "+48601000000" },
-        { name: "message", label: "sms_text", most: () => bench.report.sms.most_letters },
+        { name: "message", label: "sms_text", most: () => bench.report.sms.max_letters },
       ],
       items: ({ sender, message }) => [["sms", `${sender.trim()}:${message}`]],
     }),

@@ -7,6 +7,7 @@ import { Form } from "../lib/form.js";
 export class Page {
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#cards = [agentCard(context), userCard(context), trapCard(context)];
   }
@@ -21,6 +22,12 @@ export class Page {
 }
 
 // A button that empties the secrets of a card; only where one is set.
+/**
+ * @param {AdminContext} context
+ * @param {string} command
+ * @param {() => (string | null)[]} secrets
+ * @param {() => ByLetter} values
+ */
 function forgetting(context, command, secrets, values) {
   const action = new Action(context, {
     label: "forget",
@@ -31,6 +38,7 @@ function forgetting(context, command, secrets, values) {
   return () => (secrets().every((secret) => secret === null) ? nothing : action.view());
 }
 
+/** @param {AdminContext} context */
 function agentCard(context) {
   const snmp = () => context.settings.snmp;
   return new Form(context, {
@@ -50,6 +58,7 @@ function agentCard(context) {
   });
 }
 
+/** @param {AdminContext} context */
 function userCard(context) {
   const snmp = () => context.settings.snmp;
   return new Form(context, {
@@ -69,6 +78,7 @@ function userCard(context) {
   });
 }
 
+/** @param {AdminContext} context */
 function trapCard(context) {
   return new Form(context, {
     title: "trap",

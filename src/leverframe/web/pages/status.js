@@ -9,14 +9,18 @@ import { Switches } from "../lib/switches.js";
 import { t } from "../lib/words.js";
 import { section } from "./status/section.js";
 
+/** @import { Beside } from "./status/beside.js" */
+
 export class Page {
   #context;
   #overview;
   #switches;
   #duties;
+  /** @type {Beside | null} */
   #beside = null;
   #isClosed = false;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     this.#overview = context.overview;
@@ -49,12 +53,14 @@ export class Page {
       ${this.#beside?.dialogs() ?? nothing}`;
   }
 
+  /** @param {string[]} labels */
   #chosen(labels) {
     return labels.filter(
       (label) => this.#overview.isVisible(label) && this.#overview.isPresent(label),
     );
   }
 
+  /** @param {string} name @param {string[]} labels */
   #levers(name, labels) {
     const chosen = this.#chosen(labels);
     if (chosen.length === 0) return nothing;
@@ -78,6 +84,7 @@ export class Page {
     if (chosen.length === 0) return nothing;
     const used = chosen.filter((label) => this.#isUsed(label));
     const rest = chosen.filter((label) => !used.includes(label));
+    /** @param {string[]} labels */
     const levers = (labels) => labels.map((label) => this.#switches.lever(label));
     return section(
       "variables",
@@ -92,6 +99,7 @@ export class Page {
   }
 
   // A variable that has a name, is on or stands in a rule; the others would only fill the page.
+  /** @param {string} label */
   #isUsed(label) {
     const rules = this.#context.settings?.rules ?? [];
     return (

@@ -13,6 +13,7 @@ export class Page {
   #levers;
   #cards;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#levers = labels(context).map((label, index) => lever(context, label, index));
@@ -44,8 +45,10 @@ export class Page {
   }
 }
 
+/** @param {AdminContext} context */
 const labels = ({ settings }) => settings.event_variables.map((_, index) => `EVENT${index + 1}`);
 
+/** @param {AdminContext} context @param {string} label @param {number} index */
 function lever(context, label, index) {
   return new Lever(context, {
     label,
@@ -54,6 +57,7 @@ function lever(context, label, index) {
   });
 }
 
+/** @param {AdminContext} context */
 function namesCard(context) {
   return new Form(context, {
     title: "names",
@@ -65,6 +69,7 @@ function namesCard(context) {
   });
 }
 
+/** @param {AdminContext} context */
 function storedCards(context) {
   return [
     new Form(context, {
@@ -84,23 +89,27 @@ function storedCards(context) {
   ];
 }
 
+/** @param {AdminContext} context @param {string} command */
 const numbers = (context, command) =>
   places(context, command).map((at) => ({
     command,
     at,
-    plainLabel: command.replace("<A>", at.A),
+    plainLabel: command.replace("<A>", String(at.A)),
   }));
 
 // Those that have a meaning of their own are set elsewhere, and are no places of this command.
+/** @param {AdminContext} context @param {string} name */
 function places({ commands }, name) {
   const schema = commands.find(name)?.schema("A");
   if (!schema) return [];
   return (schema.enum ?? numbersFrom(schema.minimum, schema.maximum)).map((A) => ({ A }));
 }
 
+/** @param {number} least @param {number} most */
 const numbersFrom = (least, most) =>
   Array.from({ length: most - least + 1 }, (_, index) => least + index);
 
+/** @param {DrawnField} field @param {Drawn} drawn */
 function bitSwitch(field, { change }) {
   return html`<input
     id=${field.id}

@@ -22,8 +22,10 @@ const FIELDS = [
 
 export class Page {
   #context;
+  /** @type {Form[]} */
   #cards = [];
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     const command = context.commands.find(COMMAND);
@@ -47,6 +49,7 @@ export class Page {
 
   close() {}
 
+  /** @param {Api.WatchdogExplanation} guard */
   #seen(guard) {
     if (!guard) return nothing;
     const { state, last_answer: answer, failures, restarts } = guard;
@@ -58,11 +61,18 @@ export class Page {
   }
 }
 
+/** @param {Api.WatchdogExplanation["last_answer"]} answer */
 const answerText = (answer) =>
   typeof answer === "number"
     ? t("answered", { milliseconds: decimal(answer, 1) })
     : t("no_answer");
 
+/**
+ * @param {AdminContext} context
+ * @param {string} letter
+ * @param {number} index
+ * @param {Record<string, string>} paths
+ */
 function entryCard(context, letter, index, paths) {
   return new Form(context, {
     heading: () => {

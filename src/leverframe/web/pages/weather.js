@@ -17,6 +17,7 @@ export class Page {
   #cards;
   #detect;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#detect = sensorDetection(context);
@@ -48,8 +49,10 @@ export class Page {
   close() {}
 }
 
+/** @param {string} command @param {ByLetter} at @param {string} path */
 const nameField = (command, at, path) => ({ command, at, label: "name", path });
 
+/** @param {AdminContext} context @param {string} label @param {FieldSpec[]} fields */
 function card(context, label, fields) {
   return new Form(context, {
     heading: () => headingOf(context.settings, label),

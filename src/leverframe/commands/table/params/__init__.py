@@ -36,6 +36,8 @@ from leverframe.commands.table.params.param import (
     encoded,
 )
 from leverframe.commands.table.params.particular import (
+    MAPPED_READING,
+    MAPPED_SLOT,
     EqualsComparison,
     I2cSelection,
     MappingItem,
@@ -58,6 +60,8 @@ __all__ = [
     "INT32",
     "Int",
     "ListOf",
+    "MAPPED_READING",
+    "MAPPED_SLOT",
     "MappingItem",
     "NOTHING_SEEN",
     "OneWireId",

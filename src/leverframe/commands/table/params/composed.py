@@ -1,8 +1,9 @@
 """Types made of other types: lists, records, and what follows from another field or the version."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.params.param import Param, Seen
 from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
@@ -10,8 +11,7 @@ from leverframe.commands.table.shape import Item, with_plain_colons
 from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """Items joined by a separator, exactly as many as the profile has."""
 
     item: Param
@@ -80,8 +80,7 @@ class ListOf:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """Several named fields joined by `*`, all of them given."""
 
     fields: tuple[tuple[str, Param], ...]
@@ -119,8 +118,7 @@ class Record:
         return ["*".join(samples[:-1]), "*".join([bad, *samples[1:]]), ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Depends:
+class Depends(Struct, frozen=True):
     """A field whose type follows from an earlier field's value."""
 
     on: str
@@ -157,8 +155,7 @@ class Depends:
         return self.case(seen).refused(profile, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """A type that is not the same on all versions: the first whose spans cover the profile."""
 
     versions: tuple[tuple[Spans, Param], ...]
@@ -185,8 +182,7 @@ class Changed:
         return self.pick(profile).refused(profile, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Trailing:
+class Trailing(Struct, frozen=True):
     """A last field that older versions do not have, and that may be left out where they do.
 
     What is left out keeps its value: a client that does not know a setting must not change it.
@@ -217,12 +213,12 @@ class Trailing:
 
 
 def has_field(param: Param, profile: Profile) -> bool:
-    """Trailing fields came one after the other."""
+    """Whether the version has the field; trailing ones came one after the other."""
     return not isinstance(param, Trailing) or offered(param.when, profile)
 
 
 def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -> Item:
-    """A printed form without the trailing fields that this version does not have."""
+    """Return a printed form without the trailing fields that this version does not have."""
     has = {letter: f"<{letter}>" for letter in item.holes if has_field(params[letter], profile)}
     return Item(item.write(has))
 
@@ -230,7 +226,7 @@ def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -
 def split_fields(
     item: Item, value: str, params: Mapping[str, Param], lists: frozenset[str], profile: Profile
 ) -> dict[str, str]:
-    """Raw text of each field of a value; a refusal prints the form as this version has it."""
+    """Split a value into raw fields; a refusal prints the form as this version has it."""
     try:
         return item.split_value(value, _optional(item, params), lists)
     except Malformed:
@@ -239,7 +235,7 @@ def split_fields(
 
 
 def _optional(item: Item, params: Mapping[str, Param]) -> int:
-    """How many of an item's last fields may be left out."""
+    """Count the last fields of an item that may be left out."""
     return sum(isinstance(params[letter], Trailing) for letter in item.holes)
 
 

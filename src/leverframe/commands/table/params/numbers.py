@@ -1,9 +1,10 @@
 """Numbers, flags, bits and codes."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.params.param import Param, Seen, decoded
@@ -13,7 +14,7 @@ from leverframe.profile import Profile, Spans, offered
 INT32 = 2147483647
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 #: Numbers up to here choose one of a few things: `out00` is no output. Quantities may be padded.
-_MOST_COUNTED = 99
+_MAX_COUNTED = 99
 
 
 def integer(raw: str, param: Param, profile: Profile) -> int:
@@ -25,8 +26,7 @@ def integer(raw: str, param: Param, profile: Profile) -> int:
     return int(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Int:
+class Int(Struct, frozen=True):
     lo: int
     hi: int
 
@@ -39,7 +39,7 @@ class Int:
                 allowed=self.allowed(profile),
             )
         text = decoded(raw)
-        if self.hi <= _MOST_COUNTED and len(text) > len(str(self.hi)):
+        if self.hi <= _MAX_COUNTED and len(text) > len(str(self.hi)):
             raise BadValue(
                 f"{text!r} has more characters than {self.hi}.",
                 value=text,
@@ -60,12 +60,11 @@ class Int:
         return [str(self.lo), str(self.hi)]
 
     def refused(self, profile: Profile, seen: Seen) -> list[str]:
-        padded = [f"0{self.hi}"] if self.hi <= _MOST_COUNTED else []
+        padded = [f"0{self.hi}"] if self.hi <= _MAX_COUNTED else []
         return [str(self.lo - 1), str(self.hi + 1), "", "x", "1.5", "%31x", "9" * 30, *padded]
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """0 or 1 on the wire, a boolean inside."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> bool:
@@ -87,8 +86,7 @@ class Flag:
         return ["-1", "2", "", "on"]
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Struct, frozen=True):
     """A whole number on the wire, that many times the real value."""
 
     factor: int
@@ -119,8 +117,7 @@ class Scaled:
         return Int(self.lo, self.hi).refused(profile, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds10:
+class Seconds10(Struct, frozen=True):
     """Tens of seconds on the wire, seconds inside."""
 
     lo: int
@@ -145,8 +142,7 @@ class Seconds10:
         return Int(self.lo, self.hi).refused(profile, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A number of a code table on the wire, its word inside (or the word as a number)."""
 
     table: CodeTable
@@ -193,7 +189,7 @@ def _codes_in_words(table: CodeTable, profile: Profile) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """`0-5, 8` for 0 1 2 3 4 5 8."""
+    """Write `0-5, 8` for 0 1 2 3 4 5 8."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and parts[-1][-1] == number - 1:
@@ -203,8 +199,7 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Bits:
+class Bits(Struct, frozen=True):
     """A number whose lowest bits are flags; inside a tuple of booleans, first bit first."""
 
     count: int
@@ -234,8 +229,7 @@ class Bits:
         return Int(0, 2**self.count - 1).refused(profile, seen)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A position among the stored variables, without those that this version uses for itself."""
 
     count: int

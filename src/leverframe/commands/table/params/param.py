@@ -1,4 +1,4 @@
-"""What every parameter type can do, and how raw text becomes text.
+"""The protocol of parameter types, and how raw text becomes text.
 
 `parse` gets the raw text of a field, still percent-encoded, because an encoded separator inside a
 text is no separator. `seen` holds the fields before it, for types that depend on them.
@@ -17,12 +17,12 @@ NOTHING_SEEN: Seen = {}
 
 class Param(Protocol):
     def parse(self, raw: str, profile: Profile, seen: Seen) -> Any:
-        """The value, or `BadValue`; `seen` holds the fields before this one."""
+        """Return the value or raise `BadValue`; `seen` holds the fields before this one."""
 
     def format(self, value: Any, profile: Profile, seen: Seen) -> str: ...
 
     def allowed(self, profile: Profile) -> str:
-        """What may be sent, in words: `0-5`, `up to 15 characters`."""
+        """Say what may be sent: `0-5`, `up to 15 characters`."""
 
     def schema(self, profile: Profile) -> dict[str, Any]: ...
 
@@ -32,7 +32,7 @@ class Param(Protocol):
 
 
 def decoded(raw: str, *, plus_is_space: bool = True) -> str:
-    """Percent-decoded text; refuses what is not UTF-8 and control characters."""
+    """Decode percent-encoded text; refuse what is not UTF-8, and control characters."""
     if plus_is_space:
         raw = raw.replace("+", " ")
     try:
@@ -53,5 +53,5 @@ def _is_control(letter: str) -> bool:
 
 
 def encoded(text: str) -> str:
-    """Percent-encoded so that nothing in it can be mistaken for a separator."""
+    """Percent-encode, so that nothing can be mistaken for a separator."""
     return quote(text, safe="")

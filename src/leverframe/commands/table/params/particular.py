@@ -1,28 +1,36 @@
 """Types that one command alone has."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from leverframe.commands.table.codes import I2C_SENSORS
+from msgspec import Struct
+
+from leverframe.commands.table.codes import I2C_SENSORS, SW
+from leverframe.commands.table.params.composed import Changed
 from leverframe.commands.table.params.numbers import Int
 from leverframe.commands.table.params.param import Seen, decoded
 from leverframe.commands.table.refusals import BadValue
-from leverframe.profile import Profile
+from leverframe.profile import ALWAYS, Profile
 
 #: Behind the primary I2C sensor where the particulate sensor is connected, too.
 WITH_SPS30 = " + SPS30"
 
 
-@dataclass(frozen=True, slots=True)
-class MappingItem:
+#: The parts of a mapping item: a module or an additional 1-Wire sensor, and one of its readings.
+MAPPED_SLOT = Changed(((SW["1.57"], Int(0, 6)), (ALWAYS, Int(0, 3))))
+MAPPED_READING = Int(0, 29)
+
+
+class MappingItem(Struct, frozen=True):
     """A slot digit directly followed by a reading number: `112` is reading 12 of slot 1."""
 
     def slots(self, profile: Profile) -> int:
-        return 6 if profile.since("1.57") else 3
+        slot = MAPPED_SLOT.pick(profile)
+        assert isinstance(slot, Int)
+        return slot.hi
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[int, int]:
-        slot = Int(0, self.slots(profile)).parse(raw[:1], profile, seen)
-        return slot, Int(0, 29).parse(raw[1:], profile, seen)
+        slot = MAPPED_SLOT.parse(raw[:1], profile, seen)
+        return slot, MAPPED_READING.parse(raw[1:], profile, seen)
 
     def format(self, value: tuple[int, int], profile: Profile, seen: Seen) -> str:
         return f"{value[0]}{value[1]}"
@@ -40,8 +48,7 @@ class MappingItem:
         return [f"{self.slots(profile) + 1}0", "130", "1", "", "x1"]
 
 
-@dataclass(frozen=True, slots=True)
-class I2cSelection:
+class I2cSelection(Struct, frozen=True):
     """Five bits: exactly one of the first four is the primary sensor, the fifth is SPS30."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> tuple[str, bool]:
@@ -76,8 +83,7 @@ class I2cSelection:
         return ["0", "3", "16", "25", "", "x"]
 
 
-@dataclass(frozen=True, slots=True)
-class EqualsComparison:
+class EqualsComparison(Struct, frozen=True):
     """The comparison of a digital source, which always means equality: 0, 1 or `=`."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:

@@ -2,16 +2,16 @@
 
 import re
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from leverframe.commands.table.params.param import Seen, decoded, encoded
 from leverframe.commands.table.refusals import BadValue
 from leverframe.profile import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Up to `most` characters (letters, not bytes); longer texts are refused, never cut."""
 
     most: int
@@ -68,8 +68,7 @@ class Text:
         return [encoded("ą" * (self.most + 1)), *too_short, *unfitting, *garbage]
 
 
-@dataclass(frozen=True, slots=True)
-class Phone:
+class Phone(Struct, frozen=True):
     """A telephone number: digits, perhaps after a plus, which stays a plus even unencoded."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
@@ -100,8 +99,7 @@ class Phone:
         return ["12", "x12345", "1234567890123456789012"]
 
 
-@dataclass(frozen=True, slots=True)
-class OneWireId:
+class OneWireId(Struct, frozen=True):
     """Eight hexadecimal bytes separated by colons."""
 
     def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
@@ -132,8 +130,7 @@ class OneWireId:
         return ["28:FF:64:1E:8C:16:03", "28:ff:64:1e:8c:16:03:5a", "2G" + ":00" * 7, "", "0"]
 
 
-@dataclass(frozen=True, slots=True)
-class Base64Text:
+class Base64Text(Struct, frozen=True):
     """A text sent as Base64, whose plus signs stay plus signs."""
 
     most: int

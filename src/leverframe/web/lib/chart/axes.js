@@ -9,8 +9,10 @@ const LETTER_PX = 7.5;
 export const TIME_PX = 32;
 const FONT = "13px system-ui, sans-serif";
 
+/** @type {Intl.DateTimeFormatOptions} */
 const DATE = { day: "numeric", month: "short" };
 
+/** @param {number} seconds @param {number} step */
 function timeText(seconds, step) {
   const moment = new Date(seconds * 1000);
   const isMidnight = moment.getHours() === 0 && moment.getMinutes() === 0;
@@ -18,13 +20,16 @@ function timeText(seconds, step) {
     return moment.toLocaleDateString(currentLanguage(), { month: "short", year: "2-digit" });
   }
   if (step >= DAY_S || isMidnight) return moment.toLocaleDateString(currentLanguage(), DATE);
+  /** @type {Intl.DateTimeFormatOptions} */
   const options = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   if (step < MINUTE_S) options.second = "2-digit";
   return moment.toLocaleTimeString(currentLanguage(), options);
 }
 
+/** @param {number} step */
 const digitsOf = (step) => Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
 
+/** @param {Colours} colours @returns {uPlot.Axis} */
 export function timeAxis(colours, show = true) {
   return {
     show,
@@ -38,6 +43,7 @@ export function timeAxis(colours, show = true) {
   };
 }
 
+/** @param {Colours} colours @returns {uPlot.Axis} */
 export function valueAxis(colours) {
   return {
     font: FONT,
@@ -52,6 +58,7 @@ export function valueAxis(colours) {
 // All charts of a page begin at the same place, so that their times stand above each other.
 export const LEFT_PX = 64;
 
+/** @param {uPlot} _ @param {string[] | null} values */
 function valueAxisWidth(_, values) {
   const longest = Math.max(0, ...(values ?? []).map((value) => value.length));
   return Math.max(LEFT_PX, longest * LETTER_PX + 16);

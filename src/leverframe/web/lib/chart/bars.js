@@ -3,15 +3,20 @@
 import { LEFT_PX, TIME_PX, timeAxis } from "./axes.js";
 import { Figure } from "./figure.js";
 
+/** @import { Options } from "./figure.js" */
+
 const ROW_PX = 28;
 const BAR_PX = 14;
 const TOP_PX = 8;
 
 export class Bars {
   #figure;
+  /** @type {Bar[][]} */
   #rows = [];
 
+  /** @param {string[]} labels @param {Moves} moves */
   constructor(labels, moves) {
+    /** @type {Options} */
     const options = (colours) => ({
       height: labels.length * ROW_PX + TIME_PX + TOP_PX,
       scales: { y: { range: [0, labels.length] } },
@@ -27,6 +32,7 @@ export class Bars {
   }
 
   // `rows`: a list of [from, to, share] for each label.
+  /** @param {Bar[][]} rows @param {number} from @param {number} to */
   async draw(rows, from, to) {
     this.#rows = rows;
     await this.#figure.draw([[from, to], [null, null]], from, to);
@@ -37,6 +43,7 @@ export class Bars {
   }
 
   // A part of the time on is drawn as a bar of that height.
+  /** @param {uPlot} plot @param {Colours} colours */
   #paint(plot, colours) {
     const { ctx, bbox } = plot;
     const ratio = devicePixelRatio;
@@ -58,6 +65,7 @@ export class Bars {
   }
 }
 
+/** @param {string[]} labels @param {Colours} colours @returns {uPlot.Axis} */
 function rowAxis(labels, colours) {
   const places = labels.map((_, index) => labels.length - index - 0.5);
   return {

@@ -5,11 +5,15 @@
 import { colour, plotter } from "../plot.js";
 import { Fingers } from "./fingers.js";
 
+/** What one drawing is made of. @typedef {Omit<uPlot.Options, "width">} Drawing */
+/** @typedef {(colours: Colours, plotter: typeof uPlot) => Drawing} Options */
+
 const LEAST_DRAG_PX = 8;
 
 export class Figure {
   // The element to put into the page.
   element = document.createElement("div");
+  /** @type {uPlot | null} */
   #plot = null;
   #options;
   #moves;
@@ -17,6 +21,7 @@ export class Figure {
   #to = 1;
   // While somebody moves the time by hand, it does not go on by itself.
   #isHeld = () => false;
+  /** @type {Map<string, string>} */
   #colours = new Map();
   #resized = new ResizeObserver(() => this.#fit());
   #dark = matchMedia("(prefers-color-scheme: dark)");
@@ -24,6 +29,7 @@ export class Figure {
   #repainting = () => this.#repaint();
 
   // `options(colours)` gives series, axes, scales, hooks and height.
+  /** @param {string} className @param {Options} options @param {Moves} moves */
   constructor(className, options, moves) {
     this.element.className = className;
     this.#options = options;
@@ -41,6 +47,7 @@ export class Figure {
     this.#plot = null;
   }
 
+  /** @param {uPlot.AlignedData} data @param {number} from @param {number} to */
   async draw(data, from, to) {
     const uPlot = await plotter();
     if (!this.#isHeld()) [this.#from, this.#to] = [from, to];
@@ -52,11 +59,14 @@ export class Figure {
   }
 
   // A token of the page, resolved once for each theme.
+  /** @param {string} token */
   colour(token) {
-    if (!this.#colours.has(token)) this.#colours.set(token, colour(token));
-    return this.#colours.get(token);
+    const found = this.#colours.get(token) ?? colour(token);
+    this.#colours.set(token, found);
+    return found;
   }
 
+  /** @param {typeof uPlot} uPlot @param {uPlot.AlignedData} data */
   #begin(uPlot, data) {
     const { series, axes, scales = {}, hooks = {}, height, bands } = this.#options(
       (token) => this.colour(token),
@@ -73,11 +83,14 @@ export class Figure {
         legend: { show: false },
         scales: { x: { time: true, range: () => [this.#from, this.#to] }, ...scales },
         cursor: {
-          sync: this.#moves.sync ? { key: this.#moves.sync } : undefined,
+          ...(this.#moves.sync ? { sync: { key: this.#moves.sync } } : {}),
           y: false,
           drag: { x: true, y: false, setScale: false, dist: LEAST_DRAG_PX },
           bind: {
-            dblclick: () => () => this.#moves.back?.(),
+            dblclick: () => () => {
+              this.#moves.back?.();
+              return null;
+            },
             mousedown: (plot, _, handler) => (event) => this.#press(plot, event, handler),
           },
         },
@@ -92,6 +105,7 @@ export class Figure {
     );
   }
 
+  /** @param {uPlot} plot */
   #selected(plot) {
     const { left, width } = plot.select;
     if (width <= 0) return;
@@ -99,38 +113,46 @@ export class Figure {
     this.#moves.zoom?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
   }
 
+  /** @param {uPlot} plot */
   #pointed(plot) {
-    const { left, idx } = plot.cursor;
+    const { left = -1, idx } = plot.cursor;
     this.#moves.point?.(left < 0 || idx == null ? null : plot.posToVal(left, "x"));
   }
 
+  /** @param {uPlot} plot @param {number} from @param {number} to */
   #show(plot, from, to) {
     [this.#from, this.#to] = [from, to];
     plot.setScale("x", { min: from, max: to });
   }
 
+  /** @param {uPlot} plot */
   #takeFingers(plot) {
     const fingers = new Fingers(plot.over, {
       range: () => [this.#from, this.#to],
       show: (from, to) => this.#show(plot, from, to),
-      end: () => this.#moves.zoom(this.#from, this.#to),
+      end: () => this.#moves.zoom?.(this.#from, this.#to),
       back: () => this.#moves.back?.(),
     });
     this.#isHeld = () => fingers.areDown;
   }
 
   // With the shift key the time is moved instead of chosen.
+  /** @param {uPlot} plot @param {MouseEvent} event @param {(event: MouseEvent) => void} handler */
   #press(plot, event, handler) {
-    if (!event.shiftKey || !this.#moves.zoom) return handler(event);
+    if (!event.shiftKey || !this.#moves.zoom) {
+      handler(event);
+      return null;
+    }
     const [begin, from, to] = [event.clientX, this.#from, this.#to];
     const perPixel = (to - from) / plot.over.clientWidth;
+    /** @param {MouseEvent} mouseEvent */
     const move = ({ clientX }) => {
       const by = (begin - clientX) * perPixel;
       this.#show(plot, from + by, to + by);
     };
     const end = () => {
       removeEventListener("mousemove", move);
-      this.#moves.zoom(this.#from, this.#to);
+      this.#moves.zoom?.(this.#from, this.#to);
     };
     addEventListener("mousemove", move);
     addEventListener("mouseup", end, { once: true });

@@ -2,6 +2,14 @@
 //
 // Up and down stays with the browser, which scrolls the page by it.
 
+/**
+ * @typedef {object} FingerMoves
+ * @property {() => [number, number]} range
+ * @property {(from: number, to: number) => void} show
+ * @property {() => void} end
+ * @property {() => void} back
+ */
+
 const LEAST_MOVE_PX = 8;
 // Closer together two fingers would stretch the time beyond all measure.
 const LEAST_SPREAD_PX = 24;
@@ -11,17 +19,24 @@ export class Fingers {
   #place;
   #moves;
   // Pointer -> { x, began, time }: where it is, where it came down, and which time it holds.
+  /** @type {Map<number, { x: number, began: number, time: number }>} */
   #down = new Map();
-  #before = [];
+  /** @type {[number, number]} */
+  #before = [0, 1];
   #hasMoved = false;
   #tapped = -Infinity;
 
   // `place` is the element over the drawing. `moves`: range() as [from, to], show(from, to) while
   // fingers move, end() when they have moved, back() after two taps.
+  /** @param {HTMLElement} place @param {FingerMoves} moves */
   constructor(place, moves) {
     this.#place = place;
     this.#moves = moves;
     place.style.setProperty("touch-action", "pan-y");
+    /**
+     * @param {"pointerdown" | "pointermove" | "pointerup" | "pointercancel"} name
+     * @param {(event: PointerEvent) => void} act
+     */
     const on = (name, act) =>
       place.addEventListener(name, (event) => event.pointerType === "touch" && act(event));
     on("pointerdown", (event) => this.#press(event));
@@ -34,10 +49,12 @@ export class Fingers {
     return this.#down.size > 0;
   }
 
+  /** @param {PointerEvent} event */
   #x(event) {
     return event.clientX - this.#place.getBoundingClientRect().left;
   }
 
+  /** @param {PointerEvent} event */
   #press(event) {
     if (!this.areDown) {
       this.#hasMoved = false;
@@ -55,6 +72,7 @@ export class Fingers {
     for (const finger of this.#down.values()) finger.time = from + finger.x * perPixel;
   }
 
+  /** @param {PointerEvent} event */
   #move(event) {
     const finger = this.#down.get(event.pointerId);
     if (!finger) return;
@@ -63,6 +81,7 @@ export class Fingers {
     if (this.#hasMoved) this.#moves.show(...this.#range());
   }
 
+  /** @returns {[number, number]} */
   #range() {
     const [one, other] = [...this.#down.values()].sort((first, second) => first.x - second.x);
     const [from, to] = this.#moves.range();
@@ -75,6 +94,7 @@ export class Fingers {
     return [begin, begin + width * perPixel];
   }
 
+  /** @param {PointerEvent} event */
   #lift(event) {
     if (!this.#down.delete(event.pointerId)) return;
     if (this.areDown) this.#hold();
@@ -82,6 +102,7 @@ export class Fingers {
     else this.#tap(event.timeStamp);
   }
 
+  /** @param {number} time */
   #tap(time) {
     const isSecond = time - this.#tapped < DOUBLE_TAP_MS;
     this.#tapped = isSecond ? -Infinity : time;
@@ -89,6 +110,7 @@ export class Fingers {
   }
 
   // The browser has begun to scroll.
+  /** @param {PointerEvent} event */
   #cancel(event) {
     if (!this.#down.delete(event.pointerId)) return;
     if (!this.areDown && this.#hasMoved) this.#moves.show(...this.#before);

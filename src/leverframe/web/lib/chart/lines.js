@@ -3,6 +3,8 @@
 import { timeAxis, valueAxis } from "./axes.js";
 import { Figure } from "./figure.js";
 
+/** @import { Options } from "./figure.js" */
+
 const HEIGHT_PX = 240;
 // Lines differ by more than their colour.
 export const DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [5, 5], [16, 4]];
@@ -14,12 +16,14 @@ const PADDING = 0.08;
 const LEAST_SPAN = 0.01;
 
 export class Lines {
+  /** @type {Figure | null} */
   #figure = null;
   #moves;
   #height;
   #kind = "";
   element = document.createElement("div");
 
+  /** @param {Moves} moves */
   constructor(moves, height = HEIGHT_PX) {
     this.#moves = moves;
     this.#height = height;
@@ -27,24 +31,27 @@ export class Lines {
   }
 
   // `table` as lib/chart/table.js makes it.
+  /** @param {ChartTable} table @param {number} from @param {number} to */
   async draw(table, from, to) {
     const isDense = table.times.length > MOST_STEPS;
     const kind = `${table.step === 0} ${isDense} ${table.columns.length}`;
     if (kind !== this.#kind) this.#replace(kind, table, isDense);
-    const columns = table.columns.flatMap((column) =>
-      table.step === 0 ? [column.values] : [column.mean, column.max, column.min],
+    const columns = table.columns.flatMap(({ values = [], mean = [], max = [], min = [] }) =>
+      table.step === 0 ? [values] : [mean, max, min],
     );
-    await this.#figure.draw([table.times, ...columns], from, to);
+    await this.#figure?.draw([table.times, ...columns], from, to);
   }
 
   close() {
     this.#figure?.close();
   }
 
+  /** @param {string} kind @param {ChartTable} table @param {boolean} isDense */
   #replace(kind, { step, columns }, isDense) {
     this.#figure?.close();
     this.#kind = kind;
     const isRaw = step === 0;
+    /** @type {Options} */
     const options = (colours, uPlot) => ({
       height: this.#height,
       scales: { y: { range: (_, low, high) => roomy(low, high) } },
@@ -62,6 +69,7 @@ export class Lines {
   }
 }
 
+/** @param {number} index @param {Colours} colours */
 function lineOf(index, colours) {
   const place = index % TOKENS.length;
   return {
@@ -75,17 +83,25 @@ function lineOf(index, colours) {
 
 // A value holds until the next one, so lines go in steps. Where steps are finer than pixels, plain
 // lines look the same and are drawn many times faster.
+/**
+ * @param {number} index
+ * @param {boolean} isDense
+ * @param {Colours} colours
+ * @param {typeof uPlot} uPlot
+ */
 function rawLine(index, isDense, colours, uPlot) {
-  const paths = isDense ? uPlot.paths.linear() : uPlot.paths.stepped({ align: 1 });
+  const paths = isDense ? uPlot.paths.linear?.() : uPlot.paths.stepped?.({ align: 1 });
   return [{ ...lineOf(index, colours), paths }];
 }
 
+/** @param {number} index @param {Colours} colours */
 function reducedLine(index, colours) {
   const edge = { points: { show: false }, width: 0, spanGaps: false };
   return [lineOf(index, colours), { ...edge }, { ...edge }];
 }
 
 // Each line has three series: mean, highest, lowest.
+/** @param {number} index @param {Colours} colours @returns {uPlot.Band} */
 function band(index, colours) {
   const first = 1 + index * 3;
   return {
@@ -94,7 +110,8 @@ function band(index, colours) {
   };
 }
 
-function roomy(low, high) {
+/** @param {number | null} low @param {number | null} high @returns {[number, number]} */
+export function roomy(low, high) {
   if (low === null || high === null) return [0, 1];
   const span = Math.max(high - low, Math.abs(high) * LEAST_SPAN, 1e-3);
   const middle = (low + high) / 2;

@@ -2,27 +2,32 @@
 
 // Several series on common times: { times, columns, step }. A column is { values } of raw values,
 // which hold until the next time, or { mean, min, max } of reduced ones.
+/** @param {HistoryReply} history @param {string[]} labels @returns {ChartTable} */
 export function tableOf(history, labels) {
   const series = labels.map((label) => history.series[label]);
   return history.step === 0 ? rawTable(history, series) : reducedTable(history, series);
 }
 
+/** @param {HistoryReply} history @param {(RawSeries | undefined)[]} series */
 function rawTable({ to, now }, series) {
   const known = series.map((one) => one ?? { times: [], values: [] });
   const end = Math.min(to, now);
   const times = known.length === 1 ? [...known[0].times] : merged(known.map((one) => one.times));
   // The last value still holds.
-  if (times.length > 0 && times.at(-1) < end) times.push(end);
+  if (times.length > 0 && times[times.length - 1] < end) times.push(end);
   return { step: 0, times, columns: known.map((one) => ({ values: held(one, times) })) };
 }
 
+/** @param {number[][]} lists */
 function merged(lists) {
   return [...new Set(lists.flat())].sort((one, other) => one - other);
 }
 
+/** @param {RawSeries} series @param {number[]} common */
 function held({ times, values }, common) {
   const column = new Array(common.length);
   let next = 0;
+  /** @type {number | null} */
   let value = null;
   for (let index = 0; index < common.length; index++) {
     while (next < times.length && times[next] <= common[index]) value = values[next++];
@@ -32,6 +37,7 @@ function held({ times, values }, common) {
 }
 
 // A mean stands for its whole interval, so it is drawn in the middle of it.
+/** @param {HistoryReply} history @param {(ReducedSeries | undefined)[]} series */
 function reducedTable({ times, step }, series) {
   const empty = times.map(() => null);
   return {
@@ -42,14 +48,17 @@ function reducedTable({ times, step }, series) {
 }
 
 // When a state was on: [from, to, share of the time] each.
+/** @param {HistoryReply} history @param {string} label */
 export function barsOf(history, label) {
   const series = history.series[label];
   if (!series) return [];
   return history.step === 0 ? rawBars(history, series) : reducedBars(history, series);
 }
 
+/** @param {HistoryReply} history @param {RawSeries} series */
 function rawBars({ to, now }, { times, values }) {
   const end = Math.min(to, now);
+  /** @type {Bar[]} */
   const bars = [];
   values.forEach((value, index) => {
     if (value) bars.push([times[index], times[index + 1] ?? end, 1]);
@@ -57,7 +66,9 @@ function rawBars({ to, now }, { times, values }) {
   return bars;
 }
 
+/** @param {HistoryReply} history @param {ReducedSeries} series */
 function reducedBars({ times, step }, { mean }) {
+  /** @type {Bar[]} */
   const bars = [];
   mean.forEach((share, index) => {
     if (share) bars.push([times[index], times[index] + step, share]);
@@ -66,14 +77,17 @@ function reducedBars({ times, step }, { mean }) {
 }
 
 // Lowest, highest and last value of one label within an answer; nulls where there is none.
+/** @param {HistoryReply} history @param {string} label */
 export function summaryOf(history, label) {
   const series = history.series[label];
+  /** @param {"min" | "mean" | "max"} name */
   const column = (name) => (series?.[history.step === 0 ? "values" : name] ?? []).filter(isThere);
   const lowest = column("min").reduce((least, value) => Math.min(least, value), Infinity);
   const highest = column("max").reduce((most, value) => Math.max(most, value), -Infinity);
   return lowest > highest
     ? { min: null, max: null, last: null }
-    : { min: lowest, max: highest, last: column("mean").at(-1) };
+    : { min: lowest, max: highest, last: column("mean").at(-1) ?? null };
 }
 
+/** @param {number | null} value @returns {value is number} */
 const isThere = (value) => value !== null;

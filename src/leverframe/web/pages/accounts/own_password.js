@@ -13,9 +13,11 @@ export class OwnPassword {
   #context;
   #typed = { ...EMPTY };
   // By field; "" for what is about none of them.
+  /** @type {Record<string, string>} */
   #refusals = {};
   #busy = false;
 
+  /** @param {Context} context */
   constructor(context) {
     this.#context = context;
     context.forms.add(this);
@@ -56,6 +58,7 @@ export class OwnPassword {
     }
   }
 
+  /** @param {unknown} error */
   #refuse(error) {
     if (!(error instanceof api.Refused)) this.#refusals = { "": t("not_sent") };
     else if (error.problem.status === 401) this.#refusals = { present: t("present_wrong") };
@@ -97,6 +100,7 @@ export class OwnPassword {
     return schema ? allowed(schema) : "";
   }
 
+  /** @param {keyof typeof EMPTY} part @param {string} label @param {AutoFill} autocomplete */
   #field(part, label, autocomplete, hint = "") {
     const refusal = this.#refusals[part];
     return html`<div class="field" ?data-wrong=${refusal}>

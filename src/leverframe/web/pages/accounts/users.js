@@ -7,18 +7,23 @@ import { allowed, problemOf } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 import { t } from "../../lib/words.js";
 
+/** @typedef {{ name: string, password: string, active: boolean }} User */
+
 export class UsersForm {
   #context;
   #command;
   // What is typed; null while the list is as saved. Each: { name, password, active }.
+  /** @type {User[] | null} */
   #draft = null;
+  /** @type {string | null} */
   #refusal = null;
   #saved = false;
   #saving = false;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#command = context.commands.find("users_save");
+    this.#command = context.commands.get("users_save");
     context.forms.add(this);
   }
 
@@ -46,6 +51,7 @@ export class UsersForm {
     this.#context.redraw();
   }
 
+  /** @param {User[]} users */
   #put(users) {
     this.#draft = users;
     this.#refusal = null;
@@ -53,10 +59,12 @@ export class UsersForm {
     this.#context.redraw();
   }
 
+  /** @param {number} index @param {keyof User} part @param {string | boolean} value */
   #change(index, part, value) {
     this.#put(this.#users.with(index, { ...this.#users[index], [part]: value }));
   }
 
+  /** @param {string} letter @param {string} typed */
   #problem(letter, typed) {
     return this.isChanged ? problemOf(this.#command.schema(letter), typed) : null;
   }
@@ -93,7 +101,6 @@ export class UsersForm {
   }
 
   view() {
-    if (this.#command === null) return nothing;
     return html`<form
       class="card across"
       novalidate
@@ -118,6 +125,7 @@ export class UsersForm {
     </form>`;
   }
 
+  /** @param {User} user @param {number} index */
   #row({ name, password, active }, index) {
     return html`<li>
       ${this.#input(index, "name", t("user"), name, "B")}
@@ -137,6 +145,13 @@ export class UsersForm {
     </li>`;
   }
 
+  /**
+   * @param {number} index
+   * @param {keyof User} part
+   * @param {string} label
+   * @param {string} typed
+   * @param {string} letter
+   */
   #input(index, part, label, typed, letter) {
     const problem = this.#problem(letter, typed);
     const id = `users-${index}-${part}`;
@@ -158,6 +173,7 @@ export class UsersForm {
   }
 
   // A password belongs to its name: somebody of another name needs another one.
+  /** @param {number} index */
   #isKnown(index) {
     return this.#stored.some(({ name }) => name === this.#users[index].name);
   }

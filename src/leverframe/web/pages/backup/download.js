@@ -13,6 +13,7 @@ export class DownloadCard {
   #name;
 
   // `name()` is that of the controller.
+  /** @param {AdminContext} context @param {() => string} name */
   constructor(context, name) {
     this.#name = name;
     this.#passphrase = new Passphrase(context, "download-passphrase");

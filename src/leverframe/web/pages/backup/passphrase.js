@@ -8,6 +8,7 @@ export class Passphrase {
   #context;
   #id;
 
+  /** @param {AdminContext} context @param {string} id */
   constructor(context, id) {
     this.#context = context;
     this.#id = id;

@@ -15,6 +15,7 @@ export class RestoreCard {
   #done;
 
   // `done()` is called after a restore.
+  /** @param {AdminContext} context @param {() => string} typed @param {() => Promise<void>} done */
   constructor(context, typed, done) {
     this.#context = context;
     this.#done = done;
@@ -31,7 +32,7 @@ export class RestoreCard {
   }
 
   async #restore() {
-    await api.restoreBackup(this.#choice.file, this.#passphrase.typed);
+    await api.restoreBackup(/** @type {File} */ (this.#choice.file), this.#passphrase.typed);
     this.#choice.empty();
     await this.#context.readSettings();
     await this.#done();

@@ -9,13 +9,17 @@ const POINTS = 1500;
 const READ_AGAIN_S = 5;
 
 export class Course {
+  /** @type {HistoryReply | null} */
   history = null;
+  /** @type {string[]} */
   #labels = [];
 
+  /** @param {string[]} labels @param {[number, number]} span */
   query(labels, [from, to]) {
     return { labels: labels.join(","), from, to, points: POINTS };
   }
 
+  /** @param {string[]} labels @param {[number, number]} span */
   async read(labels, span) {
     this.#labels = labels;
     const history = labels.length > 0 ? await api.history(this.query(labels, span)) : null;
@@ -25,6 +29,7 @@ export class Course {
   }
 
   // Takes in what the state says now; false where it must be read again.
+  /** @param {State} state @param {[number, number]} span */
   extend(state, [from, to]) {
     const { history } = this;
     if (history === null || state.time <= history.now) return true;
@@ -44,6 +49,7 @@ export class Course {
 }
 
 // Leaves out what ended before the beginning; the value that held then begins there.
+/** @param {RawSeries} series @param {number} from */
 function forget({ times, values }, from) {
   let gone = 0;
   while (gone + 1 < times.length && times[gone + 1] <= from) gone++;

@@ -5,24 +5,30 @@ import { DASHES, TOKENS } from "../../lib/chart/lines.js";
 import { summaryOf } from "../../lib/chart/table.js";
 import { clock, currentLanguage, t } from "../../lib/words.js";
 
+/** @import { Course } from "./course.js" */
+
 export class Legend {
   #overview;
   #course;
   // The time under the cursor; null where there is none.
+  /** @type {number | null} */
   #time = null;
 
+  /** @param {Overview} overview @param {Course} course */
   constructor(overview, course) {
     this.#overview = overview;
     this.#course = course;
   }
 
   // True if that is news.
+  /** @param {number | null} time */
   point(time) {
     const isNew = time !== this.#time;
     this.#time = time;
     return isNew;
   }
 
+  /** @param {string[]} labels @param {boolean} areStates */
   view(labels, areStates) {
     const { history } = this.#course;
     if (history === null) return nothing;
@@ -35,30 +41,37 @@ export class Legend {
               ? nothing
               : html`<th class="number">${t("lowest")}</th>
                   <th class="number">${t("highest")}</th>`}
-            <th class="number">${this.#time === null ? t("last") : this.#moment()}</th>
+            <th class="number">${this.#time === null ? t("last") : this.#moment(this.#time)}</th>
           </tr>
         </thead>
         <tbody>
-          ${labels.map((label, index) => this.#row(label, index, areStates))}
+          ${labels.map((label, index) => this.#row(history, label, index, areStates))}
         </tbody>
       </table>
     </div>`;
   }
 
-  #moment() {
-    const date = new Date(this.#time * 1000);
+  /** @param {number} time */
+  #moment(time) {
+    const date = new Date(time * 1000);
     const day = date.toLocaleDateString(currentLanguage(), { day: "numeric", month: "short" });
-    return `${day} ${clock(this.#time)}`;
+    return `${day} ${clock(time)}`;
   }
 
-  #row(label, index, isStates) {
-    const { history } = this.#course;
+  /**
+   * @param {HistoryReply} history
+   * @param {string} label
+   * @param {number} index
+   * @param {boolean} isStates
+   */
+  #row(history, label, index, isStates) {
     const name = this.#overview.name(label);
     const { min, max, last } = summaryOf(history, label);
     const present = this.#time === null ? last : valueAt(history, label, this.#time);
     const said = isStates
       ? share(present, history.step)
       : this.#overview.shown(label, present).text;
+    /** @param {number | null} number */
     const value = (number) =>
       html`<td class="number">${this.#overview.shown(label, number).text}</td>`;
     return html`<tr>
@@ -74,12 +87,14 @@ export class Legend {
 }
 
 // On and off; of reduced values, how much of the time.
+/** @param {number | null | undefined} value @param {number} step */
 function share(value, step) {
   if (value === null || value === undefined) return "–";
   if (step === 0 || value === 0 || value === 1) return t(value ? "state_on" : "state_off");
   return `${Math.round(value * 100)} %`;
 }
 
+/** @param {number} index */
 function sample(index) {
   const place = index % TOKENS.length;
   return html`<svg class="sample" viewBox="0 0 32 8" aria-hidden="true" data-line=${place + 1}>
@@ -88,6 +103,7 @@ function sample(index) {
 }
 
 // What held at a time, by halving; null where nothing is known.
+/** @param {HistoryReply} history @param {string} label @param {number} time */
 function valueAt({ series, step, times }, label, time) {
   const column = series[label];
   if (!column) return null;

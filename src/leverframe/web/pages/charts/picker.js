@@ -25,6 +25,7 @@ export class Picker {
   #overview;
   #toggle;
 
+  /** @param {Overview} overview @param {(label: string, wanted: boolean) => void} toggle */
   constructor(overview, toggle) {
     this.#overview = overview;
     this.#toggle = toggle;
@@ -35,10 +36,12 @@ export class Picker {
     return this.#present(READINGS).slice(0, SUGGESTED);
   }
 
+  /** @param {string[]} labels */
   #present(labels) {
     return labels.filter((label) => this.#overview.isPresent(label));
   }
 
+  /** @param {string[]} chosen */
   view(chosen) {
     return html`<details class="picker" ?open=${chosen.length === 0}>
       <summary>${t("choose_labels", { count: chosen.length })}</summary>
@@ -46,6 +49,7 @@ export class Picker {
     </details>`;
   }
 
+  /** @param {string} name @param {string[]} labels @param {string[]} chosen */
   #group(name, labels, chosen) {
     const offered = labels.filter(
       (label) => chosen.includes(label) || this.#overview.isPresent(label),
@@ -57,6 +61,7 @@ export class Picker {
     </fieldset>`;
   }
 
+  /** @param {string} label @param {string[]} chosen */
   #tick(label, chosen) {
     const name = this.#overview.name(label);
     return html`<label>

@@ -2,6 +2,8 @@
 
 import { note } from "../../lib/router.js";
 
+/** @typedef {keyof typeof RANGES} Range */
+
 // The ranges that are offered, and how long each is.
 const HOUR_S = 3600;
 export const RANGES = {
@@ -11,6 +13,8 @@ export const RANGES = {
   "30d": 30 * 24 * HOUR_S,
   "1y": 365 * 24 * HOUR_S,
 };
+/** @param {string} name @returns {name is Range} */
+const isRange = (name) => name in RANGES;
 export const DEFAULT_RANGE = "24h";
 // Nobody needs to see less than this many seconds, and nothing is kept for longer.
 const LEAST_S = 10;
@@ -18,11 +22,14 @@ const MOST_S = 10 * 365 * 24 * HOUR_S;
 
 export class View {
   // One of RANGES while the end is now; null for a part of the past.
+  /** @type {Range | null} */
   range = DEFAULT_RANGE;
+  /** @type {string[] | null} */
   labels = null;
   #from = 0;
   #to = 0;
 
+  /** @param {URLSearchParams} params */
   constructor(params) {
     const labels = params.get("labels");
     if (labels !== null) this.labels = labels.split(",").filter(Boolean);
@@ -30,8 +37,9 @@ export class View {
     if (to - from >= LEAST_S && from > 0) {
       this.range = null;
       [this.#from, this.#to] = [from, to];
-    } else if (params.get("range") in RANGES) {
-      this.range = params.get("range");
+    } else {
+      const range = params.get("range") ?? "";
+      if (isRange(range)) this.range = range;
     }
   }
 
@@ -40,10 +48,12 @@ export class View {
   }
 
   // [from, to] in seconds since 1970.
+  /** @param {number} now @returns {[number, number]} */
   span(now) {
-    return this.isLive ? [now - RANGES[this.range], now] : [this.#from, this.#to];
+    return this.range ? [now - RANGES[this.range], now] : [this.#from, this.#to];
   }
 
+  /** @param {Range} range */
   choose(range) {
     this.range = range;
     this.#note();
@@ -51,6 +61,7 @@ export class View {
 
   // A part of the past, or of the last moments; the end never passes now, and what is shown does
   // not become shorter by that.
+  /** @param {number} from @param {number} to @param {number} now */
   zoom(from, to, now) {
     const length = Math.min(Math.max(to - from, LEAST_S), MOST_S);
     const end = Math.min((from + to + length) / 2, now);
@@ -60,6 +71,7 @@ export class View {
   }
 
   // Moves the time by a share of what is shown.
+  /** @param {number} share @param {number} now */
   shift(share, now) {
     const [from, to] = this.span(now);
     const by = (to - from) * share;
@@ -67,20 +79,24 @@ export class View {
   }
 
   // Shows `factor` times as much time around the middle.
+  /** @param {number} factor @param {number} now */
   scale(factor, now) {
     const [from, to] = this.span(now);
     const more = ((to - from) * (factor - 1)) / 2;
     this.zoom(from - more, to + more, now);
   }
 
+  /** @param {string} label @param {boolean} wanted */
   toggle(label, wanted) {
-    const others = this.labels.filter((one) => one !== label);
+    const others = (this.labels ?? []).filter((one) => one !== label);
     this.labels = wanted ? [...others, label] : others;
     this.#note();
   }
 
   #note() {
-    const time = this.isLive ? { range: this.range } : { from: this.#from, to: this.#to };
-    note("charts", { labels: this.labels.join(","), ...time });
+    const labels = (this.labels ?? []).join(",");
+    /** @type {Params} */
+    const time = this.range ? { range: this.range } : { from: this.#from, to: this.#to };
+    note("charts", { labels, ...time });
   }
 }

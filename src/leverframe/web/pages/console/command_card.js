@@ -8,6 +8,8 @@ import { t } from "../../lib/words.js";
 import { answerTo, answerView, problemOf } from "./answer.js";
 import { FieldSet } from "./field_set.js";
 
+/** @import { Answer } from "./answer.js" */
+
 // Something is lost, or the controller is away for a while.
 const DANGEROUS = new Set([
   ...["eeprom_reset", "devrestart", "lk3restart", "upgrade", "settingsupload", "wwwfileupload"],
@@ -20,10 +22,13 @@ export class CommandCard {
   #id;
   // One, or one for each entry of a list.
   #sets;
+  /** @type {File | null} */
   #file = null;
   #action;
+  /** @type {Answer | null} */
   #answer = null;
 
+  /** @param {AdminContext} context @param {Command} command @param {string} id */
   constructor(context, command, id) {
     this.#context = context;
     this.#command = command;
@@ -41,9 +46,11 @@ export class CommandCard {
     return this.#command.body?.kind ?? "query";
   }
 
+  /** @param {number} number */
   #newSet(number) {
     const { fields, body } = this.#command;
-    const described = this.#kind === "form" ? body.fields.map(withSpaces) : body?.fields ?? fields;
+    const own = body?.fields ?? fields;
+    const described = this.#kind === "form" ? own.map(withSpaces) : own;
     return new FieldSet(described, `${this.#id}-${number}`);
   }
 
@@ -52,6 +59,7 @@ export class CommandCard {
     return this.#sets.some((set) => set.hasProblem);
   }
 
+  /** @returns {Asked} */
   get request() {
     const { method } = this.#command;
     if (this.#kind === "list") {
@@ -99,7 +107,7 @@ export class CommandCard {
   }
 
   #upload() {
-    const { content, most_bytes: size } = this.#command.body;
+    const { content, max_bytes: size } = this.#command.body ?? {};
     return html`<div class="field">
       <label for="${this.#id}-file">${t("file")} <small lang="en">${content}</small></label>
       <input id="${this.#id}-file" type="file" @change=${(event) => this.#choose(event)} />
@@ -107,8 +115,9 @@ export class CommandCard {
     </div>`;
   }
 
+  /** @param {ControlEvent} event */
   #choose(event) {
-    this.#file = event.target.files[0] ?? null;
+    this.#file = event.target.files?.[0] ?? null;
     this.#context.redraw();
   }
 
@@ -117,6 +126,7 @@ export class CommandCard {
     this.#context.redraw();
   }
 
+  /** @param {FieldSet} set */
   #remove(set) {
     this.#sets = this.#sets.filter((one) => one !== set);
     this.#context.redraw();
@@ -133,7 +143,9 @@ export class CommandCard {
 }
 
 // In a form a plus is a space; everywhere else it is a plus.
+/** @param {CommandField} field */
 const withSpaces = (field) => ({ ...field, example: field.example.replaceAll("+", "%20") });
 
+/** @param {string} available */
 const versions = (available) =>
   available === "all versions" ? t("all_versions") : html`<span lang="en">${available}</span>`;

@@ -8,13 +8,17 @@ import { typedFromWire } from "./from_wire.js";
 export class FieldSet {
   #fields;
   #id;
+  /** @type {Record<string, Typed>} */
   #typed = {};
+  /** @type {Record<string, string>} */
   #refusals = {};
 
   // `fields` as the command describes them: letter, schema, optional, example.
+  /** @param {CommandField[]} fields @param {string} id */
   constructor(fields, id) {
     this.#fields = fields;
     this.#id = id;
+    /** @type {ByLetter} */
     const seen = {};
     for (const { letter, schema, example } of fields) {
       const fitting = caseOf(schema, seen);
@@ -25,6 +29,7 @@ export class FieldSet {
 
   // By letter. An optional number that is left empty is not sent.
   get values() {
+    /** @type {ByLetter} */
     const values = {};
     for (const field of this.#fields) {
       const schema = caseOf(field.schema, values);
@@ -39,23 +44,28 @@ export class FieldSet {
     return this.#fields.some((field) => this.#problem(field, caseOf(field.schema, values)));
   }
 
+  /** @param {string} letter @param {string} text */
   refuse(letter, text) {
     this.#refusals = { [letter]: text };
   }
 
+  /** @param {string} letter */
   has(letter) {
     return this.#fields.some((field) => field.letter === letter);
   }
 
+  /** @param {CommandField} commandField @param {Schema} schema */
   #isLeftOut({ letter, optional }, schema) {
     return optional && isNumber(schema) && this.#typed[letter] === "";
   }
 
+  /** @param {CommandField} field @param {Schema} schema */
   #problem(field, schema) {
     return this.#isLeftOut(field, schema) ? null : problemOf(schema, this.#typed[field.letter]);
   }
 
   // `changed()` is called when something was typed.
+  /** @param {() => void} changed */
   view(changed) {
     const { values } = this;
     return html`<div class="fields">
@@ -63,6 +73,7 @@ export class FieldSet {
     </div>`;
   }
 
+  /** @param {CommandField} field @param {Schema} schema @param {() => void} changed */
   #draw(field, schema, changed) {
     const { letter } = field;
     const drawn = {

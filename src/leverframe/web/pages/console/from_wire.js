@@ -2,6 +2,7 @@
 
 import { hasParts, isFlag, isNumber, partOf, range } from "../../lib/schema.js";
 
+/** @param {Schema} schema @param {string} wire @returns {Typed} */
 export function typedFromWire(schema, wire) {
   if (isFlag(schema)) return wire === "1";
   if (hasParts(schema)) return partsFromWire(schema, wire);
@@ -11,6 +12,7 @@ export function typedFromWire(schema, wire) {
   return schema.contentEncoding === "base64" ? decodedBase64(text) : text;
 }
 
+/** @param {Schema} schema @param {string} wire @returns {Typed} */
 function partsFromWire(schema, wire) {
   if (schema["x-bits"]) {
     return Array.from({ length: schema["x-bits"] }, (_, bit) => (Number(wire) & (2 ** bit)) !== 0);
@@ -25,5 +27,6 @@ function partsFromWire(schema, wire) {
   );
 }
 
+/** @param {string} text */
 const decodedBase64 = (text) =>
   new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));

@@ -7,16 +7,35 @@ import { copyable } from "../../lib/copyable.js";
 import { t } from "../../lib/words.js";
 import { answerTo, answerView, problemOf } from "./answer.js";
 
+/** @import { Answer } from "./answer.js" */
+/** @typedef {{ name: string, description: string }} Parameter */
+/**
+ * @typedef {object} Operation
+ * @property {string} summary
+ * @property {Parameter[]} [parameters]
+ * @property {object} [requestBody]
+ * @property {string} [x-role]
+ */
+/**
+ * @typedef {object} Reading
+ * @property {string} method
+ * @property {string} path
+ * @property {Operation} operation
+ */
+
 export class ReadingCard {
   #context;
   #reading;
   #id;
+  /** @type {Record<string, string>} */
   #typed = {};
   #body = "";
   #action;
+  /** @type {Answer | null} */
   #answer = null;
 
   // `reading`: { method, path, operation } of the OpenAPI document.
+  /** @param {AdminContext} context @param {Reading} reading @param {string} id */
   constructor(context, reading, id) {
     this.#context = context;
     this.#reading = reading;
@@ -32,6 +51,7 @@ export class ReadingCard {
     return this.#reading.operation.requestBody !== undefined;
   }
 
+  /** @returns {Asked} */
   get request() {
     const { method, path } = this.#reading;
     const given = Object.entries(this.#typed).filter(([, text]) => text.trim() !== "");
@@ -56,6 +76,7 @@ export class ReadingCard {
     </div>`;
   }
 
+  /** @param {Parameter} parameter */
   #field({ name, description }) {
     const id = `${this.#id}-${name}`;
     return html`<div class="field">
@@ -86,6 +107,7 @@ export class ReadingCard {
     </div>`;
   }
 
+  /** @param {string} name @param {string} text */
   #type(name, text) {
     this.#typed[name] = text;
     this.#context.redraw();

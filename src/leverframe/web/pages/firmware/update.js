@@ -13,15 +13,19 @@ export class Update {
   #context;
   #read;
   #start;
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #name = "";
   // Seconds that the bootloader goes on waiting; null while it does not.
+  /** @type {number | null} */
   #seconds = null;
   #most = 0;
   // { before, after } once the controller is back.
+  /** @type {{ before: string | null, after: string } | null} */
   #outcome = null;
 
   // `read()` reads again what is installed.
+  /** @param {AdminContext} context @param {() => Promise<unknown>} read */
   constructor(context, read) {
     this.#context = context;
     this.#read = read;
@@ -45,7 +49,7 @@ export class Update {
 
   async #begin() {
     const { installed } = await api.firmware();
-    const { target } = this.#context.commands.find("upgrade=devstart3").request({});
+    const { target } = this.#context.commands.get("upgrade=devstart3").request({});
     await api.send(target);
     sessionStorage.setItem(BEFORE, installed);
     this.#outcome = null;

@@ -11,16 +11,20 @@ export class ModemCommands {
   #context;
   #command;
   #typed = "";
+  /** @type {string | null} */
   #problem = null;
   // As /api/modem tells: { command, answer, unasked }.
+  /** @type {Partial<Modem>} */
   #heard = {};
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #stop = () => {};
   #closed = false;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
-    this.#command = context.commands.find("gsmcmd");
+    this.#command = context.commands.get("gsmcmd");
   }
 
   async open() {
@@ -67,16 +71,18 @@ export class ModemCommands {
     const { command, answer } = this.#heard;
     if (!command) return nothing;
     return html`<pre class="answer">
-${["> " + command, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
+${[`> ${command}`, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
     >`;
   }
 
+  /** @param {string} typed */
   #type(typed) {
     this.#typed = typed;
     this.#problem = null;
     this.#context.redraw();
   }
 
+  /** @param {Event} event */
   async #submitted(event) {
     event.preventDefault();
     this.#problem = problemOf(this.#command.schema("A"), this.#typed);
@@ -97,7 +103,7 @@ ${["> " + command, ...(answer ?? [t("waiting_for_answer")])].join("\n")}</pre
   #readSoon() {
     if (this.#closed) return;
     this.#timer ??= setTimeout(() => {
-      this.#timer = null;
+      this.#timer = undefined;
       this.#read();
     }, READ_AGAIN_MS);
   }

@@ -27,10 +27,13 @@ const REGISTRATIONS = {
   roaming: "network_roaming",
 };
 
-const word = (words, said) => (words[said] ? t(words[said]) : said ?? "–");
+/** @param {Record<string, string>} words @param {string} said */
+const word = (words, said) => (words[said] ? t(words[said]) : said);
 
-export function modemStatus({ modem = {} }, { serial }) {
-  const { state = "not connected", sim, registration, operator, signal_dbm: signal } = modem;
+/** @param {State} live @param {Settings} settings */
+export function modemStatus({ modem }, { serial }) {
+  const { sim, registration, operator, signal_dbm: signal } = modem ?? {};
+  const state = modem?.state ?? "not connected";
   return html`<section class="card modem" data-state=${state}>
     <h2>${t("modem")}</h2>
     ${serial.module === MODULE
@@ -49,8 +52,9 @@ export function modemStatus({ modem = {} }, { serial }) {
   </section>`;
 }
 
+/** @param {number | null | undefined} signal */
 function strength(signal) {
   if (signal === null || signal === undefined) return { value: "–" };
   const judged = signal >= GOOD ? "signal_good" : signal >= FAIR ? "signal_fair" : "signal_weak";
-  return { value: signal, unit: "dBm", absent: signal < FAIR, detail: t(judged) };
+  return { value: String(signal), unit: "dBm", absent: signal < FAIR, detail: t(judged) };
 }

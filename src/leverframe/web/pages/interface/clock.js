@@ -8,6 +8,7 @@ import { fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 
 const MINUTE_S = 60;
+/** @type {[string, number][]} */
 const UNITS = [
   ["d", 86_400],
   ["h", 3600],
@@ -24,6 +25,7 @@ export class ClockCard {
   #toBrowser;
   #toTyped;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#clock = new Followed(context, async () => {
@@ -51,8 +53,9 @@ export class ClockCard {
     this.#clock.close();
   }
 
+  /** @param {Date} date */
   async #set(date) {
-    const { target } = this.#context.commands.find("t_man").request({ A: wallSeconds(date) });
+    const { target } = this.#context.commands.get("t_man").request({ A: wallSeconds(date) });
     await api.send(target);
     await this.#clock.look();
   }
@@ -89,8 +92,10 @@ export class ClockCard {
   }
 }
 
+/** @param {number} seconds */
 const inWords = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
+/** @param {number} seconds */
 function difference(seconds) {
   if (Math.abs(seconds) <= TOLERATED_S) return t("clock_agrees");
   const amount = duration(Math.abs(seconds));
@@ -98,11 +103,13 @@ function difference(seconds) {
 }
 
 // In the largest unit of which there are two.
+/** @param {number} seconds */
 function duration(seconds) {
   const [unit, size] = UNITS.find(([, one]) => seconds >= 2 * one) ?? ["s", 1];
   return `${Math.round(seconds / size)} ${unit}`;
 }
 
 // The command takes the wall time as if it were UTC.
+/** @param {Date} date */
 const wallSeconds = (date) =>
   Math.round(date.getTime() / 1000) - date.getTimezoneOffset() * MINUTE_S;

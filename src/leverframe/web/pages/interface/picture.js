@@ -12,8 +12,10 @@ export class PictureCard {
   #choice;
   #upload;
   #removal;
+  /** @type {string | null} */
   #shown = null;
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
     this.#choice = new FileChoice(context, {
@@ -41,13 +43,13 @@ export class PictureCard {
   }
 
   async #send() {
-    await api.uploadPicture(this.#choice.file);
+    await api.uploadPicture(/** @type {File} */ (this.#choice.file));
     this.#choice.empty();
     await this.read();
   }
 
   async #remove() {
-    await api.send(this.#context.commands.find("delpicture").request({}).target);
+    await api.send(this.#context.commands.get("delpicture").request({}).target);
     await this.read();
   }
 

@@ -6,7 +6,9 @@ import { SHOWN_PLACES } from "../../lib/labels.js";
 import { withName } from "../../lib/names.js";
 import { t } from "../../lib/words.js";
 
+/** @param {AdminContext} context */
 export function visibilityCard(context) {
+  /** @param {DrawnField} field @param {Drawn} drawn */
   const draw = (field, { change }) => ticks(context, field, change);
   return new Form(context, {
     title: "shown",
@@ -16,8 +18,15 @@ export function visibilityCard(context) {
 }
 
 // Places behind those that have a meaning stay as they are.
-function ticks(context, { id, typed }, change) {
+/**
+ * @param {AdminContext} context
+ * @param {DrawnField} field
+ * @param {(typed: Typed) => void} change
+ */
+function ticks(context, { id, typed: all }, change) {
+  const typed = /** @type {boolean[]} */ (all);
   const places = SHOWN_PLACES.slice(0, typed.length);
+  /** @param {boolean} on */
   const every = (on) => change(typed.map((one, index) => (index < places.length ? on : one)));
   return html`<div class="tools">
       <button type="button" @click=${() => every(true)}>${t("show_all")}</button>
@@ -37,6 +46,7 @@ function ticks(context, { id, typed }, change) {
     </div>`;
 }
 
+/** @param {AdminContext} context @param {string} place */
 function nameOf({ settings }, place) {
   if (place === "rules") return t("place_rules");
   return place === "log" ? t("place_log") : withName(settings, place);

@@ -2,20 +2,25 @@
 
 import { t } from "../../lib/words.js";
 
+/** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
+
+/** @param {LogEntries | AuditEntries} entries @returns {Entry[]} */
 export function asEntries(entries) {
   return entries
     .map((entry) => ({
       time: entry.time,
       cause: entry.cause,
-      who: whoOf(entry),
-      lines: entry.changes ? linesOf(entry) : [entry.text],
+      who: "account" in entry ? whoOf(entry) : entry.detail,
+      lines: "changes" in entry ? linesOf(entry) : [entry.text],
     }))
     .reverse();
 }
 
+/** @param {AuditEntries[number]} audit */
 const whoOf = ({ account, source, detail }) =>
   account ? [account, source].filter(Boolean).join(" · ") : detail;
 
+/** @param {AuditEntries[number]} audit */
 function linesOf({ changes, not_listed: more }) {
   const lines = changes.map(({ path, old, new: now }) =>
     old === null
@@ -25,6 +30,7 @@ function linesOf({ changes, not_listed: more }) {
   return more ? [...lines, t("not_listed", { more })] : lines;
 }
 
+/** @param {unknown} value */
 const inWords = (value) => (typeof value === "string" ? `“${value}”` : JSON.stringify(value));
 
 const CAUSES = [
@@ -43,6 +49,7 @@ const CAUSES = [
 ];
 
 // A cause in the reader's language; one that is not known here as the controller calls it.
+/** @param {string} cause */
 export function causeName(cause) {
   const key = cause.replace(/\W/g, "_");
   return CAUSES.includes(key) ? t(`cause_${key}`) : cause;

@@ -8,6 +8,7 @@ import { t } from "../../lib/words.js";
 
 const NOTHING = "0";
 
+/** @param {AdminContext} context */
 export function mappingCard(context) {
   const { modbus_mapping: mapping } = context.settings;
   return new Form(context, {
@@ -23,12 +24,17 @@ export function mappingCard(context) {
   });
 }
 
+/**
+ * @param {AdminContext} context
+ * @param {string} label
+ * @param {DrawnField} field
+ * @param {Drawn} drawn
+ */
 function choiceOfTwo(context, label, field, { schema, change }) {
   const { live, settings } = context;
-  const slot = field.typed[0];
-  const number = field.typed.slice(1);
+  const [slot, number] = [String(field.typed)[0], String(field.typed).slice(1)];
   const offered = offeredReadings(context, Number(slot), number);
-  const unit = readingsOf(settings, Number(slot))[number]?.unit ?? "";
+  const unit = readingsOf(settings, Number(slot))[Number(number)]?.unit ?? "";
   const value = live.state[label];
   return html`<div class="mapped">
     <select id=${field.id} @change=${(event) => change(event.target.value + number)}>
@@ -57,15 +63,17 @@ function choiceOfTwo(context, label, field, { schema, change }) {
 }
 
 // As many as fit the form of an item in this version.
+/** @param {Schema} schema */
 function offeredSlots(schema) {
-  const item = new RegExp(schema.pattern);
+  const item = new RegExp(schema.pattern ?? "");
   return [..."0123456789"].filter((slot) => item.test(`${slot}0`));
 }
 
 // The readings of the slot by name; all numbers where the slot is empty.
+/** @param {AdminContext} context @param {number} slot @param {string} current */
 function offeredReadings({ commands, settings }, slot, current) {
   const readings = readingsOf(settings, slot);
-  const { maximum } = commands.find("mod_custom_save").schema("B");
+  const { maximum } = commands.get("mod_custom_save").schema("B");
   const count = readings.length || maximum + 1;
   const offered = Array.from({ length: count }, (_, number) => [
     String(number),
@@ -75,6 +83,7 @@ function offeredReadings({ commands, settings }, slot, current) {
   return isOffered ? offered : [...offered, [current, ""]];
 }
 
+/** @param {Settings} settings @param {number} slot */
 function slotName(settings, slot) {
   if (slot === 0) return t("inactive");
   const modules = settings.modbus_slots.length;

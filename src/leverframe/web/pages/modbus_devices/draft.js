@@ -3,7 +3,11 @@
 import { isSame } from "../../lib/tree.js";
 import { problemOf, typedFrom, valueFrom } from "../../lib/schema.js";
 
+/** @typedef {keyof Api.ModbusReading} Name */
+/** @typedef {{ letter: string, name: Name, schema: Schema }} Column */
+
 // Columns in the order in which they are shown: letter of the command, name of the setting.
+/** @type {[string, Name][]} */
 const COLUMNS = [
   ["C", "name"],
   ["D", "unit"],
@@ -16,22 +20,23 @@ const COLUMNS = [
 
 export class ReadingsDraft {
   isNew = false;
+  /** @type {Column[]} */
   columns;
   device;
   #context;
   #command;
   // What was typed and not saved, by number of the reading: { register: "12" }.
+  /** @type {Map<number, Record<string, string>>} */
   #typed = new Map();
 
+  /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
     this.#context = context;
-    this.#command = context.commands.find("mod_custom_save");
+    this.#command = context.commands.get("mod_custom_save");
     this.device = device;
-    this.columns = COLUMNS.map(([letter, name]) => ({
-      letter,
-      name,
-      schema: this.#command.schema(letter),
-    })).filter(({ schema }) => schema !== null);
+    this.columns = COLUMNS.filter(([letter]) => this.#command.has(letter)).map(
+      ([letter, name]) => ({ letter, name, schema: this.#command.schema(letter) }),
+    );
   }
 
   get #saved() {
@@ -42,14 +47,17 @@ export class ReadingsDraft {
     return this.#saved.map((_, number) => number);
   }
 
+  /** @param {number} number @param {Column} column */
   #unchanged(number, { name, schema }) {
-    return typedFrom(schema, this.#saved[number][name]);
+    return String(typedFrom(schema, this.#saved[number][name]));
   }
 
+  /** @param {number} number @param {Column} column */
   typed(number, column) {
     return this.#typed.get(number)?.[column.name] ?? this.#unchanged(number, column);
   }
 
+  /** @param {number} number @param {Column} column @param {string} typed */
   type(number, column, typed) {
     this.#typed.set(number, { ...this.#typed.get(number), [column.name]: typed });
   }
@@ -58,14 +66,17 @@ export class ReadingsDraft {
     this.#typed.clear();
   }
 
+  /** @param {number} number @param {Column} column */
   problem(number, column) {
     return problemOf(column.schema, this.typed(number, column));
   }
 
+  /** @param {number} number @param {Column} column */
   isCellChanged(number, column) {
     return !isSame(this.typed(number, column), this.#unchanged(number, column));
   }
 
+  /** @param {number} number */
   #isRowChanged(number) {
     return this.columns.some((column) => this.isCellChanged(number, column));
   }
@@ -91,6 +102,7 @@ export class ReadingsDraft {
     return this.#command.listRequest(numbers.map((number) => this.#values(number)));
   }
 
+  /** @param {number} number */
   #values(number) {
     const own = this.columns.map((column) => [
       column.letter,

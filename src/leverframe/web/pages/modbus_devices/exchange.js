@@ -4,10 +4,13 @@ import { UnclosedQuote, parsed, written } from "../../lib/csv.js";
 import { choices, isChoice, problemOf } from "../../lib/schema.js";
 import { t } from "../../lib/words.js";
 
+/** @import { ReadingsDraft } from "./draft.js" */
+
 // The column that says which reading a line is about.
 const NUMBER = "reading";
 const HEADER_LINE = 1;
 
+/** @param {ReadingsDraft} draft */
 export function tableOf(draft) {
   const header = [NUMBER, ...draft.columns.map(({ name }) => name)];
   const rows = draft.numbers.map((number) => [
@@ -18,6 +21,7 @@ export function tableOf(draft) {
 }
 
 // Takes a table into the draft if all of it is right; else gives what is wrong, in sentences.
+/** @param {ReadingsDraft} draft @param {string} text */
 export function take(draft, text) {
   try {
     const [header, ...lines] = parsed(text);
@@ -36,6 +40,7 @@ class Table {
   // As the file names them, in its order.
   #names;
 
+  /** @param {ReadingsDraft} draft @param {string[]} header */
   constructor(draft, header) {
     this.#draft = draft;
     this.#names = header.map((name) => name.trim().toLowerCase());
@@ -45,6 +50,7 @@ class Table {
     return [NUMBER, ...this.#draft.columns.map(({ name }) => name)];
   }
 
+  /** @param {{ line: number, cells: string[] }[]} lines */
   problems(lines) {
     const ofHeader = this.#headerProblems();
     if (ofHeader.length) return ofHeader;
@@ -68,6 +74,7 @@ class Table {
     ];
   }
 
+  /** @param {{ line: number, cells: string[] }} one */
   #lineProblems({ line, cells }) {
     const wanted = this.#names.length;
     if (cells.length !== wanted) return [t("csv_cells", { line, count: cells.length, wanted })];
@@ -84,10 +91,12 @@ class Table {
     return [...ofNumber, ...ofCells];
   }
 
+  /** @param {number} line @param {string} column @param {string} value @param {string} problem */
   #cellProblem(line, column, value, problem) {
     return t("csv_cell", { line, column, value, problem });
   }
 
+  /** @param {{ line: number, cells: string[] }[]} lines */
   #repeated(lines) {
     const seen = new Map();
     return lines.flatMap(({ line, cells }) => {
@@ -100,16 +109,19 @@ class Table {
     });
   }
 
+  /** @param {string[]} cells @param {string} name */
   #cell(cells, name) {
     return (cells[this.#names.indexOf(name)] ?? "").trim();
   }
 
   // NaN where it is no whole number.
+  /** @param {string[]} cells */
   #numberOf(cells) {
     const cell = this.#cell(cells, NUMBER);
     return /^\d+$/.test(cell) ? Number(cell) : NaN;
   }
 
+  /** @param {{ line: number, cells: string[] }[]} lines */
   fill(lines) {
     for (const { cells } of lines) {
       for (const column of this.#draft.columns) {
@@ -120,6 +132,7 @@ class Table {
 }
 
 // Files hold the words of the settings, whatever language the page speaks.
+/** @param {Schema} schema @param {string} value */
 function problemIn(schema, value) {
   // No field of a page lets a line break or a tab in, but a file may have them.
   if (/\p{Cc}/u.test(value)) return t("csv_control");

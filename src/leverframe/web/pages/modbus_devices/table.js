@@ -11,17 +11,31 @@ import { t } from "../../lib/words.js";
 import { ReadingsDraft } from "./draft.js";
 import { tableOf, take } from "./exchange.js";
 
+/** @import { Column } from "./draft.js" */
+/**
+ * @typedef {object} Cell
+ * @property {string} id
+ * @property {string} typed
+ * @property {string} named
+ * @property {string | null} problem
+ * @property {(typed: string) => void} change
+ */
+
 // More sentences than this help nobody.
 const MOST_PROBLEMS = 8;
 const MOST_BYTES = 200_000;
 
+/** @extends {DraftForm<ReadingsDraft>} */
 export class ReadingsTable extends DraftForm {
   // A refusal names a reading by its place in the request, so it stands below the table.
+  /** @type {string[]} */
   letters = [];
   #saved = false;
   // Of the last import: { problems, file }.
+  /** @type {{ problems: string[], file: string } | null} */
   #import = null;
 
+  /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
     // It stays open when it is saved.
     super(context, new ReadingsDraft(context, device), () => context.forms.add(this));
@@ -32,7 +46,7 @@ export class ReadingsTable extends DraftForm {
   }
 
   async send() {
-    const { target, body } = this.draft.request();
+    const { target, body } = /** @type {CommandRequest} */ (this.draft.request());
     await api.send(target, body);
     await this.context.readSettings();
     this.draft.restore();
@@ -80,6 +94,7 @@ export class ReadingsTable extends DraftForm {
     </form>`;
   }
 
+  /** @param {number} number */
   #row(number) {
     return html`<tr>
       <th scope="row">${number}</th>
@@ -90,10 +105,12 @@ export class ReadingsTable extends DraftForm {
     </tr>`;
   }
 
+  /** @param {number} number @param {Column} column */
   #cell(number, column) {
     const { draft } = this;
     const id = `reading-${draft.device}-${number}-${column.name}`;
     const problem = draft.isCellChanged(number, column) ? draft.problem(number, column) : null;
+    /** @type {Cell} */
     const cell = {
       id,
       typed: draft.typed(number, column),
@@ -111,6 +128,7 @@ export class ReadingsTable extends DraftForm {
   }
 
   // In the first slot that the device is in.
+  /** @param {number} number */
   #value(number) {
     const [slot] = slotsOf(this.context.settings, this.draft.device);
     const value = slot ? valueOf(this.context, slot, number) : undefined;
@@ -151,8 +169,9 @@ export class ReadingsTable extends DraftForm {
     </div>`;
   }
 
+  /** @param {HTMLInputElement} chooser */
   async #chosen(chooser) {
-    const [file] = chooser.files;
+    const [file] = chooser.files ?? [];
     if (!file) return;
     const problems =
       file.size > MOST_BYTES
@@ -186,8 +205,10 @@ export class ReadingsTable extends DraftForm {
 }
 
 // The four functions that read are better known by their names.
+/** @param {Column} column */
 const isChosen = ({ name, schema }) => isChoice(schema) || name === "function";
 
+/** @param {Column} column @returns {[string, string][]} */
 function offeredOf({ name, schema }) {
   if (name !== "function") return choices(schema);
   const { min, max } = range(schema);
@@ -197,6 +218,7 @@ function offeredOf({ name, schema }) {
   });
 }
 
+/** @param {Column} column @param {Cell} cell */
 const select = (column, { id, typed, named, change }) => html`<select
   id=${id}
   aria-label=${named}
@@ -207,6 +229,7 @@ const select = (column, { id, typed, named, change }) => html`<select
   )}
 </select>`;
 
+/** @param {Column} column @param {Cell} cell */
 const input = ({ schema }, { id, typed, named, problem, change }) => html`<input
   id=${id}
   class=${schema.type === "integer" ? "number" : ""}

@@ -13,13 +13,17 @@ const MOST_STEPS = 200;
 export class BusScan {
   #context;
   // The IDs of the last scan; null before the first.
+  /** @type {string[] | null} */
   #found = null;
   #scanning = false;
   #stopped = false;
+  /** @type {string | null} */
   #trouble = null;
   // By ID: the position that is chosen and not yet given.
+  /** @type {Map<string, string>} */
   #chosen = new Map();
 
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
   }
@@ -32,7 +36,7 @@ export class BusScan {
     return html`<section class="card across">
       <h2>${t("scan_title")}</h2>
       <p class="note">${t("scan_note")}</p>
-      ${this.#found === null ? nothing : this.#findings()}
+      ${this.#found === null ? nothing : this.#findings(this.#found)}
       ${this.#trouble ? html`<p class="refusal" role="alert">${this.#trouble}</p>` : nothing}
       <footer>
         <button
@@ -54,15 +58,17 @@ export class BusScan {
     return t(this.#scanning ? "scanning" : "scanned", { count });
   }
 
-  #findings() {
-    if (this.#found.length === 0) {
+  /** @param {string[]} found */
+  #findings(found) {
+    if (found.length === 0) {
       return this.#scanning ? nothing : html`<p class="empty">${t("nothing_found")}</p>`;
     }
     return html`<ul class="found">
-      ${this.#found.map((id) => this.#finding(id))}
+      ${found.map((id) => this.#finding(id))}
     </ul>`;
   }
 
+  /** @param {string} id */
   #finding(id) {
     const owner = this.#positions().find(([, one]) => one.id === id);
     return html`<li>
@@ -73,6 +79,7 @@ export class BusScan {
     </li>`;
   }
 
+  /** @param {string} id */
   #assignment(id) {
     const chosen = this.#choiceFor(id);
     return html`<span class="assign">
@@ -92,24 +99,29 @@ export class BusScan {
     </span>`;
   }
 
+  /** @param {string} label */
   #shown(label) {
     return headingOf(this.#context.settings, label);
   }
 
   // [label, setting] of DS1-DS8.
+  /** @returns {[string, Api.OneWireSensor][]} */
   #positions() {
     return this.#context.settings.onewire.map((one, index) => [`DS${index + 1}`, one]);
   }
 
   // The free positions go to the sensors without one in turn, unless others were chosen.
+  /** @param {string} id */
   #choiceFor(id) {
     const positions = this.#positions();
     const free = positions.filter(([, one]) => one.id === NO_ID);
-    const waiting = this.#found.filter((one) => !positions.some(([, { id: own }]) => own === one));
+    const given = new Set(positions.map(([, one]) => one.id));
+    const waiting = (this.#found ?? []).filter((one) => !given.has(one));
     const [offered] = free[waiting.indexOf(id)] ?? positions[0];
     return this.#chosen.get(id) ?? offered;
   }
 
+  /** @param {() => Promise<void>} deed */
   async #attempt(deed) {
     this.#trouble = null;
     try {
@@ -123,7 +135,7 @@ export class BusScan {
 
   // The bus is a ring of its sensors and one empty place; it may be entered anywhere.
   async #scan() {
-    const { target } = this.#context.commands.find("dswrite=0").request({});
+    const { target } = this.#context.commands.get("dswrite=0").request({});
     const seen = new Set();
     this.#scanning = true;
     for (let step = 0; step < MOST_STEPS && !this.#stopped; step++) {
@@ -136,9 +148,10 @@ export class BusScan {
     }
   }
 
+  /** @param {string} id */
   async #assign(id) {
     const position = Number(this.#choiceFor(id).slice(2));
-    const bind = this.#context.commands.find("dswrite=<A>:<B>");
+    const bind = this.#context.commands.get("dswrite=<A>:<B>");
     await api.send(bind.request({ A: position, B: id }).target);
     this.#chosen.delete(id);
     await this.#context.readSettings();

@@ -7,6 +7,8 @@ import * as api from "../../lib/api.js";
 import { ELEMENTS } from "../../lib/labels.js";
 import { t } from "../../lib/words.js";
 
+/** Left and top in pixels of the picture. @typedef {[number, number]} Place */
+
 // Offsets stay so far from the corner that a placed element is never taken for one that is not.
 const NEAREST = 1;
 
@@ -14,9 +16,12 @@ export class Layout {
   #context;
   #overview;
   // A copy of all places while they are being arranged; else null.
+  /** @type {Place[] | null} */
   #draft = null;
+  /** @type {string | null} */
   refusal = null;
 
+  /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
@@ -65,25 +70,38 @@ export class Layout {
 
   restore() {
     this.refusal = null;
-    this.#draft = this.#stored.map((place) => [...place]);
+    this.#draft = [...this.#stored];
   }
 
   // Within the picture of this size.
+  /**
+   * @param {number} index
+   * @param {number} left
+   * @param {number} top
+   * @param {[number, number]} size
+   */
   move(index, left, top, [width, height]) {
+    /** @param {number} value @param {number} most */
     const within = (value, most) => Math.round(Math.min(Math.max(value, NEAREST), most - NEAREST));
-    this.#draft[index] = [within(left, width), within(top, height)];
+    this.#put(index, [within(left, width), within(top, height)]);
   }
 
+  /** @param {number} index */
   takeOff(index) {
-    this.#draft[index] = [0, 0];
+    this.#put(index, [0, 0]);
+  }
+
+  /** @param {number} index @param {Place} place */
+  #put(index, place) {
+    this.#draft = this.#places.with(index, place);
   }
 
   // True when saved. Both lists go in one request: all or nothing.
   async save() {
-    const [top, left] = ["postop", "posleft"].map((name) => this.#context.commands.find(name));
+    const [top, left] = ["postop", "posleft"].map((name) => this.#context.commands.get(name));
     const query = [
-      top.query({ A: this.#draft.map((place) => place[1]) }),
-      left.query({ A: this.#draft.map((place) => place[0]) }),
+      top.query({ A: this.#places.map((place) => place[1]) }),
+      left.query({ A: this.#places.map((place) => place[0]) }),
     ];
     try {
       await api.send(`${top.path}?${query.join("&")}`);

@@ -3,7 +3,21 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Layout } from "./layout.js" */
+/** @typedef {Layout["elements"][number]} Placed */
+/**
+ * What is being dragged, and where it was taken hold of: on the page and on the element.
+ * @typedef {object} Held
+ * @property {number} index
+ * @property {number} x
+ * @property {number} y
+ * @property {number} byX
+ * @property {number} byY
+ * @property {boolean} isMoved
+ */
+
 // Without a picture the elements stand on an empty ground of this size.
+/** @type {[number, number]} */
 const EMPTY_SIZE = [1280, 720];
 const STEP = 8;
 // Elements that are put down without a drag stand in columns of so many, far enough from each other
@@ -12,6 +26,7 @@ const ROWS = 5;
 const COLUMNS = 4;
 // A finger trembles; only from here on it drags.
 const LEAST_DRAG_PX = 6;
+/** @type {Record<string, [number, number]>} */
 const ARROWS = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
@@ -24,18 +39,24 @@ export class Stage {
   #layout;
   #element;
   #size = EMPTY_SIZE;
+  /** @type {string | null} */
   #picture = null;
-  // What is being dragged: { index, x, y, byX, byY, isMoved } with where it was taken hold of, on
-  // the page and on the element; else null.
+  /** @type {Held | null} */
   #held = null;
 
   // `element(labels)` draws one.
+  /**
+   * @param {Context} context
+   * @param {Layout} layout
+   * @param {(labels: string[]) => Template} element
+   */
   constructor(context, layout, element) {
     this.#context = context;
     this.#layout = layout;
     this.#element = element;
   }
 
+  /** @param {string | null} address */
   set picture(address) {
     this.#picture = address;
     if (address === null) this.#size = EMPTY_SIZE;
@@ -45,6 +66,7 @@ export class Stage {
     this.#letGo();
   }
 
+  /** @param {(labels: string[]) => string} nameOf */
   view(nameOf) {
     const [width, height] = this.#size;
     return html`<div
@@ -57,12 +79,13 @@ export class Stage {
         : html`<img
             src=${this.#picture}
             alt=${t("picture")}
-            @load=${(event) => this.#fit(event)}
+            @load=${(event) => this.#fit(event.target)}
           />`}
       ${this.#layout.placed.map((element) => this.#placed(element, nameOf(element.labels)))}
     </div>`;
   }
 
+  /** @param {Placed} placed @param {string} name */
   #placed({ index, labels, place: [left, top] }, name) {
     const [width, height] = this.#size;
     const style = `--left: ${(left / width) * 100}%; --top: ${(top / height) * 100}%`;
@@ -87,6 +110,7 @@ export class Stage {
   }
 
   // Begins a drag, also of an element that is not on the picture yet.
+  /** @param {ControlEvent} event @param {number} index */
   take(event, index) {
     if (event.button !== 0 || !event.isPrimary) return;
     const box = event.currentTarget.getBoundingClientRect();
@@ -101,6 +125,7 @@ export class Stage {
   }
 
   // Where nothing stands yet, for those who do not drag; the keys then move it.
+  /** @param {number} index */
   putDown(index) {
     const [width, height] = this.#size;
     const before = this.#layout.placed.length;
@@ -111,15 +136,19 @@ export class Stage {
   }
 
   // Elements move between picture and tray: the focus goes with them.
+  /** @param {string} place @param {number} index */
   #focus(place, index) {
     this.#context.redraw();
-    const { labels } = this.#layout.elements.find((element) => element.index === index);
-    Promise.resolve().then(() =>
-      document.querySelector(`${place}[data-element="${labels[0]}"]`)?.focus(),
-    );
+    const label = this.#layout.elements.find((element) => element.index === index)?.labels[0];
+    Promise.resolve().then(() => {
+      const found = document.querySelector(`${place}[data-element="${label}"]`);
+      /** @type {HTMLElement | null} */ (found)?.focus();
+    });
   }
 
+  /** @param {PointerEvent} event */
   #moved = (event) => {
+    if (this.#held === null) return;
     const { index, x, y, byX, byY } = this.#held;
     this.#held.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= LEAST_DRAG_PX;
     if (!this.#held.isMoved) return;
@@ -133,8 +162,9 @@ export class Stage {
   };
 
   // Beside the picture an element is taken off it.
+  /** @param {PointerEvent} event */
   #released = (event) => {
-    const { index, isMoved } = this.#held;
+    const { index, isMoved } = /** @type {Held} */ (this.#held);
     if (isMoved && event.type === "pointerup" && !isWithin(stageBox(), event)) {
       this.#layout.takeOff(index);
       this.#context.redraw();
@@ -150,6 +180,7 @@ export class Stage {
   }
 
   // Arrow keys move, with Shift by single pixels; Delete takes it off the picture.
+  /** @param {ControlEvent} event @param {number} index @param {number} left @param {number} top */
   #key(event, index, left, top) {
     if (event.key === "Delete" || event.key === "Backspace") {
       this.#layout.takeOff(index);
@@ -163,13 +194,17 @@ export class Stage {
     this.#context.redraw();
   }
 
-  #fit({ target }) {
-    this.#size = [target.naturalWidth, target.naturalHeight];
+  /** @param {EventTarget} picture */
+  #fit(picture) {
+    const { naturalWidth, naturalHeight } = /** @type {HTMLImageElement} */ (picture);
+    this.#size = [naturalWidth, naturalHeight];
     this.#context.redraw();
   }
 }
 
-const stageBox = () => document.querySelector(".stage").getBoundingClientRect();
+const stageBox = () =>
+  /** @type {Element} */ (document.querySelector(".stage")).getBoundingClientRect();
 
+/** @param {DOMRect} box @param {PointerEvent} event */
 const isWithin = ({ left, right, top, bottom }, { clientX: x, clientY: y }) =>
   x >= left && x <= right && y >= top && y <= bottom;

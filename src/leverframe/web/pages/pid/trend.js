@@ -4,13 +4,17 @@ import { colour, plotter } from "../../lib/plot.js";
 import { clock } from "../../lib/words.js";
 import { SPAN_S } from "./course.js";
 
+/** @import { Course } from "./course.js" */
+
 const HEIGHT = 240;
 
 export class Trend {
   element = document.createElement("div");
+  /** @type {typeof uPlot | undefined} */
   #uPlot;
+  /** @type {uPlot | null} */
   #plot = null;
-  #ink = null;
+  #ink = "";
   #watch = new ResizeObserver(() => this.#fit());
 
   async start() {
@@ -24,8 +28,10 @@ export class Trend {
     this.#plot?.destroy();
   }
 
+  /** @param {Course} course */
   show({ times, input, target, duty }) {
     if (!this.#uPlot) return;
+    /** @type {uPlot.AlignedData} */
     const data = [times, input, target, duty];
     const ink = colour("ink");
     // Another theme has other colours.
@@ -35,15 +41,16 @@ export class Trend {
     }
     this.#plot?.destroy();
     this.#ink = ink;
-    this.#plot = new this.#uPlot(this.#options(ink), data, this.element);
+    this.#plot = new this.#uPlot(this.#options(this.#uPlot, ink), data, this.element);
   }
 
   #fit() {
     this.#plot?.setSize({ width: this.element.clientWidth, height: HEIGHT });
   }
 
-  #options(ink) {
-    const paths = this.#uPlot.paths.stepped({ align: 1 });
+  /** @param {typeof uPlot} plot @param {string} ink @returns {uPlot.Options} */
+  #options(plot, ink) {
+    const paths = plot.paths.stepped?.({ align: 1 });
     const line = { points: { show: false }, paths, spanGaps: false };
     const thin = { stroke: colour("line"), width: 1 };
     const axis = { stroke: colour("quiet"), grid: thin, ticks: thin };
@@ -73,12 +80,16 @@ export class Trend {
 }
 
 // A value that stands still keeps some room around it.
+/** @type {uPlot.Range.Function} */
 function roomy(_, least, most) {
+  // There is nothing to draw yet.
   if (least === null) return [0, 1];
   const room = Math.max((most - least) * 0.1, Math.abs(most) * 0.01, 0.1);
   return [least - room, most + room];
 }
 
+/** @param {uPlot} _ @param {number[]} values */
 const percent = (_, values) => values.map((value) => `${value} %`);
 
+/** @param {number} seconds */
 const clockTime = (seconds) => clock(seconds).slice(0, "00:00".length);

@@ -8,6 +8,7 @@ import { code, decimal, t } from "../../lib/words.js";
 const SHARED = ["fight", "shared"];
 
 // The reason in words; empty while the rule acts as its conditions say.
+/** @param {Api.RuleExplanation} explanation @param {number} pending */
 export function reason(explanation, pending) {
   const { obstacle, combined } = explanation;
   if (obstacle) {
@@ -20,6 +21,7 @@ export function reason(explanation, pending) {
   return combined ? "" : t("why_not_met");
 }
 
+/** @param {Api.RuleReport} report @param {Settings} settings */
 export function adviceList(report, settings) {
   const lines = [...ownAdvice(report, settings), ...sharedAdvice(report, settings)];
   if (lines.length === 0) return nothing;
@@ -29,11 +31,13 @@ export function adviceList(report, settings) {
 }
 
 // A loop is told at all of its rules, the rest at the rule that it happens to.
+/** @param {Api.RuleReport} report @param {Settings} settings */
 const ownAdvice = ({ number: own, advice }, settings) =>
   advice
     .filter(({ kind, rules }) => kind === "loop" || (!SHARED.includes(kind) && rules[0] === own))
     .map((one) => [told(one, settings), pace(one.figures)].join(" ").trim());
 
+/** @param {Api.Advice} advice @param {Settings} settings */
 function told({ kind, rules, labels, figures }, settings) {
   return t(`advice_${kind}`, {
     rule: rules[0],
@@ -45,9 +49,11 @@ function told({ kind, rules, labels, figures }, settings) {
   });
 }
 
+/** @param {Api.Advice["figures"]} figures */
 const pace = ({ delay_s: seconds }) => (seconds ? t("loop_pace", { seconds }) : "");
 
 // Several fights over one output are one line.
+/** @param {Api.RuleReport} report @param {Settings} settings */
 function sharedAdvice({ number: own, advice }, settings) {
   return SHARED.flatMap((kind) => {
     const about = advice.filter((one) => one.kind === kind);
@@ -60,9 +66,11 @@ function sharedAdvice({ number: own, advice }, settings) {
   });
 }
 
+/** @param {number | undefined} value */
 const number = (value) => (value === undefined ? "" : decimal(value, value % 1 ? 2 : 0));
 
 // Without an end where there is none.
+/** @param {Api.Advice["figures"]} figures */
 function span({ low, high }) {
   if (low === undefined) return "";
   if (low === high) return t("range_one", { low: number(low) });

@@ -6,7 +6,20 @@ import { withName } from "../../lib/names.js";
 import { code, t } from "../../lib/words.js";
 import { dependence, dependsOn, joint, levelWord, targetName } from "./sentence.js";
 
+/** @import { Editor } from "./editor.js" */
+/** @import { TypedRule } from "./draft.js" */
+/** @typedef {Exclude<keyof TypedRule, "permanent">} Blank */
+/** Letter and name. @typedef {[string, Blank]} Place */
+/** @typedef {Record<"source" | "compare" | "reference" | "hysteresis", Place>} ConditionFields */
+
 // `editor` gives `draft`, `change(name, typed)`, `problem(letter)` and an id for a letter.
+/**
+ * @param {Editor} editor
+ * @param {string} letter
+ * @param {Blank} name
+ * @param {[string, string][]} options
+ * @param {string} [label]
+ */
 function select(editor, letter, name, options, label = t(LABELS[letter])) {
   const typed = editor.draft.typed[name];
   const known = options.some(([word]) => word === typed);
@@ -21,9 +34,11 @@ function select(editor, letter, name, options, label = t(LABELS[letter])) {
   </select>`;
 }
 
+/** @param {string} word @param {string} shown @param {boolean} selected */
 const option = (word, shown, selected) =>
   html`<option value=${word} .selected=${selected}>${shown}</option>`;
 
+/** @param {Editor} editor @param {string} letter @param {Blank} name */
 function number(editor, letter, name) {
   const problem = editor.problem(letter);
   return html`<input
@@ -40,6 +55,7 @@ function number(editor, letter, name) {
 }
 
 // Letter -> the text that names its blank.
+/** @type {Record<string, string>} */
 export const LABELS = {
   B: "source",
   C: "comparison",
@@ -59,12 +75,14 @@ export const LABELS = {
 };
 
 // Letters and names of the two conditions.
+/** @type {ConditionFields} */
 export const FIRST = {
   source: ["B", "source"],
   compare: ["C", "compare"],
   reference: ["D", "reference"],
   hysteresis: ["E", "hysteresis"],
 };
+/** @type {ConditionFields} */
 export const SECOND = {
   source: ["H", "source2"],
   compare: ["I", "compare2"],
@@ -72,8 +90,10 @@ export const SECOND = {
   hysteresis: ["K", "hysteresis2"],
 };
 
+/** @param {Editor} editor @param {ConditionFields} fields */
 export function conditionBlanks(editor, { source, compare, reference, hysteresis }) {
   const label = editor.draft.typed[source[1]];
+  /** @type {[string, string][]} */
   const sources = editor.draft.offered("B").map((word) => [word, withName(editor.settings, word)]);
   return {
     source: select(editor, ...source, sources),
@@ -88,8 +108,10 @@ export function conditionBlanks(editor, { source, compare, reference, hysteresis
   };
 }
 
+/** @param {string} label @returns {[string, string][]} */
 const levels = (label) => ["1", "0"].map((bit) => [bit, levelWord(label, bit === "1")]);
 
+/** @param {Editor} editor */
 export const operatorBlank = (editor) =>
   select(
     editor,
@@ -98,6 +120,7 @@ export const operatorBlank = (editor) =>
     editor.draft.offered("F").map((word) => [word, t(`joint_${joint(word)}`)]),
   );
 
+/** @param {Editor} editor */
 export const actionBlank = (editor) =>
   select(
     editor,
@@ -106,6 +129,7 @@ export const actionBlank = (editor) =>
     editor.draft.actions.map((word) => [word, targetName(word, editor.settings)]),
   );
 
+/** @param {Editor} editor */
 export const valueBlank = (editor) =>
   select(
     editor,
@@ -116,6 +140,7 @@ export const valueBlank = (editor) =>
 
 export const delayBlank = number;
 
+/** @param {Editor} editor */
 export const modeBlank = (editor) =>
   select(
     editor,
@@ -125,20 +150,23 @@ export const modeBlank = (editor) =>
   );
 
 // `titles`: the rules by their numbers.
+/** @param {Editor} editor @param {Record<string, string>} titles */
 export function dependsBlank(editor, titles) {
   const own = editor.draft.index + 1;
-  const others = Object.keys(titles).map(Number).filter((number) => number !== own);
+  const others = Object.keys(titles).map(Number).filter((one) => one !== own);
   const [present] = dependence({ depends: Number(editor.draft.typed.depends) });
   if (present && !others.includes(present)) others.push(present);
-  return select(editor, "O", "depends", [
-    ["0", t("depends_none")],
-    ...others.flatMap((number) => [
-      [String(dependsOn(number, true)), t("depends_met", named(number, titles))],
-      [String(dependsOn(number, false)), t("depends_not_met", named(number, titles))],
-    ]),
-  ]);
+  /** @type {[string, string][]} */
+  const options = [["0", t("depends_none")]];
+  for (const rule of others) {
+    const name = named(rule, titles);
+    options.push([String(dependsOn(rule, true)), t("depends_met", name)]);
+    options.push([String(dependsOn(rule, false)), t("depends_not_met", name)]);
+  }
+  return select(editor, "O", "depends", options);
 }
 
-const named = (number, titles) => ({
-  rule: titles[number] ? `${number} (${code(titles[number])})` : number,
+/** @param {number} rule @param {Record<string, string>} titles */
+const named = (rule, titles) => ({
+  rule: titles[rule] ? `${rule} (${code(titles[rule])})` : rule,
 });

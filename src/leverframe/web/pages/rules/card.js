@@ -8,6 +8,13 @@ import { adviceList, reason } from "./advice.js";
 import { sentence } from "./sentence.js";
 import { strip } from "./strip.js";
 
+/**
+ * @typedef {object} Tell
+ * @property {(index: number) => void} edit
+ * @property {(index: number) => Promise<void>} deleted
+ * @property {() => void} changed
+ */
+
 const SHOWN_FIRINGS = 6;
 
 export class RuleCard {
@@ -15,9 +22,11 @@ export class RuleCard {
   #context;
   #tell;
   #remove;
+  /** @type {string | null} */
   #refusal = null;
 
   // `tell`: `edit(index)`, `deleted(index)` and `changed()` are called.
+  /** @param {AdminContext} context @param {number} index @param {Tell} tell */
   constructor(context, index, tell) {
     this.index = index;
     this.#context = context;
@@ -30,6 +39,11 @@ export class RuleCard {
   }
 
   // `explanation` is the newest that is known of the rule's state.
+  /**
+   * @param {Api.RuleReport} report
+   * @param {Api.RuleExplanation} explanation
+   * @param {Record<string, string>} titles
+   */
   view(report, explanation, titles) {
     const { number, settings: rule } = report;
     const kind = stateOf(rule, explanation);
@@ -52,6 +66,7 @@ export class RuleCard {
     </article>`;
   }
 
+  /** @param {Rule} rule @param {number} number */
   #enabling(rule, number) {
     return html`<label class="toggle">
       <input
@@ -65,20 +80,23 @@ export class RuleCard {
     </label>`;
   }
 
+  /** @param {Api.RuleReport} report @param {Api.RuleExplanation} explanation */
   #reason({ explanation: read }, explanation) {
     const said = reason(explanation, read.pending ?? explanation.pending ?? 0);
     return said ? html`<p class="why">${said}</p>` : nothing;
   }
 
+  /** @param {Api.RuleReport} report */
   #request({ command }) {
     if (!command) return nothing;
-    const { path } = this.#context.commands.find("event");
+    const { path } = this.#context.commands.get("event");
     return html`<details class="request">
       <summary>${t("as_request")}</summary>
       <pre tabindex="0">${api.curl({ target: `${path}?${command}` })}</pre>
     </details>`;
   }
 
+  /** @param {HTMLInputElement} box */
   async #enable(box) {
     this.#refusal = await this.#sent("eventon", { A: this.index, B: box.checked });
     // The box shows what is stored until the controller says otherwise.
@@ -86,9 +104,10 @@ export class RuleCard {
     this.#tell.changed();
   }
 
+  /** @param {string} name @param {ByLetter} values */
   async #sent(name, values) {
     try {
-      await api.send(this.#context.commands.find(name).request(values).target);
+      await api.send(this.#context.commands.get(name).request(values).target);
       await this.#context.readSettings();
       return null;
     } catch (error) {
@@ -97,13 +116,14 @@ export class RuleCard {
   }
 
   async #delete() {
-    const { target } = this.#context.commands.find("eventdel").request({ A: this.index });
+    const { target } = this.#context.commands.get("eventdel").request({ A: this.index });
     await api.send(target);
     await this.#context.readSettings();
     await this.#tell.deleted(this.index);
   }
 }
 
+/** @param {Rule} rule @param {Api.RuleExplanation} explanation */
 function stateOf(rule, explanation) {
   if (!rule.enabled) return "disabled";
   if (explanation.pending_action) return "waiting";

@@ -8,7 +8,14 @@ import { choices, isChoice, problemOf, valueFrom } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 import { isSwitched } from "./sentence.js";
 
+/**
+ * Texts, and a boolean for `permanent`.
+ * @typedef {Record<Exclude<keyof Rule, "permanent" | "enabled">, string> & { permanent: boolean }}
+ *   TypedRule
+ */
+
 // Letter of the command -> field of a rule.
+/** @type {Record<string, Exclude<keyof TypedRule, "permanent">>} */
 export const FIELDS = {
   B: "source",
   C: "compare",
@@ -28,8 +35,8 @@ export const FIELDS = {
 };
 const SECOND = ["source2", "compare2", "reference2", "hysteresis2"];
 const DELAYS = ["on_delay", "off_delay"];
-const WORDS = ["source", "source2", "compare", "compare2", "operator", "action"];
 
+/** @type {Rule} */
 export const EMPTY_RULE = {
   source: "VCC",
   compare: ">=",
@@ -57,9 +64,15 @@ export class Draft {
   #typed;
 
   // `saved`: the rule as it is stored, or null for a new one that begins as `rule`.
-  constructor(commands, index, saved, rule = saved) {
+  /**
+   * @param {Commands} commands
+   * @param {number} index
+   * @param {Rule | null} saved
+   * @param {Rule} [rule]
+   */
+  constructor(commands, index, saved, rule = saved ?? EMPTY_RULE) {
     this.#commands = commands;
-    this.#event = commands.find("event");
+    this.#event = commands.get("event");
     this.index = index;
     this.#saved = saved;
     this.#typed = typedRule(rule);
@@ -70,7 +83,11 @@ export class Draft {
   }
 
   get isChanged() {
-    return this.isNew || !isSame(this.#typed, typedRule(this.#saved));
+    return this.isNew || !isSame(this.#typed, this.#stored);
+  }
+
+  get #stored() {
+    return typedRule(this.#saved ?? EMPTY_RULE);
   }
 
   get saved() {
@@ -82,6 +99,7 @@ export class Draft {
     return this.#typed;
   }
 
+  /** @param {keyof TypedRule} name @param {string | boolean} typed */
   type(name, typed) {
     this.#typed = { ...this.#typed, [name]: typed };
     if (name === "action") this.#fitValue();
@@ -90,20 +108,23 @@ export class Draft {
   }
 
   // A state is 0 or 1, whatever number was meant for a reading.
+  /** @param {"source" | "source2"} source @param {"reference" | "reference2"} reference */
   #fitLevel(source, reference) {
     const isLevel = ["0", "1"].includes(this.#typed[reference]);
     if (isState(this.#typed[source]) && !isLevel) this.#typed[reference] = "1";
   }
 
   restore() {
-    if (!this.isNew) this.#typed = typedRule(this.#saved);
+    if (!this.isNew) this.#typed = this.#stored;
   }
 
+  /** @param {string} letter */
   has(letter) {
-    return this.#event.letters.includes(letter);
+    return this.#event.has(letter);
   }
 
   // The words that a version has for a field.
+  /** @param {string} letter */
   offered(letter) {
     return choices(this.#event.schema(letter)).map(([word]) => word);
   }
@@ -116,20 +137,21 @@ export class Draft {
   get values() {
     const { action } = this.#typed;
     if (!isSwitched(action)) return [];
-    const schema = this.#event.schema("M");
-    if (!schema) {
+    if (!this.has("M")) {
       const words = this.offered("G").filter((word) => word.startsWith(`${action}=`));
       return words.map((word) => word.split("=")[1]);
     }
-    return Array.from({ length: schema.maximum + 1 }, (_, value) => String(value));
+    return Array.from({ length: this.#event.schema("M").maximum + 1 }, (_, value) => String(value));
   }
 
   #fitValue() {
     const { values } = this;
-    if (values.length && !values.includes(this.#typed.value)) this.#typed.value = values.at(-1);
+    const last = values.at(-1);
+    if (last !== undefined && !values.includes(this.#typed.value)) this.#typed.value = last;
   }
 
   // Why a field cannot be sent as it is; null if it can.
+  /** @param {string} letter */
   problem(letter) {
     return problemOf(this.#schema(letter), this.#wire(letter));
   }
@@ -140,16 +162,18 @@ export class Draft {
       .filter((letter) => this.problem(letter) !== null);
   }
 
+  /** @param {string} letter */
   #schema(letter) {
     return this.#event.schema(letter, { B: this.#typed.source, H: this.#effective("source2") });
   }
 
   // Blanks that the sentence does not have stay as they are stored, whatever was typed there.
+  /** @param {Exclude<keyof TypedRule, "permanent">} name */
   #effective(name) {
-    const stored = typedRule(this.#saved ?? EMPTY_RULE);
-    return this.#isUnused(name) ? stored[name] : this.#typed[name];
+    return this.#isUnused(name) ? this.#stored[name] : this.#typed[name];
   }
 
+  /** @param {keyof TypedRule} name */
   #isUnused(name) {
     const { operator, action, source, source2 } = this.#typed;
     if (operator === "-" && SECOND.includes(name)) return true;
@@ -159,6 +183,7 @@ export class Draft {
   }
 
   // What is typed in a field, as the schema of its letter wants it.
+  /** @param {string} letter */
   #wire(letter) {
     const typed = this.#effective(FIELDS[letter]);
     if (letter === "C" || letter === "I") {
@@ -170,10 +195,11 @@ export class Draft {
   }
 
   // The items of one request: the rule where it differs, and what other commands set.
+  /** @param {boolean} enable */
   items(enable) {
     const { index } = this;
     const items = [];
-    if (this.isNew || !isSame(ruleOnly(this.#typed), ruleOnly(typedRule(this.#saved)))) {
+    if (this.isNew || !isSame(ruleOnly(this.#typed), ruleOnly(this.#stored))) {
       items.push(this.eventItem());
     }
     if (this.#typed.permanent !== (this.#saved?.permanent ?? false)) {
@@ -184,6 +210,7 @@ export class Draft {
   }
 
   eventItem() {
+    /** @type {ByLetter} */
     const values = { A: this.index };
     for (const letter of this.#event.letters.filter((one) => one in FIELDS)) {
       const schema = this.#schema(letter);
@@ -193,23 +220,27 @@ export class Draft {
     return this.#event.query(values);
   }
 
+  /** @param {boolean} enable */
   request(enable) {
     return { target: `${this.#event.path}?${this.items(enable).join("&")}` };
   }
 
+  /** @param {string} command @param {number} A @param {boolean} B */
   #flag(command, A, B) {
-    return this.#commands.find(command).query({ A, B });
+    return this.#commands.get(command).query({ A, B });
   }
 }
 
+/** @param {Rule} rule */
 function typedRule(rule) {
-  const typed = { permanent: rule.permanent };
+  const typed = /** @type {TypedRule} */ ({ permanent: rule.permanent });
   for (const name of Object.values(FIELDS)) {
-    typed[name] = WORDS.includes(name) ? rule[name] : String(rule[name]);
+    typed[name] = String(rule[name]);
   }
   return typed;
 }
 
+/** @param {TypedRule} typedRule */
 function ruleOnly({ permanent, ...rest }) {
   return rest;
 }

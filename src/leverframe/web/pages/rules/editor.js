@@ -24,6 +24,16 @@ import { FIELDS } from "./draft.js";
 import { deedOf, isSwitched, present, truth } from "./sentence.js";
 import { Trial } from "./trial.js";
 
+/** @import { ConditionFields } from "./blanks.js" */
+/** @import { Draft, TypedRule } from "./draft.js" */
+/**
+ * @typedef {object} Surroundings
+ * @property {() => Record<string, string>} titles
+ * @property {() => Record<string, string>} units
+ * @property {() => void} left
+ */
+
+/** @extends {DraftForm<Draft>} */
 export class Editor extends DraftForm {
   letters = Object.keys(FIELDS);
   #titles;
@@ -31,6 +41,7 @@ export class Editor extends DraftForm {
   #trial;
 
   // `titles()` are the other rules by number, `units()` those known by label.
+  /** @param {AdminContext} context @param {Draft} draft @param {Surroundings} surroundings */
   constructor(context, draft, { titles, units, left }) {
     super(context, draft, left);
     this.#titles = titles;
@@ -42,14 +53,17 @@ export class Editor extends DraftForm {
     return this.context.settings;
   }
 
+  /** @param {string} letter */
   id(letter) {
     return `rule-${this.draft.index}-${letter}`;
   }
 
+  /** @param {string} label */
   unit(label) {
     return this.#units()[label] || shown(label, 0).unit;
   }
 
+  /** @param {keyof TypedRule} name @param {string | boolean} typed */
   change(name, typed) {
     this.draft.type(name, typed);
     this.#trial.forget();
@@ -57,6 +71,7 @@ export class Editor extends DraftForm {
   }
 
   // What is wrong with a field: what the controller refused, or what cannot be sent.
+  /** @param {string} letter */
   problem(letter) {
     const wrong = this.draft.has(letter) && this.tried ? this.draft.problem(letter) : null;
     return this.refusal(letter) ?? wrong;
@@ -106,6 +121,7 @@ export class Editor extends DraftForm {
     return !draft.isNew && !isSame(this.settings.rules[draft.index], draft.saved);
   }
 
+  /** @param {ConditionFields} fields @param {string} text @param {string} levelText */
   #condition(fields, text, levelText) {
     const { source, compare, reference } = fields;
     const { typed } = this.draft;
@@ -126,6 +142,7 @@ export class Editor extends DraftForm {
   #deedLines() {
     const { typed } = this.draft;
     const switched = isSwitched(typed.action);
+    /** @type {Record<string, Template>} */
     const parts = {
       action: actionBlank(this),
       value: switched ? valueBlank(this) : nothing,
@@ -164,6 +181,7 @@ export class Editor extends DraftForm {
     </label>`;
   }
 
+  /** @param {Template} content @param {string[]} [letters] */
   #line(content, letters = []) {
     const wrong = letters.filter((letter) => this.problem(letter));
     return html`<div class="line">${content}</div>
@@ -189,6 +207,7 @@ export class Editor extends DraftForm {
     </footer>`;
   }
 
+  /** @param {boolean} idle */
   #enabler(idle) {
     return html`<button
       type="button"
@@ -207,6 +226,12 @@ export class Editor extends DraftForm {
 }
 
 // As if it were judged for the first time: hysteresis is about what comes next.
+/**
+ * @param {string} label
+ * @param {string} compare
+ * @param {number} wanted
+ * @param {number | null | undefined} value
+ */
 function holds(label, compare, wanted, value) {
   if (value === null || value === undefined) return false;
   if (isState(label)) return value === wanted;

@@ -8,15 +8,22 @@ import { shown } from "../../lib/quantities.js";
 import { PLACES, rich } from "../../lib/rich.js";
 import { code, decimal, t } from "../../lib/words.js";
 
+/** @typedef {Pick<Api.ConditionExplanation, "label" | "compare" | "reference" | "hysteresis">}
+ *   Condition */
+
 const SWITCHED = [...OUTPUTS, ...PWMS, ...VARIABLES];
+/** @type {Record<string, string>} */
 const JOINTS = { AND: "and", OR: "or", NAND: "nand", NOR: "nor", XOR: "xor" };
 // From here on a dependence asks for a rule to be met; before, for one not to be.
 const RULES = 20;
 
+/** @param {string} action */
 export const isSwitched = (action) => SWITCHED.includes(action);
 // The rest of a key: `when_${joint("AND")}`.
+/** @param {string} operator */
 export const joint = (operator) => JOINTS[operator] ?? "single";
 
+/** @param {string} label @param {number | boolean} level */
 export function levelWord(label, level) {
   const bit = level ? 1 : 0;
   if (label === "MQTT") return t(`link_${bit}`);
@@ -24,6 +31,7 @@ export function levelWord(label, level) {
 }
 
 // A reading as it is now, in the decimals of its kind.
+/** @param {string} label @param {number | null | undefined} value @param {string} [unit] */
 export function present(label, value, unit = "") {
   if (value === null || value === undefined) return t("absent_now");
   if (isState(label)) return levelWord(label, value);
@@ -32,20 +40,25 @@ export function present(label, value, unit = "") {
 }
 
 // A number that people set, in as many decimals as it has.
+/** @param {number} value */
 function exact(value) {
   const [, decimals = ""] = String(value).split(".");
   return decimal(value, decimals.length);
 }
 
+/** @param {string} label @param {number} value @param {string | undefined} unit */
 const limit = (label, value, unit) => `${exact(value)} ${unit || shown(label, 0).unit}`.trim();
 
 // [rule that is depended on or 0, whether it must be met]
+/** @param {Pick<Rule, "depends">} rule @returns {[number, boolean]} */
 export function dependence({ depends }) {
   return depends > RULES ? [depends - RULES, true] : [depends, false];
 }
 
+/** @param {number} number @param {boolean} mustBeMet */
 export const dependsOn = (number, mustBeMet) => (mustBeMet ? number + RULES : number);
 
+/** @param {Rule} rule */
 function conditions(rule) {
   const { source, compare, reference, hysteresis } = rule;
   const first = { label: source, compare, reference, hysteresis };
@@ -59,6 +72,7 @@ function conditions(rule) {
   return [first, second];
 }
 
+/** @param {Condition} condition @param {Settings} settings @param {string} unit */
 function conditionText({ label, compare, reference, hysteresis }, settings, unit) {
   const source = withName(settings, label);
   if (isState(label)) return t("is_level", { source, level: levelWord(label, reference) });
@@ -68,6 +82,7 @@ function conditionText({ label, compare, reference, hysteresis }, settings, unit
 }
 
 // "DS1 ≥ 21.5 °C → OUT2": by this a rule is known where there is little room.
+/** @param {Rule} rule @param {Record<string, string>} [units] */
 export function shortTitle(rule, units = {}) {
   const [first, second] = conditions(rule);
   const sign = isState(first.label) ? "=" : first.compare === "<" ? "<" : "≥";
@@ -76,6 +91,12 @@ export function shortTitle(rule, units = {}) {
 }
 
 // `explanation` says what holds now; `titles` knows the other rules by their numbers.
+/**
+ * @param {Api.RuleReport} report
+ * @param {Api.RuleExplanation} explanation
+ * @param {Settings} settings
+ * @param {Record<string, string>} titles
+ */
 export function sentence(report, explanation, settings, titles) {
   const rule = report.settings;
   const [first, second] = conditions(rule).map(
@@ -92,6 +113,11 @@ export function sentence(report, explanation, settings, titles) {
   </p>`;
 }
 
+/**
+ * @param {Rule} rule
+ * @param {Api.RuleExplanation} explanation
+ * @param {Record<string, string>} titles
+ */
 function dependencePart(rule, explanation, titles) {
   const [number, mustBeMet] = dependence(rule);
   if (!number) return nothing;
@@ -101,6 +127,7 @@ function dependencePart(rule, explanation, titles) {
   return html` <span class="condition">${said} ${agrees}</span>`;
 }
 
+/** @param {Api.RuleReport} report @param {Settings} settings */
 function deeds({ when_met, when_ceasing }, settings) {
   const met = when_met && deedText(when_met, settings);
   const ceasing = when_ceasing && deedText(when_ceasing, settings);
@@ -111,24 +138,32 @@ function deeds({ when_met, when_ceasing }, settings) {
 const DOES = ["off", "on", "reverse"];
 
 // What switching an action to a value is called.
+/** @param {string} action @param {number} value @param {Settings} settings */
 export const deedOf = (action, value, settings) =>
   t(`deed_${DOES[value]}`, { target: targetName(action, settings) });
 
+/** @param {Api.Deed} deed @param {Settings} settings */
 function deedText({ action, does, delay_s: delay }, settings) {
   const deed = t(`deed_${does}`, { target: targetName(action, settings) });
   return delay ? t("after_delay", { delay, deed }) : deed;
 }
 
+/** @param {string} action @param {Settings} settings */
 export const targetName = (action, settings) =>
   isSwitched(action) ? withName(settings, action) : code(action);
 
 // The present value and whether the condition holds.
+/**
+ * @param {Api.ConditionExplanation | undefined} condition
+ * @param {Record<string, string>} [units]
+ */
 export function mark(condition, units = {}) {
   if (!condition) return nothing;
   const { label, value, result } = condition;
   return html`<span class="now">${present(label, value, units[label])}</span> ${truth(result)}`;
 }
 
+/** @param {boolean | null} result */
 export function truth(result) {
   const word = t(result ? "holds" : "holds_not");
   return html`<span class="truth" data-holds=${result ? "yes" : "no"}>${word}</span>`;

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { moment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 
+/** @param {Api.Firing[]} firings @param {number} now @param {number} most */
 export function strip(firings, now, most) {
   if (firings.length === 0) return nothing;
   return html`<ol class="strip">

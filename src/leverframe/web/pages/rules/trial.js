@@ -5,6 +5,8 @@ import * as api from "../../lib/api.js";
 import { clock, t } from "../../lib/words.js";
 import { strip } from "./strip.js";
 
+/** @typedef {Api.RuleTrial | { refusal: string }} Outcome */
+
 const SHOWN = 40;
 
 export class Trial {
@@ -12,9 +14,11 @@ export class Trial {
   #item;
   #busy = false;
   // { firings, last, since } or { refusal }
+  /** @type {Outcome | null} */
   #outcome = null;
 
   // `item()` gives the command of the rule, or null while it cannot be sent.
+  /** @param {AdminContext} context @param {() => string | null} item */
   constructor(context, item) {
     this.#context = context;
     this.#item = item;
@@ -35,8 +39,10 @@ export class Trial {
     return html`<section class="trial" role="status">${this.#told(this.#outcome)}</section>`;
   }
 
-  #told({ refusal, firings, last, since }) {
-    if (refusal) return html`<p class="refusal">${refusal}</p>`;
+  /** @param {Outcome} outcome */
+  #told(outcome) {
+    if ("refusal" in outcome) return html`<p class="refusal">${outcome.refusal}</p>`;
+    const { firings, last, since } = outcome;
     if (since === null) return html`<p class="note">${t("try_no_history")}</p>`;
     const begun = firings.filter(({ active }) => active).length;
     const ceased = firings.length - begun;

@@ -9,9 +9,18 @@ import { t } from "../../lib/words.js";
 import { WEEKDAYS } from "./entry.js";
 import { dayName } from "./sentences.js";
 
+/** @import { EntryDraft, TypedEntry } from "./entry.js" */
+/**
+ * @typedef {object} Surroundings
+ * @property {(request: CommandRequest) => Promise<void>} send
+ * @property {(draft: EntryDraft) => CommandRequest} request
+ * @property {() => void} left
+ */
+
 const SWITCHED = /^(OUT|PWM|EVENT)\d$|^COUNT /;
 const KINDS = ["days", "date", "period"];
 
+/** @extends {DraftForm<EntryDraft>} */
 export class EntryEditor extends DraftForm {
   // Those that have a line whatever the kind.
   letters = ["B", "C"];
@@ -19,6 +28,7 @@ export class EntryEditor extends DraftForm {
   #send;
 
   // `send(request)` stores the schedule; `request(draft)` is the schedule with the entry.
+  /** @param {AdminContext} context @param {EntryDraft} draft @param {Surroundings} surroundings */
   constructor(context, draft, { send, request, left }) {
     super(context, draft, left);
     this.#send = send;
@@ -33,12 +43,14 @@ export class EntryEditor extends DraftForm {
     return this.#send(this.#request(this.draft));
   }
 
+  /** @param {keyof TypedEntry} name @param {string | boolean | string[]} typed */
   #type(name, typed) {
     this.draft.type(name, typed);
     this.touched();
   }
 
   // What stands beside a field: a refusal, or what must be mended before it can be sent.
+  /** @param {string} letter */
   #problem(letter) {
     const found = this.tried ? this.draft.problems()[letter] : undefined;
     if (found === "missing_date") return t("missing_date");
@@ -69,12 +81,19 @@ export class EntryEditor extends DraftForm {
     </form>`;
   }
 
+  /** @param {Template} content @param {string} [letter] */
   #line(content, letter) {
     const problem = letter && this.#problem(letter);
     return html`<div class="line">${content}</div>
       ${problem ? html`<p class="wrong" role="alert">${problem}</p>` : nothing}`;
   }
 
+  /**
+   * @param {"name" | "time" | "period" | "date"} name
+   * @param {string} label
+   * @param {string} type
+   * @param {Partial<Record<"class" | "step" | "inputmode", string>>} [extra]
+   */
   #input(name, label, type, extra = {}) {
     return html`<input
       class=${extra.class ?? ""}
@@ -93,10 +112,16 @@ export class EntryEditor extends DraftForm {
       <small>${allowed(this.#schema("B"))}</small>`;
   }
 
+  /** @param {string} letter */
   #schema(letter) {
-    return this.context.commands.find("sched_save").schema(letter);
+    return this.context.commands.get("sched_save").schema(letter);
   }
 
+  /**
+   * @param {"kind" | "action" | "value"} name
+   * @param {string} label
+   * @param {[string, string][]} options
+   */
   #select(name, label, options) {
     const typed = this.draft.typed[name];
     return html`<select
@@ -112,6 +137,7 @@ export class EntryEditor extends DraftForm {
 
   #action() {
     const { settings } = this.context;
+    /** @type {[string, string][]} */
     const options = this.draft.actions.map(([word, shown]) => [
       word,
       word === shown ? withName(settings, word) : shown,
@@ -121,6 +147,7 @@ export class EntryEditor extends DraftForm {
 
   #value() {
     if (!SWITCHED.test(this.draft.typed.action)) return nothing;
+    /** @type {[string, string][]} */
     const options = this.draft.values.map((value) => [value, t(`value_${value}`)]);
     return this.#select("value", t("entry_value"), options);
   }
@@ -152,6 +179,7 @@ export class EntryEditor extends DraftForm {
 
   #days() {
     const { days } = this.draft.typed;
+    /** @param {string} day */
     const turned = (day) =>
       WEEKDAYS.filter((one) => days.includes(one) !== (one === day));
     return html`<div class="days" role="group" aria-label=${t("weekdays")}>

@@ -4,6 +4,8 @@
 import { choices, problemOf, range } from "../../lib/schema.js";
 import { isSame } from "../../lib/tree.js";
 
+/** @typedef {ReturnType<typeof typedFrom>} TypedEntry */
+
 export const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const PERIODIC = 256;
 const DAY_MS = 86_400_000;
@@ -20,19 +22,23 @@ const EMPTY_ENTRY = {
 };
 
 // How an entry repeats: at a time on weekdays, on one day, or every so many seconds.
+/** @param {Api.ScheduleEntry} scheduleEntry */
 export const kindOf = ({ periodic, date }) => (periodic ? "period" : date ? "date" : "days");
 
+/** @param {number} seconds */
 export function clockText(seconds) {
   const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map(Math.floor);
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
+/** @param {string} text */
 function secondsOf(text) {
   const [hours = 0, minutes = 0, seconds = 0] = text.split(":").map(Number);
   return hours * 3600 + minutes * 60 + seconds;
 }
 
 // The fields of `sched_save` for an entry as it is stored.
+/** @param {number} index @param {Api.ScheduleEntry} entry */
 export function wireOf(index, entry) {
   const weekdays = WEEKDAYS.reduce(
     (mask, day, bit) => mask + (entry.days.includes(day) ? 2 ** bit : 0),
@@ -55,6 +61,7 @@ export class EntryDraft {
   #saved;
 
   // `saved` is the stored entry, or null for a new one.
+  /** @param {Command} command @param {number} index @param {Api.ScheduleEntry | null} saved */
   constructor(command, index, saved) {
     this.#command = command;
     this.#saved = saved;
@@ -67,9 +74,10 @@ export class EntryDraft {
   }
 
   get isChanged() {
-    return this.isNew || !isSame(this.typed, typedFrom(this.#saved));
+    return this.isNew || !isSame(this.typed, typedFrom(this.#saved ?? EMPTY_ENTRY));
   }
 
+  /** @param {keyof TypedEntry} name @param {string | boolean | string[]} typed */
   type(name, typed) {
     this.typed = { ...this.typed, [name]: typed };
   }
@@ -91,6 +99,7 @@ export class EntryDraft {
   // Letter -> why what is typed cannot be sent.
   problems() {
     const { name, period, kind, date, days } = this.typed;
+    /** @type {Record<string, string | null>} */
     const found = { B: problemOf(this.#command.schema("B"), name) };
     const periods = { ...this.#command.schema("E"), minimum: 1 };
     if (kind === "period") found.E = problemOf(periods, period);
@@ -115,6 +124,7 @@ export class EntryDraft {
   }
 }
 
+/** @param {Api.ScheduleEntry} entry */
 function typedFrom(entry) {
   return {
     name: entry.name,

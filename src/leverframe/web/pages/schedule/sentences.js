@@ -12,12 +12,14 @@ const DOES = ["off", "on", "reverse"];
 const MONDAY = Date.UTC(1973, 0, 1);
 const DAY_MS = 86_400_000;
 
+/** @param {string} day */
 export function dayName(day) {
   const date = new Date(MONDAY + WEEKDAYS.indexOf(day) * DAY_MS);
   return date.toLocaleDateString(currentLanguage(), { weekday: "short", timeZone: "UTC" });
 }
 
 // "At 06:00:00 on Mon, Tue: set OUT0 on."
+/** @param {Api.ScheduleEntry} entry @param {Settings} settings */
 export function entrySentence(entry, settings) {
   const deed = deedOf(entry, settings);
   const time = clockText(entry.time);
@@ -30,11 +32,13 @@ export function entrySentence(entry, settings) {
   return t("tells_date", { time, date: day, deed });
 }
 
+/** @param {Api.ScheduleEntry} scheduleEntry */
 function daysText({ days, periodic }) {
   const all = days.length === WEEKDAYS.length || (periodic && days.length === 0);
   return all ? t("every_day") : days.map(dayName).join(", ");
 }
 
+/** @param {Api.ScheduleEntry} scheduleEntry @param {Settings} settings */
 function deedOf({ action, value }, settings) {
   if (SWITCHED.test(action)) {
     return t(`deed_${DOES[value]}`, { target: withName(settings, action) });
@@ -45,6 +49,7 @@ function deedOf({ action, value }, settings) {
 }
 
 // A moment in the time of whoever looks.
+/** @param {number} seconds */
 export const moment = (seconds) =>
   fullMoment(seconds, {
     weekday: "short",

@@ -9,14 +9,27 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { t, text } from "../../lib/words.js";
 
+/** @import { Bench } from "./bench.js" */
+/** @typedef {{ name: string, label: Named, initial?: string, most?: () => number }} AskField */
+/**
+ * @typedef {object} AskSpec
+ * @property {Named} button
+ * @property {AskField[]} fields
+ * @property {(typed: Record<string, string>) => BenchItem[]} items
+ * @property {boolean} [isEmptiedAfter]
+ */
+
 export class Ask {
   #context;
   #bench;
   #spec;
+  /** @type {Record<string, string>} */
   #typed = {};
+  /** @type {string | null} */
   #problem = null;
   #done = false;
 
+  /** @param {AdminContext} context @param {Bench} bench @param {AskSpec} spec */
   constructor(context, bench, spec) {
     this.#context = context;
     this.#bench = bench;
@@ -42,6 +55,7 @@ export class Ask {
     </form>`;
   }
 
+  /** @param {AskField} field */
   #field({ name, label, most }) {
     return html`<div class="field">
       <label for="ask-${name}">${text(label)}</label>
@@ -56,6 +70,7 @@ export class Ask {
     </div>`;
   }
 
+  /** @param {string} name @param {string} typed */
   #type(name, typed) {
     this.#typed[name] = typed;
     this.#problem = null;
@@ -63,6 +78,7 @@ export class Ask {
     this.#context.redraw();
   }
 
+  /** @param {Event} event */
   async #submit(event) {
     event.preventDefault();
     this.#problem = await this.#bench.send(...this.#spec.items(this.#typed));

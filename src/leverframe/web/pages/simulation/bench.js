@@ -4,14 +4,25 @@ import * as api from "../../lib/api.js";
 import { t } from "../../lib/words.js";
 
 export class Bench {
-  // As the controller tells it; null until it was read.
-  report = null;
+  // As the controller tells it; nothing is drawn of it until it was read.
+  /** @type {BenchReport | null} */
+  #report = null;
   // What was sent last, { target }; null before.
+  /** @type {CommandRequest | null} */
   lastRequest = null;
   #context;
   #reading = false;
   #stale = false;
 
+  get isRead() {
+    return this.#report !== null;
+  }
+
+  get report() {
+    return /** @type {BenchReport} */ (this.#report);
+  }
+
+  /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
   }
@@ -24,7 +35,7 @@ export class Bench {
     try {
       while (this.#stale) {
         this.#stale = false;
-        this.report = await api.bench();
+        this.#report = await api.bench();
       }
     } finally {
       this.#reading = false;
@@ -33,6 +44,7 @@ export class Bench {
   }
 
   // Items are [name, value]. Null when they are carried out, else why not.
+  /** @param {...BenchItem} items */
   async send(...items) {
     this.lastRequest = { target: api.benchTarget(items) };
     try {
@@ -47,6 +59,7 @@ export class Bench {
   }
 
   // Whether a plant gives this reading.
+  /** @param {string} label */
   isFed(label) {
     return this.report.plants.wired.some((wiring) =>
       wiring.split("*").some((field) => FEEDS.some((name) => field === `${name}:${label}`)),

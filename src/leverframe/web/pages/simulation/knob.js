@@ -3,6 +3,9 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Bench } from "./bench.js" */
+/** @typedef {BenchReport["readings"][string]} Sensed */
+
 // What something measures that was just plugged in, as far as that is within its usual range.
 const TYPICAL = 20;
 // Beyond this a slider would be no help.
@@ -14,10 +17,18 @@ export class Knob {
   #name;
   #options;
   // What is typed or turned and not sent yet; null while the board's own value is shown.
+  /** @type {string | null} */
   #typed = null;
+  /** @type {string | null} */
   #problem = null;
 
   // `read(report)` gives { value, limits, usual, unit }; `called()` what people call it.
+  /**
+   * @param {AdminContext} context
+   * @param {Bench} bench
+   * @param {string} name
+   * @param {{ read: (report: BenchReport) => Sensed, called?: () => string }} one
+   */
   constructor(context, bench, name, { read, called = () => "" }) {
     this.#context = context;
     this.#bench = bench;
@@ -51,6 +62,7 @@ export class Knob {
     </div>`;
   }
 
+  /** @param {Sensed} sensed @param {string} shown */
   #slider({ usual: [low, high] }, shown) {
     const value = Number(shown || low);
     if (high - low > WIDEST || Number.isNaN(value)) return nothing;
@@ -66,6 +78,7 @@ export class Knob {
     />`;
   }
 
+  /** @param {Sensed} sensed */
   #plug({ value, usual: [low, high] }) {
     const typical = Math.min(Math.max(TYPICAL, low), high);
     const act = () => (value === null ? this.#send(String(typical)) : this.#send("none"));
@@ -74,6 +87,7 @@ export class Knob {
     </button>`;
   }
 
+  /** @param {number | null} value */
   #plugLabel(value) {
     return `${t(value === null ? "plug_in" : "unplug")} ${this.#name}`;
   }
@@ -85,6 +99,7 @@ export class Knob {
     </button>`;
   }
 
+  /** @param {string} typed */
   #type(typed) {
     this.#typed = typed;
     this.#problem = null;
@@ -101,6 +116,7 @@ export class Knob {
     return this.#send(String(value));
   }
 
+  /** @param {string} text */
   async #send(text) {
     this.#problem = await this.#bench.send([this.#name, text]);
     if (this.#problem === null) this.#typed = null;
@@ -108,4 +124,5 @@ export class Knob {
   }
 }
 
+/** @param {number} span */
 const stepOf = (span) => (span <= 10 ? 0.01 : span <= 200 ? 0.1 : 1);

@@ -4,6 +4,9 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { fullMoment } from "../../lib/moments.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Bench } from "./bench.js" */
+
+/** @type {[number, string][]} */
 const STEPS = [
   [1, "step_second"],
   [60, "step_minute"],
@@ -11,6 +14,7 @@ const STEPS = [
   [86400, "step_day"],
 ];
 
+/** @param {number} seconds */
 const moment = (seconds) => fullMoment(seconds, { dateStyle: "medium", timeStyle: "medium" });
 
 export class Passing {
@@ -18,8 +22,10 @@ export class Passing {
   #bench;
   #wanted = "";
   #busy = false;
+  /** @type {string | null} */
   #problem = null;
 
+  /** @param {AdminContext} context @param {Bench} bench */
   constructor(context, bench) {
     this.#context = context;
     this.#bench = bench;
@@ -74,12 +80,14 @@ export class Passing {
     </form>`;
   }
 
+  /** @param {string} wanted */
   #type(wanted) {
     this.#wanted = wanted;
     this.#problem = null;
     this.#context.redraw();
   }
 
+  /** @param {Event} event */
   #go(event) {
     event.preventDefault();
     const seconds = new Date(this.#wanted).getTime() / 1000 - this.#bench.report.time;
@@ -88,6 +96,7 @@ export class Passing {
     return this.#context.redraw();
   }
 
+  /** @param {string} step */
   async #advance(step) {
     this.#busy = true;
     this.#context.redraw();

@@ -3,13 +3,22 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Bench } from "./bench.js" */
+
 export class Pin {
   #context;
   #bench;
   #label;
   #called;
+  /** @type {string | null} */
   #problem = null;
 
+  /**
+   * @param {AdminContext} context
+   * @param {Bench} bench
+   * @param {string} label
+   * @param {() => string} called
+   */
   constructor(context, bench, label, called) {
     this.#context = context;
     this.#bench = bench;
@@ -47,6 +56,7 @@ export class Pin {
     </div>`;
   }
 
+  /** @param {string} text */
   async #send(text) {
     this.#problem = await this.#bench.send([this.#label, text]);
     this.#context.redraw();

@@ -3,13 +3,20 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import { t } from "../../lib/words.js";
 
+/** @import { Bench } from "./bench.js" */
+/** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} PlantField */
+
 export class Plants {
   #context;
   #bench;
+  /** @type {string | null} */
   #kind = null;
+  /** @type {Record<string, string>} */
   #typed = {};
+  /** @type {string | null} */
   #problem = null;
 
+  /** @param {AdminContext} context @param {Bench} bench */
   constructor(context, bench) {
     this.#context = context;
     this.#bench = bench;
@@ -33,6 +40,7 @@ export class Plants {
     </section>`;
   }
 
+  /** @param {string[]} wired */
   #wired(wired) {
     return html`<ul class="wired">
         ${wired.map((wiring) => html`<li>${wiring.split("*").join(" · ")}</li>`)}
@@ -42,9 +50,11 @@ export class Plants {
       </button>`;
   }
 
+  /** @param {string} name @param {PlantField} field */
   #field(name, { labels, least, most, required, default: usual }) {
     const title = t(`field_${name}`);
     const typed = this.#typed[name] ?? "";
+    /** @param {string} text */
     const change = (text) => this.#type(name, text);
     // What must be chosen starts with the first label, so that a form is never half empty.
     if (labels && least === undefined) {
@@ -65,7 +75,15 @@ export class Plants {
     </div>`;
   }
 
+  /**
+   * @param {string} name
+   * @param {string} title
+   * @param {string[]} options
+   * @param {string | null} chosen
+   * @param {(text: string) => void} change
+   */
   #choice(name, title, options, chosen, change) {
+    /** @param {string} option */
     const shown = (option) => (name === "kind" ? t(`plant_${option}`) : option || t("none"));
     return html`<div class="field">
       <label for="plant-${name}">${title}</label>
@@ -78,6 +96,7 @@ export class Plants {
     </div>`;
   }
 
+  /** @param {string} kind */
   #choose(kind) {
     this.#kind = kind;
     this.#typed = {};
@@ -85,6 +104,7 @@ export class Plants {
     this.#context.redraw();
   }
 
+  /** @param {string} name @param {string} typed */
   #type(name, typed) {
     this.#typed[name] = typed;
     this.#problem = null;
@@ -93,7 +113,7 @@ export class Plants {
 
   // As it stands on the wire: KIND*FIELD:VALUE, without the fields that were left empty.
   #wiring() {
-    const { fields } = this.#bench.report.plants.kinds[this.#kind];
+    const { fields } = this.#bench.report.plants.kinds[this.#kind ?? ""];
     const given = Object.entries(fields)
       .map(([name, { labels, least, required }]) => {
         const first = labels && least === undefined && required ? labels[0] : "";
@@ -103,11 +123,13 @@ export class Plants {
     return [this.#kind, ...given.map(([name, value]) => `${name}:${value}`)].join("*");
   }
 
+  /** @param {Event} event */
   #wire(event) {
     event.preventDefault();
     this.#send(["plant", this.#wiring()]);
   }
 
+  /** @param {BenchItem} item */
   async #send(item) {
     this.#problem = await this.#bench.send(item);
     this.#context.redraw();

@@ -18,10 +18,12 @@ export class Beside {
   #happened;
   #choice;
   // Fetched when it is first opened: most people never look at a chart here.
+  /** @type {import("./drawer.js").Drawer | null} */
   #drawer = null;
   #stop;
   #hasGap;
 
+  /** @param {Context} context */
   constructor(context) {
     const { overview, live } = context;
     this.#context = context;
@@ -49,6 +51,7 @@ export class Beside {
     this.#drawer?.close();
   }
 
+  /** @param {string} label */
   async #tell(label) {
     try {
       const { Drawer } = await import("./drawer.js");

@@ -5,13 +5,19 @@ import * as api from "../../lib/api.js";
 import { SHOWN_PLACES } from "../../lib/labels.js";
 import { t } from "../../lib/words.js";
 
+const dialog = () =>
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog.shown"));
+
 export class Choice {
   #context;
   #overview;
   // The places as they are being chosen; null while nobody chooses.
+  /** @type {string[] | null} */
   #draft = null;
+  /** @type {string | null} */
   #refusal = null;
 
+  /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
@@ -32,7 +38,7 @@ export class Choice {
     this.#draft = [...this.#overview.visibility];
     this.#refusal = null;
     this.#context.redraw();
-    Promise.resolve().then(() => document.querySelector("dialog.shown")?.showModal());
+    Promise.resolve().then(() => dialog()?.showModal());
   }
 
   #end() {
@@ -41,14 +47,15 @@ export class Choice {
   }
 
   view() {
-    if (this.#draft === null) return nothing;
-    const places = SHOWN_PLACES.slice(0, this.#draft.length);
+    const draft = this.#draft;
+    if (draft === null) return nothing;
+    const places = SHOWN_PLACES.slice(0, draft.length);
     return html`<dialog class="shown" aria-labelledby="shown-title" @close=${() => this.#end()}>
       <form method="dialog" @submit=${(event) => this.#save(event)}>
         <h2 id="shown-title">${t("choose_shown")}</h2>
         <p class="note">${t("choose_note")}</p>
         <div class="ticks">
-          ${places.map((place, index) => this.#tick(place, index))}
+          ${places.map((place, index) => this.#tick(draft, place, index))}
         </div>
         ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
         <footer>
@@ -59,16 +66,17 @@ export class Choice {
     </dialog>`;
   }
 
-  #tick(place, index) {
+  /** @param {string[]} draft @param {string} place @param {number} index */
+  #tick(draft, place, index) {
     if (!this.#isOffered(place)) return nothing;
     const name = this.#overview.name(place);
     const text = place === "rules" ? t("part_rules") : place === "log" ? t("happened") : place;
     return html`<label>
       <input
         type="checkbox"
-        .checked=${this.#draft[index] !== "0"}
+        .checked=${draft[index] !== "0"}
         @change=${(event) => {
-          this.#draft[index] = event.target.checked ? "1" : "0";
+          draft[index] = event.target.checked ? "1" : "0";
         }}
       />
       <span>${name || text}${name ? html` <small>${place}</small>` : nothing}</span>
@@ -76,19 +84,21 @@ export class Choice {
   }
 
   // Everything that the page has now, and what is hidden already.
+  /** @param {string} place */
   #isOffered(place) {
     if (place === "rules" || place === "log") return true;
     return this.#overview.isPresent(place) || !this.#overview.isVisible(place);
   }
 
+  /** @param {ControlEvent} event */
   async #save(event) {
-    if (event.submitter?.value !== "save") return;
+    if (event.submitter?.getAttribute("value") !== "save") return;
     event.preventDefault();
-    const dialog = event.target.closest("dialog");
-    const { target, body } = this.#command.request({ A: this.#draft.map((one) => one !== "0") });
+    const shown = (this.#draft ?? []).map((one) => one !== "0");
+    const { target, body } = this.#context.commands.get("echeck").request({ A: shown });
     try {
       await api.send(target, body);
-      dialog.close();
+      dialog()?.close();
     } catch (error) {
       this.#refusal = error instanceof api.Refused ? error.message : t("not_reached");
       this.#context.redraw();

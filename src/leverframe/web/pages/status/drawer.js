@@ -18,15 +18,20 @@ const CHART_PX = 200;
 export class Drawer {
   #context;
   #overview;
+  /** @type {string | null} */
   #label = null;
+  /** @type {Bars | Lines | null} */
   #chart = null;
+  /** @type {HistoryReply | null} */
   #history = null;
 
+  /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
   }
 
+  /** @param {string} label */
   async open(label) {
     this.close();
     this.#label = label;
@@ -34,7 +39,8 @@ export class Drawer {
     this.#context.redraw();
     // The dialog is drawn in the next round.
     await Promise.resolve();
-    document.querySelector("dialog.drawer")?.showModal();
+    const dialog = document.querySelector("dialog.drawer");
+    /** @type {HTMLDialogElement | null} */ (dialog)?.showModal();
     await this.#draw(label).catch(() => {});
   }
 
@@ -43,15 +49,17 @@ export class Drawer {
     [this.#label, this.#chart, this.#history] = [null, null, null];
   }
 
+  /** @param {string} label */
   async #draw(label) {
     const to = this.#context.live.state.time;
     const history = await api.history({ labels: label, from: to - SPAN_S, to, points: POINTS });
     if (this.#label !== label) return;
     this.#history = history;
     this.#context.redraw();
-    const drawn = isState(label) ? [barsOf(history, label)] : tableOf(history, [label]);
     const begin = Math.max(history.from, Math.min(history.since ?? 0, history.to - LEAST_S));
-    await this.#chart.draw(drawn, begin, history.to);
+    if (this.#chart instanceof Lines) {
+      await this.#chart.draw(tableOf(history, [label]), begin, history.to);
+    } else await this.#chart?.draw([barsOf(history, label)], begin, history.to);
   }
 
   view() {
@@ -62,7 +70,8 @@ export class Drawer {
       class="drawer"
       aria-labelledby="drawer-name"
       @close=${() => this.#shut()}
-      @click=${(event) => event.target === event.currentTarget && event.currentTarget.close()}
+      @click=${({ target, currentTarget: dialog }) =>
+        target === dialog && /** @type {HTMLDialogElement} */ (dialog).close()}
     >
       <div class="inside">
         <header>
@@ -72,7 +81,7 @@ export class Drawer {
           <form method="dialog"><button>${t("close")}</button></form>
         </header>
         <p class="present">${this.#now(label)}</p>
-        ${this.#chart.element} ${this.#known()}
+        ${this.#chart?.element} ${this.#known()}
         <dl class="about">
           ${this.#facts(label).map(([what, text]) => html`<dt>${what}</dt><dd>${text}</dd>`)}
         </dl>
@@ -92,6 +101,7 @@ export class Drawer {
     this.#context.redraw();
   }
 
+  /** @param {string} label */
   #now(label) {
     if (isState(label)) {
       const on = this.#overview.isOn(label);
@@ -112,6 +122,7 @@ export class Drawer {
     </p>`;
   }
 
+  /** @param {string} label */
   #facts(label) {
     const raw = this.#context.live.state[label];
     const since = this.#overview.absentSince(label);
@@ -120,16 +131,18 @@ export class Drawer {
     if (since) facts.push([t("gone"), this.#overview.moment(since)]);
     const changed = this.#lastChange(label);
     if (changed) facts.push([t("unchanged_since"), this.#overview.moment(changed)]);
-    if (this.#history && !isState(label)) facts.push(...this.#extremes(label));
+    if (this.#history && !isState(label)) facts.push(...this.#extremes(this.#history, label));
     return facts.filter(([, text]) => text);
   }
 
-  #extremes(label) {
-    const { min, max } = summaryOf(this.#history, label);
+  /** @param {HistoryReply} history @param {string} label */
+  #extremes(history, label) {
+    const { min, max } = summaryOf(history, label);
     if (min === null) return [];
+    /** @param {number | null} value */
     const text = (value) => {
-      const { text, unit } = this.#overview.shown(label, value);
-      return `${text} ${unit}`;
+      const shown = this.#overview.shown(label, value);
+      return `${shown.text} ${shown.unit}`;
     };
     return [
       [t("lowest"), text(min)],
@@ -138,13 +151,15 @@ export class Drawer {
   }
 
   // Known only while values are kept as they came.
+  /** @param {string} label */
   #lastChange(label) {
     if (this.#history?.step !== 0) return null;
     const last = this.#history.series[label]?.times.at(-1);
-    return last > this.#history.from ? last : null;
+    return last && last > this.#history.from ? last : null;
   }
 
   // Where it comes from, with its address. Addresses are in the settings of the administrator.
+  /** @param {string} label */
   #source(label) {
     const settings = this.#context.settings;
     const [, kind, number] = /^(DS|INPA|INPD|DIFF|POWER|m)(\d+)$/.exec(label) ?? [null, label, "0"];
@@ -154,6 +169,7 @@ export class Drawer {
     return where ? `${word} · ${where}` : word;
   }
 
+  /** @param {string} label */
   #rules(label) {
     const numbers = (this.#context.settings?.rules ?? []).flatMap((rule, index) =>
       [rule.source, rule.operator === "-" ? null : rule.source2].includes(label) ? [index + 1] : [],
@@ -171,6 +187,7 @@ export class Drawer {
 }
 
 // Kind of label -> the rest of a key `from_...`.
+/** @type {Record<string, string>} */
 const SOURCES = {
   DS: "onewire",
   INPA: "analog",
@@ -189,6 +206,7 @@ const SOURCES = {
   "PM10.0": "i2c",
 };
 const NO_SENSOR = /^[0:]+$/;
+/** @type {Record<string, (settings: Settings, place: number) => string>} */
 const ADDRESSES = {
   DS: ({ onewire }, place) => (NO_SENSOR.test(onewire[place].id) ? "" : onewire[place].id),
   INPA: ({ analog_inputs: inputs }, place) => code(inputs[place].sensor),

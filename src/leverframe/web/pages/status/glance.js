@@ -15,6 +15,7 @@ export class Glance {
   // A phone shows the rules when asked: there the levers come first.
   #isWide = matchMedia("(min-width: 721px)").matches;
 
+  /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
@@ -34,23 +35,29 @@ export class Glance {
   }
 
   // What rules look at and nobody has ever seen.
+  /** @param {Record<string, number | null>} absent */
   #missing(absent) {
     const { rules = [] } = this.#context.live.state;
-    const labels = rules
-      .filter(({ obstacle }) => obstacle?.kind === "absent" && !(obstacle.label in absent))
-      .map(({ obstacle }) => obstacle.label);
+    const labels = rules.flatMap(({ obstacle }) =>
+      obstacle?.kind === "absent" && obstacle.label && !(obstacle.label in absent)
+        ? [obstacle.label]
+        : [],
+    );
     return [...new Set(labels)];
   }
 
+  /** @param {string} label */
   #unseen(label) {
     return t("rule_waits_for", { name: this.#overview.name(label) || label });
   }
 
+  /** @param {Api.WatchdogExplanation} guard @param {number} number */
   #watched({ state, failures }, number) {
     if (WORRYING.has(state)) return [["fault", t("watchdog_acts", { number })]];
     return failures > 0 ? [["attention", t("watchdog_fails", { number, failures })]] : [];
   }
 
+  /** @param {string} label @param {number | null} since */
   #lost(label, since) {
     const name = this.#overview.name(label) || label;
     return since
@@ -93,6 +100,7 @@ export class Glance {
     </details>`;
   }
 
+  /** @param {Api.RuleExplanation} ruleExplanation */
   #rule({ number, conditions, pending }) {
     const name = t("rule_number", { number });
     const told = conditions.map((condition) => this.#condition(condition)).join(", ");
@@ -108,6 +116,7 @@ export class Glance {
     </li>`;
   }
 
+  /** @param {Api.ConditionExplanation} conditionExplanation */
   #condition({ label, compare, reference }) {
     const name = this.#overview.name(label) || label;
     const sign = compare === ">=" ? "≥" : compare;

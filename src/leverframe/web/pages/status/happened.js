@@ -10,10 +10,13 @@ const READ_AGAIN_MS = 400;
 export class Happened {
   #context;
   #overview;
+  /** @type {LogEntries} */
   #entries = [];
-  #timer = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #heard = 0;
 
+  /** @param {Context} context @param {Overview} overview */
   constructor(context, overview) {
     this.#context = context;
     this.#overview = overview;
@@ -31,7 +34,7 @@ export class Happened {
     if (!this.#context.isAdmin || heard === this.#heard) return;
     this.#heard = heard;
     this.#timer ??= setTimeout(() => {
-      this.#timer = null;
+      this.#timer = undefined;
       this.read().catch(() => {});
     }, READ_AGAIN_MS);
   }
@@ -51,6 +54,7 @@ export class Happened {
     </section>`;
   }
 
+  /** @param {LogEntries[number]} log */
   #entry({ time, text, cause, detail }) {
     return html`<li>
       <time>${this.#overview.moment(time)}</time>

@@ -14,7 +14,9 @@ export const HEIGHT = 20;
 export class LastHour {
   // The minute that all lines end with, counted from 1970.
   #end = 0;
+  /** @type {Map<string, (number | null)[]>} */
   #lines = new Map();
+  /** @type {Map<string, string>} */
   #paths = new Map();
 
   async read() {
@@ -29,6 +31,7 @@ export class LastHour {
     }
   }
 
+  /** @param {State} state */
   follow(state) {
     if (this.#end === 0 || state.time === undefined) return;
     const now = Math.floor(state.time / MINUTE_S);
@@ -45,12 +48,14 @@ export class LastHour {
   }
 
   // The path of an SVG picture of WIDTH by HEIGHT; empty where nothing is known.
+  /** @param {string} label */
   path(label) {
     if (!this.#paths.has(label)) this.#paths.set(label, drawn(this.#lines.get(label) ?? []));
     return this.#paths.get(label);
   }
 
   // Each value holds until the next one.
+  /** @param {RawSeries} series */
   #fromRaw({ times, values }) {
     const line = [];
     let next = 0;
@@ -62,6 +67,7 @@ export class LastHour {
     return line;
   }
 
+  /** @param {HistoryReply} history @param {ReducedSeries} series */
   #fromReduced({ times }, { mean }) {
     const line = new Array(MINUTES).fill(null);
     times.forEach((time, index) => {
@@ -72,6 +78,7 @@ export class LastHour {
   }
 }
 
+/** @param {(number | null)[]} line */
 function drawn(line) {
   const known = line.filter((value) => value !== null);
   if (known.length === 0) return "";
@@ -79,6 +86,7 @@ function drawn(line) {
   const high = Math.max(...known);
   const span = Math.max(high - low, Math.abs(high) * LEAST_SPAN, 1e-9);
   const middle = (low + high) / 2;
+  /** @param {number} value */
   const y = (value) => (HEIGHT / 2 - ((value - middle) / span) * (HEIGHT - 4)).toFixed(1);
   return line
     .map((value, x) => {

@@ -6,15 +6,25 @@ import { address } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { HEIGHT, WIDTH } from "./last_hour.js";
 
+/** @import { LastHour } from "./last_hour.js" */
+
 export class Tiles {
   #context;
   #overview;
   #hour;
   #open;
   // How often each value has changed while the page was open, and what it was last.
+  /** @type {Map<string, number>} */
   #beats = new Map();
+  /** @type {Map<string, number | null | undefined>} */
   #last = new Map();
 
+  /**
+   * @param {Context} context
+   * @param {Overview} overview
+   * @param {LastHour} hour
+   * @param {(label: string) => void} open
+   */
   constructor(context, overview, hour, open) {
     this.#context = context;
     this.#overview = overview;
@@ -22,6 +32,7 @@ export class Tiles {
     this.#open = open;
   }
 
+  /** @param {State} state */
   follow(state) {
     for (const label of [...READINGS, ...METERS, ...INPUTS]) {
       const value = state[label];
@@ -47,22 +58,25 @@ export class Tiles {
   meters() {
     const { state } = this.#context.live;
     const counting = this.#chosen(METERS).filter(
-      (label) => state[label] != null || state[energyOf(label)] > 0,
+      (label) => state[label] != null || Number(state[energyOf(label)]) > 0,
     );
     if (counting.length === 0) return this.#teach("no_meter", "energy", "set_up_meter");
     return html`<div class="tiles">${counting.map((label) => this.#meter(label))}</div>`;
   }
 
+  /** @param {string[]} labels */
   hasAny(labels) {
     return this.#chosen(labels).length > 0;
   }
 
+  /** @param {string[]} labels */
   #chosen(labels) {
     const overview = this.#overview;
     return labels.filter((label) => overview.isVisible(label) && overview.isPresent(label));
   }
 
   // Empty places teach: what is missing, and for those who may, where to see to it.
+  /** @param {string} what @param {string} page @param {string} how */
   #teach(what, page, how) {
     return html`<p class="empty">
       ${t(what)}
@@ -70,6 +84,7 @@ export class Tiles {
     </p>`;
   }
 
+  /** @param {string} label */
   #reading(label) {
     const { text, unit, absent } = this.#overview.shown(label);
     return this.#tile(label, {
@@ -79,6 +94,7 @@ export class Tiles {
     });
   }
 
+  /** @param {string} label */
   #meter(label) {
     const energy = energyOf(label);
     const power = this.#overview.shown(label);
@@ -91,6 +107,7 @@ export class Tiles {
     });
   }
 
+  /** @param {string} label */
   #input(label) {
     const on = this.#overview.isOn(label);
     return this.#tile(label, {
@@ -100,6 +117,7 @@ export class Tiles {
     });
   }
 
+  /** @param {string} label @param {{ value: Template, absent: boolean, extra: Template }} one */
   #tile(label, { value, absent, extra }) {
     const name = this.#overview.name(label);
     const tag = this.#overview.label(label);
@@ -121,12 +139,14 @@ export class Tiles {
     </button>`;
   }
 
+  /** @param {string} label */
   #since(label) {
     const since = this.#overview.absentSince(label);
     const text = since ? t("gone_since", { time: this.#overview.moment(since) }) : t("absent");
     return html`<small class="gone">${text}</small>`;
   }
 
+  /** @param {string} label */
   #line(label) {
     return html`<svg
       class="spark"
@@ -139,4 +159,5 @@ export class Tiles {
   }
 }
 
+/** @param {boolean | null} on */
 const levelWord = (on) => (on === null ? "–" : t(on ? "level_open" : "level_closed"));

@@ -1,4 +1,4 @@
-"""What a restore brings: the settings as they shall be, and what could not be carried over."""
+"""The outcome of a restore: the new settings, and the list of what could not be carried over."""
 
 from typing import Any, NamedTuple
 

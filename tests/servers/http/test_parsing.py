@@ -1,45 +1,51 @@
-"""What the reading half makes of bytes, however they are cut, and of garbage."""
+"""What the parser makes of bytes, however they are cut, and of garbage."""
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Request
-from leverframe.servers.http.reader import Refused, RequestReader, ServerState
+from leverframe.servers.http.parsing import (
+    MAX_FEED_BYTES,
+    BadRequest,
+    BodyBudget,
+    Reading,
+    RequestParser,
+)
 
 
-class Collector(RequestReader):
-    """Keeps what was read, instead of answering it."""
+class Collector:
+    """A parser, and what it has found so far."""
 
     def __init__(self) -> None:
-        super().__init__(HttpLimits(), ServerState())
+        limits = HttpLimits()
+        self.budget = BodyBudget(limits.bodies_bytes)
+        self.parser = RequestParser(limits, self.budget)
         self.taken: list[tuple[object, ...]] = []
-        self.refused: list[Refused] = []
-        self.has_held = False
+        self.refused: list[BadRequest] = []
 
-    def take(self, request: Request, head_only: bool, ending: int) -> None:
-        fields = (request.method, request.path, request.query, request.headers, request.body)
-        self.taken.append((*fields, head_only, ending))
+    def feed(self, data: bytes) -> None:
+        for start in range(0, len(data), MAX_FEED_BYTES):
+            for found in self.parser.feed(data[start : start + MAX_FEED_BYTES]):
+                assert not self.refused
+                if isinstance(found, Request):
+                    self.taken.append(fields(found))
+                else:
+                    self.refused.append(found)
 
-    def refuse(self, refused: Refused) -> None:
-        self.refused.append(refused)
 
-    def invite_body(self) -> None:
-        self.wants_continue = False
-
-    def yield_to_loop(self) -> None:
-        self.has_held = True
+def fields(request: Request) -> tuple[object, ...]:
+    head = (request.method, request.path, request.query, request.headers)
+    return (*head, request.body, request.is_http10)
 
 
 def read(*pieces: bytes) -> Collector:
     reader = Collector()
     for piece in pieces:
-        reader.data_received(piece)
-        while reader.has_held:
-            reader.has_held = False
-            reader.read_held()
+        reader.feed(piece)
     return reader
 
 
@@ -84,7 +90,7 @@ class Sent:
 
     def expected(self) -> tuple[object, ...]:
         fields = (self.verb, self.path, self.query, self.all_headers(), self.body)
-        return (*fields, self.verb == "HEAD", 0)
+        return (*fields, False)
 
 
 TARGET_CHARACTERS = "abz019%/&=+*;:@!$'(),-._~\"|<>{}^`\\[]"
@@ -132,27 +138,6 @@ def test_it_does_not_matter_how_bytes_are_cut(data: bytes, places: list[int]) ->
         assert len(in_pieces.refused) == len(whole.refused)
 
 
-class Holder(Collector):
-    """Wants no more once it has a request."""
-
-    def take(self, request: Request, head_only: bool, ending: int) -> None:
-        super().take(request, head_only, ending)
-        self.holding = True
-
-
-def test_a_burst_is_held_when_enough_requests_wait_and_read_on_later() -> None:
-    sent = [b"GET /%d HTTP/1.1\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
-    reader = Holder()
-    reader.data_received(b"".join(sent))
-    seen = 0
-    while reader.holding:
-        # No more than fits into the 16 KiB that are parsed at a time.
-        assert 0 < len(reader.taken) - seen <= 17
-        seen = len(reader.taken)
-        reader.read_held()
-    assert [path for _, path, *_ in reader.taken] == [f"/{n}" for n in range(200)]
-
-
 POLL = b"GET /poll?a HTTP/1.1\r\nHost: here\r\n\r\n"
 OTHER = POLL.replace(b"?a", b"?b")
 POLL_HEAD = POLL.replace(b"GET", b"HEAD")
@@ -192,7 +177,7 @@ def test_there_is_at_most_one_refusal_and_nothing_is_taken_after_it(
     if reader.refused:
         assert reader.refused[0].status != 500
         taken = list(reader.taken)
-        reader.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        reader.feed(b"GET / HTTP/1.1\r\n\r\n")
         assert reader.taken == taken
 
 
@@ -201,13 +186,97 @@ def test_one_byte_at_a_time_is_the_slowest_way_and_works() -> None:
     data = head + b"3\r\nabc\r\n0\r\n\r\n"
     reader = read(*(data[place : place + 1] for place in range(len(data))))
     headers = {"host": "here", "transfer-encoding": "chunked"}
-    assert reader.taken == [("POST", "/p", "q", headers, b"abc", False, 0)]
+    assert reader.taken == [("POST", "/p", "q", headers, b"abc", False)]
 
 
-def test_bodies_are_counted_until_they_are_released() -> None:
+def test_bodies_are_counted_until_they_are_given_back() -> None:
     reader = read(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
-    assert reader._tally.bodies_bytes == reader.body_bytes == 3
-    reader.data_received(b"lo")
-    assert (reader._tally.bodies_bytes, reader.body_bytes) == (5, 0)
-    reader.release(Request("POST", "/", body=b"hello"))
-    assert reader._tally.bodies_bytes == 0
+    assert reader.budget.used == reader.parser.body_bytes == 3
+    reader.feed(b"lo")
+    assert (reader.budget.used, reader.parser.body_bytes) == (5, 0)
+    reader.budget.give_back(5)
+    assert reader.budget.used == 0
+    unfinished = read(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
+    unfinished.parser.end()
+    assert unfinished.budget.used == 0
+
+
+CHUNKED = b"POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+WHOLE = {
+    "poll": POLL,
+    "browser": POLL[:-2] + b"Accept: text/html, */*;q=0.8\r\nCookie: a=b; c\r\n\r\n",
+    "head": POLL_HEAD,
+    "address": POLL_ADDRESS,
+    "options": b"OPTIONS * HTTP/1.1\r\n\r\n",
+    "body": b"POST /p HTTP/1.1\r\nContent-Length: 4\r\n\r\nGET ",
+    "empty body": b"POST /p HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+    "chunks and trailer": CHUNKED + b"3;x=y\r\nabc\r\n2\r\n\r\n\r\n0\r\nX-T: 1\r\n\r\n",
+    "empty line before": b"\r\n" + POLL,
+    "close": b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\n",
+    "HTTP/1.0": b"GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    "upgrade": b"GET /u HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+    "bad header": b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
+    "two hosts": POLL[:-2] + b"Host: there\r\n\r\n",
+    "version": b"GET / HTTP/1.2\r\n\r\n",
+    "known method": b"DELETE / HTTP/1.1\r\n\r\n",
+    "unknown coding": b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+    "long query": b"GET /?" + b"a" * 8193 + b" HTTP/1.1\r\n\r\n",
+    "large body": b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
+}
+
+
+def outcome(reader: Collector) -> tuple[object, ...]:
+    refusals = [(bad.status, bad.detail, bad.headers) for bad in reader.refused]
+    return reader.taken, refusals, reader.parser.is_done or reader.parser.reading
+
+
+@pytest.mark.parametrize("case", WHOLE)
+@pytest.mark.parametrize("before", [b"", POLL, WHOLE["body"]], ids=["first", "after", "after body"])
+def test_a_request_cut_anywhere_means_what_it_means_whole(case: str, before: bytes) -> None:
+    data = before + WHOLE[case]
+    whole = outcome(read(data))
+    places = range(0, len(data), 1 + len(data) // 500)
+    assert [place for place in places if outcome(read(data[:place], data[place:])) != whole] == []
+
+
+@given(st.lists(st.sampled_from(sorted(WHOLE)), min_size=1, max_size=6), places)
+def test_pipelined_requests_cut_at_random_mean_what_they_mean_whole(
+    cases: list[str], places: list[int]
+) -> None:
+    data = b"".join(WHOLE[case] for case in cases)
+    assert outcome(read(*cut(data, places))) == outcome(read(data))
+
+
+def test_bytes_before_a_request_seen_before_make_it_another_one() -> None:
+    reader = read(POLL, POLL, b"\nGE", POLL)
+    assert [path for _, path, *_ in reader.taken] == ["/poll", "/poll"]
+    assert [bad.status for bad in reader.refused] == [400]
+
+
+def test_the_same_headers_in_an_older_version_mean_a_close() -> None:
+    for headers in (b"", b"Connection: keep-alive\r\n"):
+        kept = b"GET / HTTP/1.1\r\n" + headers + b"\r\n"
+        reader = read(kept, kept.replace(b"1.1", b"1.0"), kept)
+        assert [is_http10 for *_, is_http10 in reader.taken] == [False, True]
+        for version in (b"0.9", b"1.2", b"2.0"):
+            reader = read(kept, kept.replace(b"1.1", version))
+            assert [bad.status for bad in reader.refused] == [400 if version == b"0.9" else 505]
+
+
+def test_headers_are_not_shared_between_connections() -> None:
+    first, second = read(POLL), read(POLL)
+    assert first.taken == second.taken
+    assert first.taken[0][3] is not second.taken[0][3]
+
+
+def test_the_start_of_the_next_request_is_noticed_in_the_same_bytes() -> None:
+    assert read(POLL).parser.reading is Reading.NOTHING
+    assert read(POLL + POLL[:20]).parser.reading is Reading.HEAD
+    assert read(POLL + WHOLE["body"][:-1]).parser.reading is Reading.BODY
+
+
+def test_nothing_counts_after_the_end() -> None:
+    reader = Collector()
+    reader.parser.end()
+    reader.feed(POLL)
+    assert reader.taken == []

@@ -1,8 +1,8 @@
-"""Takes a snapshot of the store at the start and now and then, and at once when secrets change.
+"""Snapshots of the store at the start, every few hours, and at once when secrets change.
 
 Secrets that were erased must not live on in older snapshots, so a change of a secret replaces them
-all. What goes wrong is told under `/health`; the controller goes on, and the next change that
-reached the disk tells that it is worth another try.
+all. A failure is shown under `/health`; the controller goes on, and the next change that reaches
+the disk is the occasion for another try.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ INTERVAL_S = 6 * 3600.0
 TROUBLE = "snapshots"
 
 
-class SnapshotKeeper:
+class SnapshotService:
     def __init__(
         self,
         snapshots: Snapshots,
@@ -37,6 +37,7 @@ class SnapshotKeeper:
         self._task = asyncio.create_task(self._run())
 
     def settings_changed(self, old: Settings, new: Settings) -> None:
+        """Ask for a snapshot when secrets changed, or when the last one failed."""
         if secrets_differ(old, new):
             self._must_forget = True
             self._wanted.set()
@@ -44,7 +45,7 @@ class SnapshotKeeper:
             self._wanted.set()
 
     async def close(self) -> None:
-        """Stop; secrets that were erased just now are gone from the snapshots first."""
+        """Stop, after secrets that were erased just now are gone from the snapshots."""
         self._closing = True
         self._wanted.set()
         await self._task

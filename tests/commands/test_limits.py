@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from leverframe.commands.describe.availability import all_profiles
-from leverframe.commands.setting_limits import is_allowed
+from leverframe.commands.table.versions import all_profiles
+from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import leaves

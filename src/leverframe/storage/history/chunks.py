@@ -1,0 +1,259 @@
+"""The table of chunks: packed rows of one label, in a file of its own or in memory.
+
+The file is apart from the store of the settings, which therefore never waits for it. It is written
+without waiting for the disk: a power cut may take the last seconds, never the soundness of the
+file. Chunks are written once and never changed; `merge` makes one of many. Chunks of one label may
+overlap in time where the clock was set back. One thread at a time uses a store.
+"""
+
+import os
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from leverframe.storage.history.columns import (
+    TIERS,
+    TIME,
+    Columns,
+    Tier,
+    UnreadableChunk,
+    join,
+    pack,
+    unpack,
+)
+from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
+
+_FORMAT = 1
+_TABLES = f"""
+BEGIN;
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY,
+    tier INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    start REAL NOT NULL,
+    end REAL NOT NULL,
+    points INTEGER NOT NULL,
+    cost INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE INDEX chunk_by_label ON chunk (tier, label, start);
+CREATE INDEX chunk_by_age ON chunk (tier, end, cost, points);
+CREATE TABLE mark (id INTEGER PRIMARY KEY CHECK (id = 1), at REAL NOT NULL);
+PRAGMA user_version = {_FORMAT};
+COMMIT;
+"""
+#: SQLite checkpoints its log at this many pages (1 MB) and cuts it back to that.
+_CHECKPOINT_PAGES = 256
+_LOG_BYTES = 1024 * 1024
+_PAGE_BYTES = 4096
+#: What a chunk costs besides its data, about.
+_CHUNK_BYTES = 80
+_OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
+_OVERLAPPING = "tier = ? AND label = ? AND start <= ? AND end >= ?"
+
+
+class ChunkStore:
+    """The chunks in a file, or in memory without a path.
+
+    Raises StoreDamaged, StoreTooNew or StoreUnavailable when opened.
+    """
+
+    def __init__(self, path: Path | None, max_bytes: int) -> None:
+        place = path or Path(":memory:")
+        with sentences(place):
+            if path is not None:
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._connection = connect(place)
+            if path is None:
+                # What is in memory ends with its controller, which nobody needs to close.
+                weakref.finalize(self, self._connection.close)
+            try:
+                self._prepare(place, max_bytes)
+                self._count_tiers()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self, path: Path, max_bytes: int) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > _FORMAT:
+            raise StoreTooNew(
+                f"The history {path} has format {version}, but this program knows formats up to "
+                f"{_FORMAT}; nothing is recorded."
+            )
+        for setting in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+            f"journal_size_limit = {_LOG_BYTES}",
+        ):
+            self._connection.execute(f"PRAGMA {setting}").fetchall()
+        if version == 0:
+            self._connection.executescript(_TABLES)
+        pages = max_bytes // _PAGE_BYTES
+        self._connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+
+    def _count_tiers(self) -> None:
+        self._cost = {tier.number: 0 for tier in TIERS}
+        self._points = dict(self._cost)
+        query = "SELECT tier, sum(cost), sum(points) FROM chunk GROUP BY tier"
+        for number, cost, points in self._connection.execute(query):
+            self._cost[number], self._points[number] = cost, points
+
+    # --- questions --------------------------------------------------------------------------------
+
+    def labels(self) -> list[str]:
+        """List the labels that have chunks."""
+        query = "SELECT DISTINCT label FROM chunk ORDER BY label"
+        return [label for (label,) in self._connection.execute(query)]
+
+    def since(self, tier: Tier) -> float | None:
+        """Find the earliest time in a tier."""
+        # The chunk that ends first also begins first, unless the clock was set back meanwhile.
+        query = "SELECT start FROM chunk WHERE tier = ? ORDER BY end LIMIT 1"
+        found = self._connection.execute(query, (tier.number,)).fetchone()
+        return None if found is None else float(found[0])
+
+    def recorded_until(self) -> float | None:
+        """Return the time up to which everything is recorded."""
+        found = self._connection.execute("SELECT at FROM mark").fetchone()
+        return None if found is None else float(found[0])
+
+    def cost(self, tier: Tier) -> int:
+        """Return the bytes that the chunks of a tier take."""
+        return self._cost[tier.number]
+
+    def points(self, tier: Tier) -> int:
+        """Return the number of rows in a tier."""
+        return self._points[tier.number]
+
+    def used(self) -> int:
+        """Return the bytes in use, with the room that is lost between chunks."""
+        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        return int(pages - free) * _PAGE_BYTES
+
+    def chunks(self, tier: Tier, label: str, min_rows: int, below: int) -> int:
+        """Count the chunks of a label that have at least `min_rows` and fewer than `below` rows."""
+        query = f"SELECT count(*) FROM chunk WHERE {_OF_SIZE}"  # nosec B608
+        which = (tier.number, label, min_rows, below)
+        (count,) = self._connection.execute(query, which).fetchone()
+        return int(count)
+
+    def count(self, tier: Tier, label: str, first: float, last: float) -> int:
+        """Count the rows of all chunks that overlap a span of time."""
+        query = f"SELECT coalesce(sum(points), 0) FROM chunk WHERE {_OVERLAPPING}"  # nosec B608
+        (count,) = self._connection.execute(query, (tier.number, label, last, first)).fetchone()
+        return int(count)
+
+    def rows(self, tier: Tier, label: str, first: float, last: float) -> Columns:
+        """Read all rows of chunks that overlap a span of time, in order."""
+        which = (tier.number, label, last, first)
+        return self._read(tier, f"{_OVERLAPPING} ORDER BY start, id", which)
+
+    def before(self, tier: Tier, label: str, at: float) -> Columns:
+        """Read the rows of the last chunk that begins before a time."""
+        last = "tier = ? AND label = ? AND start < ? ORDER BY start DESC, id DESC LIMIT 1"
+        return self._read(tier, last, (tier.number, label, at))
+
+    def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
+        # Conditions of our own; what comes from outside is in the values.
+        query = f"SELECT data FROM chunk WHERE {where}"  # nosec B608
+        found = (data for (data,) in self._connection.execute(query, values))
+        return join(_readable(found, tier), tier.columns)
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def append(self, tier: Tier, label: str, columns: Columns) -> None:
+        """Store rows as a chunk."""
+        self._begin()
+        times, data = columns[TIME], pack(columns)
+        cost = len(data) + _CHUNK_BYTES
+        self._connection.execute(
+            "INSERT INTO chunk (tier, label, start, end, points, cost, data) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (tier.number, label, min(times), max(times), len(times), cost, data),
+        )
+        self._cost[tier.number] += cost
+        self._points[tier.number] += len(times)
+
+    def merge(self, tier: Tier, label: str, min_rows: int, below: int) -> None:
+        """Make one chunk of all that have at least `min_rows` and fewer than `below` rows."""
+        which = (tier.number, label, min_rows, below)
+        rows = self._read(tier, f"{_OF_SIZE} ORDER BY start, id", which)
+        self._delete(tier, _OF_SIZE, which)
+        if rows[TIME]:
+            self.append(tier, label, rows)
+
+    def drop_oldest(self, tier: Tier, *, older: float, most: int, keep_newest: bool) -> int:
+        """Remove at most `most` chunks that end before `older`, and return how many.
+
+        With `keep_newest` the newest chunk of every label stays, so that what holds is known.
+        """
+        newest = "AND id NOT IN (SELECT max(id) FROM chunk WHERE tier = :tier GROUP BY label)"
+        oldest = (
+            "id IN (SELECT id FROM chunk WHERE tier = :tier AND end < :older "
+            f"{newest if keep_newest else ''} ORDER BY end LIMIT :most)"
+        )
+        return self._delete(tier, oldest, {"tier": tier.number, "older": older, "most": most})
+
+    def _delete(
+        self, tier: Tier, where: str, values: tuple[float | str, ...] | dict[str, float]
+    ) -> int:
+        self._begin()
+        query = f"DELETE FROM chunk WHERE {where} RETURNING cost, points"  # nosec B608
+        deleted = self._connection.execute(query, values).fetchall()
+        self._cost[tier.number] -= sum(cost for cost, _ in deleted)
+        self._points[tier.number] -= sum(points for _, points in deleted)
+        return len(deleted)
+
+    def set_recorded_until(self, at: float) -> None:
+        """Note that everything up to a time is recorded."""
+        self._begin()
+        self._connection.execute("REPLACE INTO mark (id, at) VALUES (1, ?)", (at,))
+
+    def _begin(self) -> None:
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Keep everything since the last commit, together."""
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """Undo everything since the last commit."""
+        roll_back(self._connection)
+        self._count_tiers()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:
+    """Unpack chunks; leave out one whose bytes went bad, so that what held before it shows."""
+    for data in chunks:
+        try:
+            yield unpack(data, tier.columns)
+        except UnreadableChunk:
+            continue
+
+
+def check_file(path: Path) -> int:
+    """Read every chunk and return their number. Raises StoreDamaged where one is not sound."""
+    with sentences(path), closing(connect(path)) as connection:
+        found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
+        if found != ["ok"]:
+            raise StoreDamaged(f"The history {path} is damaged ({' '.join(found[0].split())}).")
+        columns = {tier.number: tier.columns for tier in TIERS}
+        count = 0
+        for number, tier, data in connection.execute("SELECT id, tier, data FROM chunk"):
+            try:
+                unpack(data, columns[tier])
+            except (KeyError, TypeError, UnreadableChunk) as error:
+                raise StoreDamaged(
+                    f"The history {path} is damaged (chunk {number}: {error})."
+                ) from error
+            count += 1
+        return count

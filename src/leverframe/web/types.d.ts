@@ -1,0 +1,235 @@
+// Types that the modules of the pages share. No browser gets this file: it is read by tsc, which
+// checks the JSDoc types of all modules. `Api` holds the replies of the controller's API; it is
+// made from the OpenAPI document by tools/pages.py.
+
+// What is passed around.
+
+type Context = import("./lib/context.js").Context;
+// Of an administrator, who may read the settings: all pages but those for everybody.
+type AdminContext = Context & { settings: Settings };
+type Live = import("./lib/live.js").Live;
+type Overview = import("./lib/overview.js").Overview;
+type Commands = Pick<import("./lib/commands.js").Commands, "all" | "find" | "get">;
+type Command = import("./lib/commands.js").Command;
+type Form = import("./lib/form.js").Form;
+type BoundField = import("./lib/bound_field.js").BoundField;
+type Row = import("./lib/request.js").Row;
+
+// What is drawn. `Template` is anything that lit-html can draw.
+
+type Template = import("./vendor/lit-html.js").Template;
+type ControlEvent = import("./vendor/lit-html.js").ControlEvent;
+
+// A page of pages/index.js, and what its module gives.
+interface PageEntry {
+  name: string;
+  group: string;
+  role: string;
+  early?: boolean;
+  bare?: boolean;
+  needs?: string;
+  simulated?: boolean;
+  wordless?: boolean;
+}
+interface Page {
+  open(params: URLSearchParams): Promise<void>;
+  view(): Template;
+  close(): void;
+}
+
+interface Route {
+  name: string;
+  params: URLSearchParams;
+}
+
+// What stands in the query of an address.
+type Params = Record<string, string | number>;
+
+// A text of words/*.json: by its key, or by [key, values].
+type Key = string;
+type Values = Record<string, unknown>;
+type Named = Key | [Key, Values];
+
+// Replies. What the schema leaves open is told here.
+
+type Labels = Api.Replies["/api/labels"];
+type LabelsByCode = Api.Replies["/api/reading-codes"];
+type Modules = Api.Replies["/api/modules"];
+type LogEntries = Api.Replies["/api/log"];
+type AuditEntries = Api.Replies["/api/audit"];
+type Outbox = Api.Replies["/api/outbox"];
+type Firmware = Api.Replies["/api/firmware"];
+type NotRestored = Api.Replies["/api/restore-report"];
+type BenchReport = Api.Replies["/api/sim"];
+type Modem = Api.Replies["/api/modem"];
+type Settings = Api.Settings;
+type Rule = Api.Rule;
+type State = Api.State;
+// `status`: the keys of /json/status.json that pages use.
+type Status = Record<"sname" | "echeck" | "posleft" | "postop" | "outnn" | "inpdnn" | "outblock", string>;
+interface Start extends Omit<Api.Start, "status" | "state"> {
+  status: Partial<Status>;
+  state: State;
+}
+// A series is raw where the step is 0, else reduced; it has the members of one of them only.
+type HistoryReply = Api.History;
+type RawSeries = { times: number[]; values: (number | null)[] };
+type ReducedSeries = Record<"min" | "mean" | "max", (number | null)[]>;
+// Several series on common times: raw values have a step of 0, reduced ones three columns each.
+interface ChartTable {
+  step: number;
+  times: number[];
+  columns: Partial<Record<"values" | "min" | "mean" | "max", (number | null)[]>>[];
+}
+// When a state was on: from, to, share of the time.
+type Bar = [number, number, number];
+type Message = Outbox["sent"][number] & { content?: Record<string, unknown> };
+type CommandRow = Omit<Api.Replies["/api/commands"][number], "fields" | "body"> & {
+  fields: CommandField[];
+  body: { kind: "form" | "list" | "upload"; fields: CommandField[]; item: string; content: string; max_bytes: number } | null;
+};
+type CommandField = Omit<Api.Replies["/api/commands"][number]["fields"][number], "schema"> & {
+  schema: Schema;
+};
+
+// What may be set: the schema of a field of a command. Which members it has depends on its type;
+// lib/schema.js asks for it first.
+interface Schema {
+  type: "integer" | "string" | "array" | "object";
+  minimum: number;
+  maximum: number;
+  enum?: number[];
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  contentEncoding?: string;
+  description?: string;
+  items: Schema;
+  minItems: number;
+  maxItems: number;
+  properties: Record<string, Schema>;
+  oneOf?: Schema[];
+  "x-when": string[];
+  "x-depends": string;
+  "x-flag"?: boolean;
+  "x-bits"?: number;
+  "x-words"?: Record<string, string>;
+  "x-factor"?: number;
+  "x-unit"?: string;
+  "x-separator": string;
+}
+
+// A value as the settings have it, and what is typed in a field for it: texts of numbers and
+// texts, the word of a code, true or false, or all that for each part.
+type Value = string | number | boolean | null | undefined | Value[] | { [part: string]: Value };
+type Typed = string | boolean | Typed[] | { [part: string]: Typed };
+// By the letter of the command's field.
+type ByLetter = Record<string, Value>;
+
+// A request as a command makes it.
+interface CommandRequest {
+  target: string;
+  body?: string;
+}
+// One that carries the commands of several rows of a card.
+type JoinedRequest = CommandRequest & { rows: Row[] };
+// Any request, as the console sends it.
+interface Asked {
+  method: string;
+  target: string;
+  body?: string | File | null;
+  type?: string;
+}
+// Why a request was refused.
+type Problem = Pick<Api.Problem, "status" | "detail" | "command" | "field">;
+// Gives the setting behind a field of a command.
+type Read = (field: { command: Command; at: ByLetter; letter: string; spec: Partial<FieldSpec> }) => Value;
+// An item of the test bench: name and value.
+type BenchItem = [string, string];
+
+// A field of a card: see lib/form.js.
+interface FieldSpec {
+  command: string;
+  at?: ByLetter;
+  letter?: string;
+  part?: string | number;
+  parts?: Record<string, string> | string[];
+  label?: Named;
+  plainLabel?: string;
+  hint?: Named;
+  unit?: string;
+  path?: string;
+  read?(settings: Settings): Value;
+  secret?: boolean;
+  keepsSecret?: boolean;
+  hidden?: boolean;
+  draw?: Draw;
+}
+// Command -> letter -> where its setting is.
+type Source = string | ((settings: Settings) => Value);
+type Paths = Record<string, Record<string, Source>>;
+interface FormSpec {
+  heading?: string | (() => string);
+  title?: Named;
+  note?: Named;
+  lead?(): Template;
+  tail?(): Template;
+  fields: FieldSpec[];
+  paths?: Paths;
+}
+
+// What a drawing of a field needs to know of it; a part of a field is one, too.
+interface DrawnField {
+  id: string;
+  typed: Typed;
+  spec: Partial<FieldSpec>;
+  isChanged: boolean;
+  isSecret: boolean;
+  isSet?: boolean;
+}
+interface Drawn {
+  schema: Schema;
+  problem: string | null;
+  change(typed: Typed): void;
+  form?: Form;
+}
+type Draw = (field: DrawnField, drawn: Drawn) => Template;
+
+// See lib/action.js and lib/lever.js.
+interface ActionSpec {
+  label?: Named;
+  plainLabel?(): string;
+  command?: string;
+  values?: ByLetter | (() => ByLetter);
+  perform?(): Promise<unknown>;
+  done?: Named;
+  danger?: Named;
+  typed?(): string;
+  isReady?(): boolean;
+}
+interface LeverSpec {
+  label: string;
+  name(): string;
+  act(on: boolean): Promise<unknown>;
+  tag?(): string;
+  inverted?(): boolean;
+  reason?(): string | null;
+  notes?(): string[];
+}
+
+// A form of the open page that may hold unsaved changes.
+interface Unsaved {
+  isChanged: boolean;
+  save(): Promise<boolean>;
+}
+
+type Connection = "connecting" | "live" | "polling" | "lost";
+
+// Charts: a token of style.css as a colour, and what people may do with one.
+type Colours = (token: string) => string;
+interface Moves {
+  zoom?(from: number, to: number): void;
+  back?(): void;
+  point?(time: number | null): void;
+  sync?: string;
+}

@@ -1,0 +1,297 @@
+"""What can happen to a connection: the table of its states, and walks through it at random.
+
+The connection runs on a transport without a socket, so that a test decides when a client reads,
+when it has left, and how much arrives at a time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leverframe.servers.http import connection as connections
+from leverframe.servers.http.connection import (
+    READY,
+    TIMEOUTS,
+    TRANSITIONS,
+    Connection,
+    Event,
+    State,
+)
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.messages import AnyReply, Handler, Reply, Request, StreamReply
+from leverframe.servers.http.parsing import MAX_FEED_BYTES
+from leverframe.servers.http.server import ServerState
+
+from .handlers import path_as_text
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self, *, tls: bool = False) -> None:
+        self.written: list[bytes] = []
+        self.reads = True
+        self.ended = False
+        self.closed = False
+        self.tls = tls
+
+    def get_extra_info(self, name: str) -> object:
+        return {"peername": ("127.0.0.1", 1), "sslcontext": self.tls or None}[name]
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def write(self, data: bytes) -> None:
+        assert not self.ended
+        assert not self.closed
+        self.written.append(data)
+
+    def can_write_eof(self) -> bool:
+        return not self.tls
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def pause_reading(self) -> None:
+        assert self.reads
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        assert not self.reads
+        self.reads = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+
+def connected(
+    handler: Handler = path_as_text, limits: HttpLimits | None = None, *, tls: bool = False
+) -> tuple[Connection, Wire]:
+    connection, wire = Connection(ServerState(handler, limits or HttpLimits())), Wire(tls=tls)
+    connection.connection_made(cast(asyncio.Transport, wire))
+    return connection, wire
+
+
+@pytest.mark.parametrize("event", Event)
+@pytest.mark.parametrize("state", State)
+async def test_an_event_leads_where_the_table_says_or_cannot_happen(
+    state: State, event: Event
+) -> None:
+    connection, _ = connected()
+    connection.state = state
+    following = TRANSITIONS[state].get(event)
+    if following:
+        connection._change(event)
+        assert connection.state is following
+    else:
+        with pytest.raises(RuntimeError, match=f"{event.name} cannot happen .* {state.name}"):
+            connection._change(event)
+        assert connection.state is state
+
+
+def reachable(start: State) -> set[State]:
+    found = {start}
+    while more := {after for state in found for after in TRANSITIONS[state].values()} - found:
+        found |= more
+    return found
+
+
+def test_every_state_is_reached_and_has_an_end() -> None:
+    assert reachable(State.HEAD) == set(State)
+    for state in State:
+        assert State.CLOSED in reachable(state)
+    assert reachable(State.CLOSED) == {State.CLOSED}
+    assert reachable(State.CLOSING) == {State.CLOSING, State.CLOSED}
+
+
+def test_every_event_happens_somewhere() -> None:
+    assert {event for events in TRANSITIONS.values() for event in events} == set(Event)
+
+
+def test_requests_are_answered_only_one_after_another() -> None:
+    ready = {state for state in State if Event.REQUEST in TRANSITIONS[state]}
+    assert ready == set(READY)
+    assert State.ANSWERING not in ready
+
+
+def test_only_an_answer_may_take_as_long_as_it_takes() -> None:
+    # What closes has the time that what was sent may take.
+    untimed = set(State) - set(TIMEOUTS)
+    assert untimed == {State.ANSWERING, State.STREAMING, State.CLOSING, State.CLOSED}
+
+
+GET = b"GET /%d HTTP/1.1\r\n\r\n"
+
+
+async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_held() -> None:
+    connection, wire = connected()
+    for number in range(3):
+        connection.data_received(GET % number)
+    assert wire.written == []
+    await asyncio.sleep(0)
+    (sent,) = wire.written
+    assert sent.count(b"HTTP/1.1 200") == 3
+    connection.data_received(b"".join(GET % number for number in range(7)))
+    assert wire.written[1].count(b"HTTP/1.1 200") == connections.MAX_HELD_REPLIES + 1
+    await asyncio.sleep(0)
+    assert b"".join(wire.written).count(b"HTTP/1.1 200") == 10
+
+
+async def test_a_large_reply_is_not_held() -> None:
+    body = bytes(connections.MAX_HELD_BYTES)
+    connection, wire = connected(lambda _: Reply(200, "", body))
+    connection.data_received(GET % 1)
+    assert wire.written[0].endswith(body)
+
+
+@pytest.mark.parametrize(
+    "last", [b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.1\r\nbad\r\n\r\n"]
+)
+async def test_held_replies_leave_before_what_ends_the_connection(last: bytes) -> None:
+    connection, wire = connected()
+    connection.data_received(GET % 1)
+    connection.data_received(last)
+    assert wire.ended or wire.closed
+    assert b"".join(wire.written).count(b"HTTP/1.1 ") == 2
+
+
+async def test_a_burst_has_its_turn_and_then_others_have_theirs() -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> Reply:
+        asked.append(request.path)
+        return path_as_text(request)
+
+    connection, wire = connected(note)
+    sent = [b"GET /%d HTTP/1.1\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
+    connection.data_received(b"".join(sent))
+    seen = 0
+    while connection.input_paused:
+        assert 0 < len(asked) - seen <= 1 + MAX_FEED_BYTES // 1000
+        assert not wire.reads
+        seen = len(asked)
+        await asyncio.sleep(0)
+    assert wire.reads
+    assert asked == [f"/{n}" for n in range(200)]
+
+
+class Walk:
+    """One connection, and what may happen to it from outside."""
+
+    def __init__(self, tls: bool) -> None:
+        self.faults: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _loop, fault: self.faults.append(fault)
+        )
+        self.gate = asyncio.Event()
+        self.asked: list[str] = []
+        limits = HttpLimits(waiting_requests=2)
+        self.connection, self.wire = connected(self.handle, limits, tls=tls)
+        self.server = self.connection._server
+
+    def handle(self, request: Request) -> Any:
+        assert self.connection.state is State.ANSWERING
+        self.asked.append(request.path)
+        if request.path == "/later":
+            return self.later(request)
+        if request.path == "/stream":
+            return StreamReply(200, "", self.stream())
+        return path_as_text(request)
+
+    async def later(self, request: Request) -> AnyReply:
+        await self.gate.wait()
+        return path_as_text(request)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield b"a"
+        await self.gate.wait()
+        yield b"b"
+
+    def feed(self, data: bytes) -> None:
+        if self.wire.reads and not self.wire.closed:
+            self.connection.data_received(data)
+
+    def open_gate(self) -> None:
+        self.gate.set()
+
+    def shut_gate(self) -> None:
+        self.gate.clear()
+
+    def stall(self) -> None:
+        if not (self.connection.output_paused or self.wire.closed):
+            self.connection.pause_writing()
+
+    def read_again(self) -> None:
+        if self.connection.output_paused:
+            self.connection.resume_writing()
+
+    def finish_sending(self) -> None:
+        if self.wire.reads and not self.wire.closed and not self.connection.eof_received():
+            self.wire.close()
+
+    def stop(self) -> None:
+        self.connection.stop()
+
+    def pass_time(self) -> None:
+        self.server.sweep(self.server.now + 7)
+
+    async def go(self, steps: list[Callable[["Walk"], None]]) -> None:
+        for step in steps:
+            step(self)
+            for _ in range(3):
+                await asyncio.sleep(0)
+        self.connection.connection_lost(None)
+        self.gate.set()
+        await self.server.stop(grace_s=10)
+        assert self.faults == []
+        assert self.connection.state is State.CLOSED
+        assert self.server.bodies.used == 0
+        assert b"".join(self.wire.written).count(b"HTTP/1.1 200") <= len(self.asked)
+
+
+def sending(data: bytes) -> Callable[[Walk], None]:
+    return lambda walk: walk.feed(data)
+
+
+PIECES = [
+    *(
+        b"GET /now HTTP/1.1\r\n\r\n",
+        b"GET /later HTTP/1.1\r\n\r\n",
+        b"GET /str",
+        b"eam HTTP/1.1\r\n",
+    ),
+    *(b"GET /stream HTTP/1.1\r\n\r\n", b"HEAD /stream HTTP/1.1\r\n\r\n", b"\r\n", b"ab"),
+    *(b"POST /now HTTP/1.1\r\nContent-Length: 4\r\n\r\n", b"GET /later HTTP/1.0\r\n\r\n"),
+    b"POST /later HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+    b"GET /now HTTP/1.1\r\n\r\nGET /stream HTTP/1.1\r\n\r\nGET /now HTTP/1.1\r\n\r\n" * 3,
+    b"GET /now HTTP/1.1\r\nX: " + b"a" * 3000 + b"\r\n\r\nGET /later HTTP/1.1\r\nX: " + b"a" * 3000,
+]
+steps = st.sampled_from(
+    [
+        *(sending(piece) for piece in PIECES),
+        *(Walk.open_gate, Walk.shut_gate, Walk.stall, Walk.read_again),
+        *(Walk.finish_sending, Walk.stop, Walk.pass_time),
+    ]
+)
+
+
+@given(st.lists(steps, max_size=12), st.booleans())
+def test_whatever_happens_in_whatever_order_is_in_the_table(
+    steps: list[Callable[[Walk], None]], tls: bool
+) -> None:
+    async def walk() -> None:
+        await Walk(tls).go(steps)
+
+    asyncio.run(walk())

@@ -1,0 +1,86 @@
+// As much of a browser as the logic of the pages touches, and a controller that answers it.
+//
+// Loaded before every test: `node --import tests/web/logic/browser.mjs --test ...`.
+
+import { readFileSync } from "node:fs";
+import { register } from "node:module";
+
+// The pages are modules without a package around them; node is told so.
+const hook = `export const load = (url, context, next) =>
+  next(url, /[/](web|logic)[/].*[.]js$/.test(url) ? { ...context, format: "module" } : context);`;
+register(`data:text/javascript,${encodeURIComponent(hook)}`);
+
+const PROJECT = new URL("../../../", import.meta.url);
+const read = (path) => JSON.parse(readFileSync(new URL(path, PROJECT), "utf8"));
+
+// What tools/pages.py writes: command tables by version, settings of the factory, limits.
+export const facts = (name) => read(`build/pages/${name}.json`);
+
+// The controller. `sent` are the requests that change something: { target, body }.
+export const controller = {
+  sent: [],
+  // By path, instead of what is answered else; a function may throw.
+  answers: {},
+  // The problem with which the next change is refused.
+  refusal: null,
+  settings: facts("settings"),
+  reset() {
+    Object.assign(this, { sent: [], answers: {}, refusal: null, settings: facts("settings") });
+  },
+};
+
+const STATE = { profile: { hw: "3.9", sw: "1.75" }, time: 0, virtual_time: true, rules: [] };
+const ACCOUNT = { name: "", role: "admin", language: "EN", refresh: 30 };
+
+function answerTo(path) {
+  if (path in controller.answers) return controller.answers[path]();
+  if (path.startsWith("/web/words/")) return read(`src/leverframe${path}`);
+  if (path === "/api/commands") return facts("commands")["3.9 1.75"];
+  const { settings } = controller;
+  return { state: STATE, account: ACCOUNT, settings, board: "simulated", status: {}, labels: {} };
+}
+
+async function fetch(target, { method = "GET", body } = {}) {
+  if (method === "GET") return Response.json(answerTo(target.split("?")[0]));
+  if (controller.refusal) return Response.json(controller.refusal, { status: 400 });
+  controller.sent.push({ target, body });
+  return new Response("");
+}
+
+const kept = new Map();
+const events = new EventTarget();
+const pages = {
+  fetch,
+  localStorage: {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, value) => kept.set(name, value),
+    clear: () => kept.clear(),
+  },
+  navigator: { languages: ["en-GB"] },
+  location: { hash: "", origin: "http://controller" },
+  history: {
+    replaceState: (_, __, address) => (location.hash = address),
+    pushState: (_, __, address) => (location.hash = address),
+  },
+  document: {
+    documentElement: { dataset: {} },
+    createComment: () => ({}),
+    createTreeWalker: () => ({}),
+    createElement: () => ({}),
+    getElementById: () => null,
+  },
+  addEventListener: (...listener) => events.addEventListener(...listener),
+  dispatchEvent: (event) => events.dispatchEvent(event),
+  matchMedia: () => ({ matches: true }),
+  requestAnimationFrame: () => {},
+};
+for (const [name, value] of Object.entries(pages)) {
+  Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+}
+
+// Browsers have it since 2024, node since version 21.
+Map.groupBy ??= (items, keyOf) => {
+  const groups = new Map();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
+};

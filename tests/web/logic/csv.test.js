@@ -1,0 +1,116 @@
+// Tables as text: there and back, and what is said of one that cannot be taken.
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import { UnclosedQuote, parsed, written } from "../../../src/leverframe/web/lib/csv.js";
+import { usePageWords } from "../../../src/leverframe/web/lib/words.js";
+import { ReadingsDraft } from "../../../src/leverframe/web/pages/modbus_devices/draft.js";
+import { tableOf, take } from "../../../src/leverframe/web/pages/modbus_devices/exchange.js";
+import { openContext } from "./helpers.js";
+
+let context;
+before(async () => {
+  context = await openContext();
+  await usePageWords("modbus_devices");
+});
+
+const cellsOf = (text) => parsed(text).map(({ cells }) => cells);
+
+test("what is written is read again as it was", () => {
+  const letters = ["a", '"', ",", ";", "\t", "\n", " ", "ż", "0"];
+  let seed = 7;
+  const random = (most) => (seed = (seed * 48_271) % 2_147_483_647) % most;
+  const cell = () => Array.from({ length: random(6) }, () => letters[random(9)]).join("");
+  for (let round = 0; round < 500; round++) {
+    // The first line is a header: it says which separator there is.
+    const rows = [["one", "two"], ...Array.from({ length: 3 }, () => [`x${cell()}`, cell()])];
+    assert.deepEqual(cellsOf(written(rows)), rows);
+  }
+});
+
+test("comma, semicolon and tab separate, whichever the first line has most of", () => {
+  assert.deepEqual(cellsOf("a;b;c\n1,5;2;3\n"), [["a", "b", "c"], ["1,5", "2", "3"]]);
+  assert.deepEqual(cellsOf("a\tb\r\n1\t2\r"), [["a", "b"], ["1", "2"]]);
+});
+
+test("lines are counted as editors do; empty ones are left out", () => {
+  const rows = parsed('\uFEFFa,b\n\n"1\n2",3\n  ,\nlast,4');
+  assert.deepEqual(rows.map(({ line }) => line), [1, 3, 6]);
+});
+
+test("a quotation mark that is not closed is told with its line", () => {
+  assert.throws(() => parsed('a\nb\n"c'), { constructor: UnclosedQuote, line: 3 });
+});
+
+const HEADER = "reading,name,unit,function,register,type,endian,divisor";
+const FLOW = '7,"Flow, ""hot""",°C,4,1000,int32,byte and word,10';
+const draft = () => new ReadingsDraft(context, 0);
+
+test("a table is taken into the draft, and its request carries it", () => {
+  const one = draft();
+  assert.deepEqual(take(one, `${HEADER}\n${FLOW}\n`), []);
+  assert.equal(one.isChanged, true);
+  assert.deepEqual(
+    one.columns.map((column) => one.typed(7, column)),
+    ['Flow, "hot"', "°C", "4", "1000", "int32", "byte and word", "10"],
+  );
+  assert.match(one.request().body, /^&.*Flow%2C%20%22hot%22.*1000.*&&$/);
+  const other = draft();
+  assert.deepEqual(take(other, tableOf(one)), []);
+  assert.deepEqual(other.request(), one.request());
+  one.restore();
+  assert.equal(one.isChanged, false);
+});
+
+test("semicolons of a spreadsheet are taken, too", () => {
+  const one = draft();
+  assert.deepEqual(take(one, `${HEADER.replaceAll(",", ";")}\n0;Flow;°C;4;1000;int16;none;1`), []);
+  assert.equal(one.typed(0, one.columns[0]), "Flow");
+});
+
+// Lines below a right header, and what is said of them.
+const BAD_LINES = [
+  [["0,Flow,C,4,70000,int16,none,1"], "Line 2, column “register”: “70000” cannot be taken."],
+  [["", "0,A,,3,1,int16,none,7"], "Line 3, column “divisor”: “7” cannot be taken."],
+  [["0,A,,3,1,int16,none,8"], "Allowed: 1, 10, 100, 1000, 10000."],
+  [["0,A,,9,1,int16,none,1"], "Line 2, column “function”: “9” cannot be taken."],
+  [["0,A,,3,1,int24,none,1"], "Line 2, column “type”: “int24” cannot be taken."],
+  [["30,A,,3,1,int16,none,1"], "Line 2, column “reading”: “30” cannot be taken."],
+  [["x,A,,3,1,int16,none,1"], "“x” cannot be taken. Allowed: 0 to 29."],
+  [["0,A name that is long,,3,1,int16,none,1"], "Line 2, column “name”: “A name that is long”"],
+  [["0,A,,3,1,int16,none"], "Line 2: cells: 7, but there are columns: 8."],
+  [
+    ["0,A,,3,1,int16,none,1", "0,B,,3,1,int16,none,1"],
+    "Line 3, column “reading”: reading 0 is already in line 2.",
+  ],
+  [['0,"two', 'lines",,3,1,int16,none,1'], "Line 2, column “name”: “two\nlines”"],
+  [['0,"A,,3,1,int16,none,7'], "Line 2: a quotation mark is not closed."],
+  [[], "There is no reading in the file."],
+];
+const BAD_HEADERS = [
+  [HEADER.replace("unit", "units"), "Line 1: the column “units” is not known."],
+  [HEADER.replace("unit", "name"), "Line 1: the column “name” is there twice."],
+  [HEADER.replace(",divisor", ""), "Line 1: the column “divisor” is missing."],
+];
+
+test("a bad table is refused with line and column, and changes nothing", () => {
+  const cases = [
+    ...BAD_LINES.map(([lines, sentence]) => [[HEADER, ...lines], sentence]),
+    ...BAD_HEADERS.map(([header, sentence]) => [[header, "0,A,,3,1,int16,none,1"], sentence]),
+  ];
+  for (const [lines, sentence] of cases) {
+    const one = draft();
+    const said = take(one, `${lines.join("\n")}\n`).join(" ");
+    assert.ok(said.includes(sentence), `${said} instead of ${sentence}`);
+    assert.equal(one.isChanged, false);
+  }
+});
+
+test("a register out of range keeps the table from being sent", () => {
+  const one = draft();
+  const register = one.columns.find(({ name }) => name === "register");
+  one.type(3, register, "65536");
+  assert.equal(one.problem(3, register), "Out of range. Allowed: 0 to 65535.");
+  assert.equal(one.request(), null);
+});

@@ -1,0 +1,135 @@
+// What the schema of a field says: typed, value, wire text, and what is allowed.
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import {
+  allowed,
+  caseOf,
+  choices,
+  problemOf,
+  range,
+  typedFrom,
+  valueFrom,
+  wireText,
+} from "../../../src/leverframe/web/lib/schema.js";
+import { typedFromWire } from "../../../src/leverframe/web/pages/console/from_wire.js";
+import { VERSIONS, commandsOf, openContext } from "./helpers.js";
+
+before(openContext);
+
+const TENTHS = { type: "integer", minimum: -550, maximum: 1250, "x-factor": 10 };
+const NAME = { type: "string", maxLength: 5 };
+const HOST = { type: "string", maxLength: 20, pattern: "^[a-z.]*$", description: "a host name" };
+const FLAG = { type: "integer", enum: [0, 1], "x-flag": true };
+const MODE = { type: "integer", enum: [0, 1], "x-words": { 0: "off", 1: "PT100" } };
+const BITS = { type: "integer", "x-bits": 4 };
+const NUMBERS = {
+  type: "array",
+  items: { type: "string", pattern: "^\\d+$" },
+  minItems: 1,
+  maxItems: 3,
+  "x-separator": "*",
+};
+const RECORD = { type: "object", properties: { on: FLAG, name: NAME }, "x-separator": ":" };
+
+test("a number is typed in real units, with point or comma", () => {
+  assert.equal(valueFrom(TENTHS, "21,5"), 21.5);
+  assert.equal(valueFrom(TENTHS, " 21.5 "), 21.5);
+  assert.equal(wireText(TENTHS, 21.5), "215");
+  assert.deepEqual(range(TENTHS), { min: -55, max: 125, step: 0.1 });
+});
+
+test("tens of seconds are typed as seconds", () => {
+  const schema = { type: "integer", minimum: 0, maximum: 6, "x-unit": "10 s" };
+  assert.deepEqual(range(schema), { min: 0, max: 60, step: 10 });
+  assert.equal(wireText(schema, 30), "3");
+});
+
+test("a number that cannot be sent is refused in words", () => {
+  assert.equal(problemOf(TENTHS, "21,55"), "Allowed in steps of 0.1.");
+  assert.equal(problemOf(TENTHS, "125.1"), "Out of range. Allowed: -55 to 125.");
+  assert.match(problemOf(TENTHS, "warm"), /^Not a number/);
+  assert.match(problemOf(TENTHS, ""), /^Not a number/);
+  assert.equal(problemOf(TENTHS, "-0,1"), null);
+});
+
+test("a text is measured in letters and compared with its form", () => {
+  assert.equal(problemOf(NAME, "Żółw🐢"), null);
+  assert.match(problemOf(NAME, "Żółwie"), /6.*0 to 5/);
+  assert.equal(problemOf(HOST, "A"), "Not the right form. Allowed: a host name.");
+  assert.equal(problemOf({ ...HOST, contentEncoding: "base64" }, "A"), null);
+});
+
+test("a code is chosen by its word and sent by its number", () => {
+  assert.deepEqual(choices(MODE)[1], ["PT100", "PT100"]);
+  assert.equal(wireText(MODE, "PT100"), "1");
+  assert.equal(problemOf(MODE, "PT1000"), "Choose one of the list.");
+  assert.equal(problemOf(MODE, "off"), null);
+});
+
+test("bits, lists and records are sent part by part", () => {
+  assert.equal(wireText(BITS, [true, false, false, true]), "9");
+  assert.equal(wireText(NUMBERS, ["12", "34"]), "12*34");
+  assert.equal(wireText(RECORD, { on: true, name: "a b" }), "1:a%20b");
+  assert.deepEqual(valueFrom(RECORD, { on: true, name: "x" }), { on: true, name: "x" });
+  assert.deepEqual(valueFrom(BITS, [true, false, true, true]), [true, false, true, true]);
+});
+
+test("a list is refused when it is too short or one of its parts is wrong", () => {
+  assert.equal(problemOf(NUMBERS, []), allowed(NUMBERS));
+  assert.match(problemOf(NUMBERS, ["12", "x"]), /^Not the right form/);
+  assert.equal(problemOf(NUMBERS, ["12"]), null);
+});
+
+test("what is not there yet is typed as nothing, in the right form", () => {
+  assert.equal(typedFrom(TENTHS, undefined), "");
+  assert.equal(typedFrom(FLAG, undefined), false);
+  assert.deepEqual(typedFrom(BITS, undefined), [false, false, false, false]);
+  assert.deepEqual(typedFrom(NUMBERS, undefined), [""]);
+  assert.deepEqual(typedFrom(RECORD, undefined), { on: false, name: "" });
+});
+
+test("nothing in a text can be taken for a separator", () => {
+  assert.equal(wireText(NAME, "a*b&c='!()"), "a%2Ab%26c%3D%27%21%28%29");
+  assert.equal(wireText({ type: "string", contentEncoding: "base64" }, "Żar"), "xbthcg%3D%3D");
+});
+
+test("a field that depends on another has the case of its value", () => {
+  const [one, other] = [
+    { ...NAME, "x-when": ["DS1"] },
+    { ...TENTHS, "x-when": ["T1", "H1"] },
+  ];
+  const schema = { oneOf: [one, other], "x-depends": "B" };
+  assert.equal(caseOf(schema, { B: "H1" }), other);
+  assert.equal(caseOf(schema, { B: "VCC" }), one);
+});
+
+test("what is allowed is told in a few words, but not the limits of a machine", () => {
+  assert.equal(allowed(TENTHS), "-55 to 125");
+  assert.equal(allowed({ type: "integer", minimum: 1, maximum: 2 ** 32 }), "from 1");
+  assert.equal(allowed({ type: "integer", minimum: -(2 ** 32), maximum: 2 ** 32 }), "");
+  assert.match(allowed(HOST), /20.*a host name/);
+  assert.equal(allowed(MODE), "");
+});
+
+for (const version of VERSIONS) {
+  test(`every example of ${version} goes through what is typed and back`, () => {
+    let count = 0;
+    for (const command of commandsOf(version).all) {
+      const seen = {};
+      for (const { letter, schema, example } of command.body?.fields ?? command.fields) {
+        const fitting = caseOf(schema, seen);
+        const wire = command.body?.kind === "form" ? example.replaceAll("+", "%20") : example;
+        const typed = typedFromWire(fitting, wire);
+        seen[letter] = valueFrom(fitting, typed);
+        assert.equal(problemOf(fitting, typed), null, `${command.line} ${letter}`);
+        const again = wireText(fitting, seen[letter]);
+        const place = `${command.line} ${letter}`;
+        assert.equal(decodeURIComponent(again), decodeURIComponent(wire), place);
+        count++;
+      }
+    }
+    assert.ok(count > 200, String(count));
+  });
+}

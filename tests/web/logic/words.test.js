@@ -1,0 +1,107 @@
+// Texts in five languages, numbers and times as they are written, labels and names.
+
+import assert from "node:assert/strict";
+import { before, beforeEach, test } from "node:test";
+
+import {
+  READINGS,
+  SHOWN_PLACES,
+  indexOf,
+  isState,
+} from "../../../src/leverframe/web/lib/labels.js";
+import { moment } from "../../../src/leverframe/web/lib/moments.js";
+import { headingOf, nameOf, withName } from "../../../src/leverframe/web/lib/names.js";
+import { shown } from "../../../src/leverframe/web/lib/quantities.js";
+import { PLACES, rich } from "../../../src/leverframe/web/lib/rich.js";
+import { isSame, valueAt } from "../../../src/leverframe/web/lib/tree.js";
+import * as words from "../../../src/leverframe/web/lib/words.js";
+import { openContext } from "./helpers.js";
+
+const { t } = words;
+before(openContext);
+beforeEach(() => words.chooseLanguage("en"));
+
+test("places of a text are filled in, in the order of its language", () => {
+  assert.equal(t("out_of_range", { min: 1, max: 5 }), "Out of range. Allowed: 1 to 5.");
+  const parts = rich(t("out_of_range", PLACES), { min: "[1]", max: "[5]" });
+  assert.equal(parts.join(""), "Out of range. Allowed: [1] to [5].");
+  const values = { min: 1, max: 2 };
+  assert.equal(words.text(["out_of_range", values]), t("out_of_range", values));
+});
+
+test("a text that does not exist is told and shown by its key", (context) => {
+  const told = context.mock.method(console, "error", () => {});
+  assert.equal(t("no such text"), "no such text");
+  assert.equal(told.mock.callCount(), 1);
+});
+
+test("the words of a page come before those of the frame, and go with it", async () => {
+  await words.usePageWords("outputs");
+  assert.notEqual(t("on_time"), "on_time");
+  await words.usePageWords(null);
+});
+
+test("a chosen language is kept and holds against the setting", () => {
+  words.chooseLanguage("cs");
+  assert.equal(localStorage.getItem("leverframe.language"), "cs");
+  words.followSetting("HU");
+  assert.equal(words.currentLanguage(), "cs");
+  assert.equal(document.documentElement.lang, "cs");
+});
+
+test("the setting holds where nobody chose, unless it is the factory's", () => {
+  localStorage.clear();
+  words.followSetting("HU");
+  assert.equal(words.currentLanguage(), "hu");
+  words.followSetting("EN");
+  assert.equal(words.currentLanguage(), "hu");
+});
+
+test("words of a code list are translated, also before a label", () => {
+  words.chooseLanguage("pl");
+  assert.notEqual(words.code("off"), "off");
+  assert.ok(words.code("RESET ENERGY1").endsWith(" ENERGY1"));
+  assert.equal(words.code("OUT2"), "OUT2");
+});
+
+test("all languages but English have a decimal comma", () => {
+  assert.equal(words.decimal(21.55, 1), "21.6");
+  words.chooseLanguage("fr");
+  assert.equal(words.decimal(21.5, 2), "21,50");
+});
+
+test("a moment of the last day is told by its time alone, in 24 hours", () => {
+  const evening = new Date(2026, 0, 5, 21, 5, 9).getTime() / 1000;
+  assert.equal(words.clock(evening), "21:05:09");
+  assert.equal(moment(evening, evening + 3600), "21:05:09");
+  assert.match(moment(evening, evening + 86_400), /Jan.*21:05/);
+});
+
+test("values have the unit and decimals of their label; absent ones a dash", () => {
+  assert.deepEqual(shown("DS1", 21.55), { text: "21.6", unit: "°C", absent: false });
+  assert.deepEqual(shown("VCC", null), { text: "–", unit: "", absent: true });
+  assert.equal(shown("OUT1", 1).text, "1");
+});
+
+test("labels know their kind and their place", () => {
+  assert.deepEqual(["OUT3", "PWM0", "EVENT1", "INPD4"].map(indexOf), [3, 0, 0, 3]);
+  assert.deepEqual(["OUT3", "MQTT", "DS1"].map(isState), [true, true, false]);
+  assert.equal(new Set(READINGS).size, READINGS.length);
+  assert.equal(new Set(SHOWN_PLACES).size, SHOWN_PLACES.length);
+});
+
+test("names stand with their labels", () => {
+  const weather = { t1_name: "In" };
+  const settings = { outputs: [{ name: "Pump" }], power: [{ name: "" }], weather };
+  assert.equal(withName(settings, "OUT0"), "Pump (OUT0)");
+  assert.equal(headingOf(settings, "OUT0"), "OUT0 · Pump");
+  assert.equal(nameOf(settings, "ENERGY1"), "");
+  assert.equal(nameOf(settings, "T1"), "In");
+  assert.equal(withName(settings, "CO2"), "CO2");
+});
+
+test("a setting is found by its path", () => {
+  assert.equal(valueAt({ outputs: [{ name: "a" }] }, "outputs.0.name"), "a");
+  assert.equal(valueAt({}, "outputs.0.name"), undefined);
+  assert.ok(isSame([1, { a: 2 }], [1, { a: 2 }]) && !isSame([1], ["1"]));
+});

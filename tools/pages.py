@@ -1,0 +1,186 @@
+"""Check the code of the pages with eslint, tsc and `node --test`.
+
+`python -m tools.pages` installs the locked packages of `tools/pages/` when the lock has changed,
+writes into `build/pages/` what the types and tests of the pages are made of, and runs the three
+checks. Without node, or where the packages cannot be fetched, it says so in one sentence and
+passes: the pages themselves need neither.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from leverframe.commands.describe.listing import command_table
+from leverframe.commands.describe.openapi import openapi
+from leverframe.engine.settings import Settings
+from leverframe.process.serve import http_limits
+from leverframe.profile import Profile
+from leverframe.servers.routes.api import masked_settings
+from leverframe.servers.routes.commands import MAX_COMMANDS
+from leverframe.servers.routes.endpoints import ENDPOINTS
+
+PROJECT = Path(__file__).parent.parent
+TOOLS = PROJECT / "tools" / "pages"
+INSTALLED = TOOLS / "node_modules"
+BUILD = PROJECT / "build" / "pages"
+OLDEST_NODE = 20
+FETCH_SECONDS = 180
+
+#: One of every dialect of rules, the newest first.
+VERSIONS = [("3.9", "1.75"), ("3.5", "1.36"), ("3.0", "1.58a")]
+
+BIN = INSTALLED / ".bin"
+LOGIC = PROJECT / "tests" / "web" / "logic"
+CHECKS: dict[str, list[str | Path]] = {
+    "eslint": [
+        BIN / "eslint",
+        *("--config", TOOLS / "eslint.config.js", "--max-warnings", "0"),
+        *("src/leverframe/web", "tests/web", "tools/pages"),
+    ],
+    "tsc": [BIN / "tsc", "--project", TOOLS],
+    "node --test": [
+        *("node", "--import", LOGIC / "browser.mjs", "--test", "--test-reporter=dot"),
+        *sorted(LOGIC.glob("*.test.js")),
+    ],
+}
+
+
+def main() -> int:
+    """Run every check; the exit status is 0 if all passed or none could be run."""
+    if problem := hindrance():
+        print(f"The code of the pages is not checked: {problem}.")
+        return 0
+    write_facts()
+    return max([_run(name) for name in CHECKS])
+
+
+def hindrance() -> str | None:
+    """Say why nothing can be checked here; None once everything needed is there."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return "node and npm are not installed"
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
+    if int(version.stdout.lstrip("v").partition(".")[0]) < OLDEST_NODE:
+        return f"node {version.stdout.strip()} is older than {OLDEST_NODE}"
+    return None if _install() else "npm cannot fetch the packages of tools/pages/package-lock.json"
+
+
+def _install() -> bool:
+    """Install the locked packages unless they are there; False where they cannot be fetched."""
+    lock = sha256((TOOLS / "package-lock.json").read_bytes()).hexdigest()[:16]
+    mark = INSTALLED / f".locked-{lock}"
+    if mark.exists():
+        return True
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    try:
+        done = subprocess.run(command, cwd=TOOLS, check=False, timeout=FETCH_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode == 0:
+        mark.touch()
+    return done.returncode == 0
+
+
+def _run(name: str) -> int:
+    print(f"--- {name}", flush=True)
+    return subprocess.run(CHECKS[name], cwd=PROJECT, check=False).returncode
+
+
+def write_facts() -> None:
+    """Write the types of the API's replies, and a command table and settings to test with."""
+    newest = Profile(*VERSIONS[0])
+    document = openapi(newest, "Leverframe", "", ENDPOINTS)
+    limits = {"commands": MAX_COMMANDS, "query_bytes": http_limits().query_bytes}
+    facts = {
+        "api.d.ts": declarations(document),
+        "commands.json": _json(
+            {f"{hw} {sw}": command_table(Profile(hw, sw)) for hw, sw in VERSIONS}
+        ),
+        "settings.json": _json(masked_settings(Settings())),
+        "limits.json": _json(limits),
+    }
+    BUILD.mkdir(parents=True, exist_ok=True)
+    for name, text in facts.items():
+        path = BUILD / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def declarations(document: dict[str, Any]) -> str:
+    """Declare the OpenAPI document's schemas and replies as types of the namespace Api."""
+    schemas = document["components"]["schemas"]
+    lines = [f"  type {name} = {_type(schema)};" for name, schema in schemas.items()]
+    replies = [f"    {path!r}: {_type(schema)};" for path, schema in _replies(document)]
+    return "\n".join(
+        ["declare namespace Api {", *lines, "  interface Replies {", *replies, "  }", "}", ""]
+    )
+
+
+def _replies(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Path and schema of what is read as JSON."""
+    read = {path: item["get"] for path, item in document["paths"].items() if "get" in item}
+    contents = {path: get["responses"]["200"].get("content", {}) for path, get in read.items()}
+    return [
+        (path, content["application/json"]["schema"])
+        for path, content in contents.items()
+        if "application/json" in content
+    ]
+
+
+_PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """Give the TypeScript type of what a JSON schema describes."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if alternatives := schema.get("anyOf") or schema.get("oneOf"):
+        return _union(_type(one) for one in alternatives)
+    if "enum" in schema:
+        return _union(json.dumps(value) for value in schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return _union(_type(schema | {"type": one}) for one in kind)
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(one) for one in schema['prefixItems'])}]"
+    if kind == "array":
+        return f"({_type(schema.get('items', {}))})[]"
+    if kind == "object":
+        return _object(schema)
+    return "null" if kind == "null" else _PLAIN.get(str(kind), "unknown")
+
+
+def _union(types: Any) -> str:
+    return " | ".join(dict.fromkeys(types))
+
+
+def _object(schema: dict[str, Any]) -> str:
+    properties = schema.get("properties", {})
+    if not properties:
+        return f"Record<string, {_type(schema.get('additionalProperties', {}))}>"
+    # Readings have labels as keys, which differ from version to version: any text may be one.
+    named = {name: one for name, one in properties.items() if re.fullmatch("[a-z_0-9]+", name)}
+    labels = "" if named == properties else " & Record<string, number | null | undefined>"
+    members = [f"{name}{_mark(name, schema)}: {_type(one)}" for name, one in named.items()]
+    return f"{{ {'; '.join(members)} }}{labels}" if members else labels.removeprefix(" & ")
+
+
+def _mark(name: str, schema: dict[str, Any]) -> str:
+    """Mark what a reply may leave out; what has a default is always there."""
+    required = schema.get("required", [])
+    is_sure = not required or name in required or "default" in schema["properties"][name]
+    return "" if is_sure else "?"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
