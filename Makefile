@@ -22,19 +22,23 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum 
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run test check bench soak mutate docs lock clean
+.PHONY: help setup run test test-all check bench soak mutate docs lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing code needs
 
 run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--virtual-time"
 	@$(BIN)/python -m leverframe run $(ARGS)
 
-test: $(TEST_READY) ## run every check and every test
+test: $(TEST_READY) ## run every check and the tests; under five minutes on two cores
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
+
+test-all: $(TEST_READY) ## run what make test leaves out: thorough forms of tests, and coverage
+	@tools/debian-packages requirements/debian.txt
+	@$(BIN)/python tools/checks.py test-all
 
 check: $(TEST_READY) ## lint, format, types, security and layers: the quick part of make test
 	@$(BIN)/python tools/checks.py check

@@ -1,14 +1,20 @@
-"""Run the project's checks one after the other and sum them up.
+"""Run the project's checks and sum them up.
 
 `checks.py check` runs the quick ones (lint, format, types, known weaknesses of the code and of its
-dependencies, layers), `checks.py test` all of them.
+dependencies, layers), `checks.py test` these and the tests, `checks.py test-all` what the tests
+leave out for its time: thorough forms of tests, and coverage.
 A failing check does not stop the later ones: one run shows everything there is to mend. The exit
 status is 0 only if every check passed.
 """
 
+import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+CORES = 2
 
 LINT = {
     "lint": ["ruff", "check"],
@@ -19,31 +25,71 @@ LINT = {
     "weakness": ["tools.audit_dependencies"],
     "pages": ["tools.pages"],
 }
+# Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
+PYTEST = ["pytest", "-n", str(CORES), "--dist", "worksteal"]
+#: Tests of other processes and of pages: measuring costs them time and covers nothing more.
+UNMEASURED = ["clients", "crash", "docs", "soak", "tools", "web"]
 CHECKS = {
-    "check": LINT | {"layers": ["pytest", "-q", "tests/test_layers.py"]},
-    "test": LINT
-    | {
-        "tests": ["pytest", "-n", "2", "--cov", "--cov-report=term"],
+    "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
+    "test": {"tests": PYTEST},
+    "test-all": {
+        # Hypothesis marks its tests by itself; the others are the same in every run.
+        "thorough": [*PYTEST, "-m", "thorough or hypothesis"],
+        "measured": [
+            *PYTEST,
+            *("-q", "--cov", "--cov-report=term"),
+            *(f"--ignore=tests/{folder}" for folder in UNMEASURED),
+        ],
         "coverage": ["tools.coverage_goals"],
     },
 }
+ENVIRONMENT = {"thorough": {"LEVERFRAME_TESTS": "thorough"}}
 
 
-def run_check(name: str, command: list[str]) -> tuple[bool, float]:
-    """Run one tool of this Python environment; whether it passed, and its seconds."""
-    print(f"\n--- {name}: {' '.join(command)}", flush=True)
+@dataclass(frozen=True)
+class Result:
+    name: str
+    passed: bool
+    seconds: float
+
+
+def run_check(name: str, command: list[str], *, captured: bool = False) -> Result:
+    """Run one tool of this Python environment; what is captured is printed when it has ended."""
+    heading = f"\n--- {name}: {' '.join(command)}"
+    if not captured:
+        print(heading, flush=True)
     start = time.monotonic()
-    passed = subprocess.run([sys.executable, "-m", *command], check=False).returncode == 0
-    return passed, time.monotonic() - start
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        check=False,
+        env=os.environ | ENVIRONMENT.get(name, {}),
+        stdout=subprocess.PIPE if captured else None,
+        stderr=subprocess.STDOUT if captured else None,
+        text=True,
+    )
+    seconds = time.monotonic() - start
+    if captured:
+        print(f"{heading}\n{done.stdout}", end="", flush=True)
+    return Result(name, done.returncode == 0, seconds)
+
+
+def run_lint() -> list[Result]:
+    """Run the tools that take one core each, as many at once as there are cores."""
+    with ThreadPoolExecutor(CORES) as pool:
+        running = [
+            pool.submit(run_check, name, command, captured=True) for name, command in LINT.items()
+        ]
+    return [one.result() for one in running]
 
 
 def main(selection: str) -> int:
     """Run a selection of checks and print one line for each."""
-    results = {name: run_check(name, command) for name, command in CHECKS[selection].items()}
+    results = [] if selection == "test-all" else run_lint()
+    results += [run_check(name, command) for name, command in CHECKS[selection].items()]
     print("\n--- summary")
-    for name, (passed, seconds) in results.items():
-        print(f"{name:8} {'passed' if passed else 'FAILED'} {seconds:6.1f} s")
-    return 0 if all(passed for passed, _ in results.values()) else 1
+    for result in results:
+        print(f"{result.name:8} {'passed' if result.passed else 'FAILED'} {result.seconds:6.1f} s")
+    return 0 if all(result.passed for result in results) else 1
 
 
 if __name__ == "__main__":

@@ -67,11 +67,16 @@ class ServedTwin:
 
 
 @contextmanager
-def served(thread: LoopThread, profile: Profile) -> Iterator[ServedTwin]:
+def served(thread: LoopThread, profile: Profile, port: int = 0) -> Iterator[ServedTwin]:
+    """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
+
     async def start() -> tuple[Twin, HttpServer]:
         twin = await Twin.start(profile)
         server = HttpServer(twin.web.handle, http_limits())
-        await server.start(HOST, 0)
+        try:
+            await server.start(HOST, port)
+        except OSError:
+            await server.start(HOST, 0)
         return twin, server
 
     async def stop(twin: Twin, server: HttpServer) -> None:

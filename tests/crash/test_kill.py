@@ -2,20 +2,29 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.crash.kill_rounds import kill_rounds
 from tests.crash.outbox_kill import outbox_kill
 from tests.crash.update_kill import NEW, OLD, update_kill
 
 
-def test_no_acknowledged_change_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
-    done = kill_rounds(tmp_path / "data", rounds=6, seed=7)
+@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.thorough)])
+def test_no_acknowledged_change_is_lost_when_the_process_is_killed(
+    tmp_path: Path, rounds: int
+) -> None:
+    done = kill_rounds(tmp_path / "data", rounds, seed=7)
     assert done.requests > 0
 
 
-def test_no_waiting_message_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
-    outbox_kill(tmp_path / "data", messages=60)
+@pytest.mark.parametrize("messages", [20, pytest.param(100, marks=pytest.mark.thorough)])
+def test_no_waiting_message_is_lost_when_the_process_is_killed(
+    tmp_path: Path, messages: int
+) -> None:
+    outbox_kill(tmp_path / "data", messages)
 
 
+@pytest.mark.thorough
 def test_a_controller_killed_at_any_step_of_an_update_starts_as_the_old_or_the_new_version(
     tmp_path: Path,
 ) -> None:

@@ -16,8 +16,19 @@ PAGES = [
 ]
 
 
+#: What everybody reads first; the others are typed in thorough runs.
+FIRST = ("README.md", "docs/tutorial.md")
+
+
 @pytest.mark.needs_program("curl")
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if name_of(page) in FIRST else pytest.mark.thorough)
+        for page in PAGES
+    ],
+    ids=name_of,
+)
 def test_what_a_page_says_to_type_works(page: Path, tmp_path: Path) -> None:
     for program in needed_programs(page):
         if shutil.which(program, path=PROGRAM_FOLDERS) is None:

@@ -1,6 +1,5 @@
 """A real browser: a page of another site tries to switch an output, and our own page does."""
 
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.conftest import CHROMIUM
 from tests.process.controller_process import ControllerProcess, controller_process
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -53,7 +53,7 @@ def browser() -> Iterator[object]:
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
+            executable_path=CHROMIUM,
             args=["--no-sandbox", f"--host-resolver-rules=MAP {FOREIGN} 127.0.0.1"],
         )
         yield chromium

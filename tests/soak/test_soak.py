@@ -9,6 +9,7 @@ from tests.soak.__main__ import soak
 SECONDS = 12.0
 
 
+@pytest.mark.thorough
 @pytest.mark.needs_program("mosquitto")
 @pytest.mark.needs_program("mosquitto_sub")
 async def test_busy_controllers_keep_their_promises_through_faults_and_kills(

@@ -4,21 +4,33 @@
 there. Whatever the browser complains of, and every request that leaves the controller, fails the
 test; `allow` names by regular expression what a test provokes itself.
 
+Tabs are used again by later tests, without cookies and storage, and controllers of later tests
+listen at the ports of earlier ones: to open a page in such a tab takes half the processor time.
+
 Playwright keeps an event loop in the tests' thread, so no test of this folder may be a coroutine.
 """
 
 import re
-import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from leverframe.profile import Profile
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
+from tests.conftest import CHROMIUM
 
 DESKTOP = (1440, 900)
 PHONE = (390, 844)
@@ -43,11 +55,65 @@ Serve = Callable[..., ServedTwin]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=list(QUIET)
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser
         browser.close()
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a page is shown; a browser context has one for good."""
+
+    language: str
+    viewport: tuple[int, int]
+    theme: Theme
+    touch: bool
+
+
+class Tabs:
+    """Tabs of the browser, each in a context of its own, that are used again by later tests."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._idle: defaultdict[Look, list[Page]] = defaultdict(list)
+
+    def open(self, look: Look) -> Page:
+        width, height = look.viewport
+        context = self._browser.new_context(
+            locale=look.language,
+            viewport={"width": width, "height": height},
+            color_scheme=look.theme,
+            has_touch=look.touch,
+        )
+        return context.new_page()
+
+    @contextmanager
+    def lent(self, look: Look, origin: str) -> Iterator[Page]:
+        """A tab that nothing else in the test has; it knows nothing but what it has cached."""
+        idle = self._idle[look]
+        page = idle.pop() if idle else self.open(look)
+        yield page
+        page.unroute_all(behavior="ignoreErrors")
+        page.context.set_offline(False)
+        page.context.clear_cookies()
+        # Another origin, such as about:blank, would cost a new process of the browser.
+        page.goto(f"{origin}/health")
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        console = page.context.new_cdp_session(page)
+        console.send("Page.resetNavigationHistory")
+        console.detach()
+        idle.append(page)
+
+    @contextmanager
+    def fresh(self, look: Look) -> Iterator[Page]:
+        page = self.open(look)
+        yield page
+        page.context.close()
+
+
+@pytest.fixture(scope="package")
+def tabs(browser: Browser) -> Tabs:
+    return Tabs(browser)
 
 
 @pytest.fixture(scope="package")
@@ -57,11 +123,26 @@ def loop_thread() -> Iterator[LoopThread]:
     thread.close()
 
 
+@pytest.fixture(scope="package")
+def ports() -> list[int]:
+    """Where the first, second, ... controller of a test listens."""
+    return []
+
+
 @pytest.fixture
-def serve(loop_thread: LoopThread) -> Iterator[Serve]:
+def serve(loop_thread: LoopThread, ports: list[int]) -> Iterator[Serve]:
     """Starts controllers: `serve()` of the newest version, `serve("3.0", "1.58a")` of an older."""
     with ExitStack() as running:
-        yield lambda *versions: running.enter_context(served(loop_thread, Profile(*versions)))
+        free = iter(ports.copy())
+
+        def serve(*versions: str) -> ServedTwin:
+            port = next(free, 0)
+            twin = running.enter_context(served(loop_thread, Profile(*versions), port))
+            if not port:
+                ports.append(twin.port)
+            return twin
+
+        yield serve
 
 
 @pytest.fixture
@@ -77,10 +158,8 @@ class Watch:
     allow: str
     complaints: list[str] = field(default_factory=list)
 
-    def follow(self, page: Page) -> None:
-        page.on("pageerror", lambda error: self.complain(f"error: {error}"))
-        page.on("console", self.told)
-        page.on("request", self.requested)
+    def failed(self, error: Error) -> None:
+        self.complain(f"error: {error}")
 
     def told(self, message: ConsoleMessage) -> None:
         # Chromium's advice to authors of forms is no complaint.
@@ -96,11 +175,22 @@ class Watch:
             self.complaints.append(text)
 
 
+@contextmanager
+def watched(page: Page, origin: str, allow: str) -> Iterator[Watch]:
+    watch = Watch(origin, allow)
+    listeners = {"pageerror": watch.failed, "console": watch.told, "request": watch.requested}
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    yield watch
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+
+
 @pytest.fixture
-def open_page(request: pytest.FixtureRequest, browser: Browser, serve: Serve) -> Iterator[OpenPage]:
+def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Iterator[OpenPage]:
     # Asking for `serve` lets the pages end before the controllers do.
     watches: list[Watch] = []
-    with ExitStack() as contexts:
+    with ExitStack() as opened:
 
         def open_page(
             route: str = "",
@@ -111,21 +201,16 @@ def open_page(request: pytest.FixtureRequest, browser: Browser, serve: Serve) ->
             touch: bool = False,
             of: ServedTwin | None = None,
             allow: str = "",
+            fresh: bool = False,
         ) -> Page:
+            """`fresh` opens the page in a tab that no test has before or after."""
             twin = of or request.getfixturevalue("twin")
-            width, height = viewport
-            context = browser.new_context(
-                locale=language,
-                viewport={"width": width, "height": height},
-                color_scheme=theme,
-                has_touch=touch,
-            )
-            contexts.callback(context.close)
-            page = context.new_page()
+            look = Look(language, viewport, theme, touch)
+            origin = f"http://{HOST}:{twin.port}"
+            page = opened.enter_context(tabs.fresh(look) if fresh else tabs.lent(look, origin))
             page.set_default_timeout(5000)
-            watches.append(Watch(f"http://{HOST}:{twin.port}", allow))
-            watches[-1].follow(page)
-            page.goto(f"http://{HOST}:{twin.port}/#/{route}")
+            watches.append(opened.enter_context(watched(page, origin, allow)))
+            page.goto(f"{origin}/#/{route}")
             expect(page.locator(".connection[data-kind=live]")).to_be_visible()
             expect(page.locator("main[aria-busy=false]")).to_be_visible()
             return page

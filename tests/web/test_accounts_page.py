@@ -66,7 +66,10 @@ def test_a_wrong_password_is_told_on_the_page_in_the_browsers_language(
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "viewport"), [("light", DESKTOP), ("dark", PHONE)])
+@pytest.mark.parametrize(
+    ("theme", "viewport"),
+    [("light", DESKTOP), pytest.param("dark", PHONE, marks=pytest.mark.thorough)],
+)
 def test_the_sign_in_page_can_be_used_by_everybody(
     twin: ServedTwin, open_page: OpenPage, theme: Theme, viewport: tuple[int, int]
 ) -> None:
@@ -119,6 +122,7 @@ def test_the_user_account_can_be_limited_to_looking(twin: ServedTwin, open_page:
     assert twin.twin.controller.engine.machine.values["OUT1"] == 0
 
 
+@pytest.mark.thorough
 def test_a_changed_password_ends_every_session_of_the_account(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:

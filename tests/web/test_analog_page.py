@@ -58,6 +58,7 @@ def test_only_inputs_with_an_amplifier_have_a_gain(open_page: OpenPage) -> None:
     expect(card(page, "INPA5").get_by_label("Gain")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_the_sensors_are_those_of_the_version_and_of_the_input(
     serve: Serve, open_page: OpenPage
 ) -> None:

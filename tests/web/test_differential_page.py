@@ -37,6 +37,7 @@ def test_the_result_shows_live_with_what_makes_it_up(twin: ServedTwin, open_page
 
 
 @pytest.mark.parametrize("version", [("3.0", "1.58a"), ("3.5", "1.36")])
+@pytest.mark.thorough
 def test_older_versions_choose_the_inputs_of_three_readings_one_by_one(
     serve: Serve, open_page: OpenPage, version: tuple[str, str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_picture_follows_the_display(twin: ServedTwin, open_page: OpenPage) 
     page.wait_for_function(brightness)
 
 
+@pytest.mark.thorough
 def test_versions_with_one_screen_have_their_own_form(serve: Serve, open_page: OpenPage) -> None:
     older = serve("3.5", "1.36")
     page = open_page("display", of=older)
@@ -87,6 +88,7 @@ def test_versions_with_one_screen_have_their_own_form(serve: Serve, open_page: O
     assert (oled["enabled"], oled["screens"][0]["lines"]) == (True, ["", "", "T !1416", ""])
 
 
+@pytest.mark.thorough
 def test_codes_have_as_many_digits_as_the_version_wants(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("display", of=serve("3.0", "1.58a"))
     page.get_by_label("Stands for").select_option(label="T1")

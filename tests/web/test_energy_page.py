@@ -66,6 +66,7 @@ def test_a_counter_is_reset_by_a_second_press_after_saying_what_is_lost(
 @pytest.mark.parametrize(
     ("version", "has_units"), [(("3.0", "1.58a"), False), (("3.5", "1.36"), True)]
 )
+@pytest.mark.thorough
 def test_older_versions_have_four_meters(
     serve: Serve, open_page: OpenPage, version: tuple[str, str], has_units: bool
 ) -> None:

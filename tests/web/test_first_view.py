@@ -48,7 +48,7 @@ def test_the_browser_is_told_at_once_of_all_modules_of_the_first_view() -> None:
 
 @pytest.mark.needs_program("chromium")
 def test_the_first_view_is_small_and_takes_presses(twin: ServedTwin, open_page: OpenPage) -> None:
-    page = open_page("status")
+    page = open_page("status", fresh=True)
     console = page.context.new_cdp_session(page)
     transferred: list[int] = []
     console.on(

@@ -139,7 +139,7 @@ def test_without_a_stream_the_state_is_read_at_the_interval_that_is_set(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     twin.get("/eeprom.cgi?word0=4")
-    page = open_page("status", allow=LOSSES)
+    page = open_page("status", allow=LOSSES, fresh=True)
     page.route("**/api/stream", lambda route: route.abort())
     page.clock.install()
     page.reload()
@@ -163,7 +163,10 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     expect(page.get_by_text("for the administrator")).to_be_visible()
 
 
-@pytest.mark.parametrize("language", ["en", "pl", "fr", "hu", "cs"])
+@pytest.mark.parametrize(
+    "language",
+    ["en", *(pytest.param(code, marks=pytest.mark.thorough) for code in ("pl", "fr", "hu", "cs"))],
+)
 def test_the_day_has_twenty_four_hours_in_every_language(
     twin: ServedTwin, open_page: OpenPage, language: str
 ) -> None:

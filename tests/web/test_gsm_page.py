@@ -88,6 +88,7 @@ def test_secrets_are_set_and_never_shown(twin: ServedTwin, open_page: OpenPage) 
     assert twin.twin.controller.engine.settings.gsm.code == "open sesame"
 
 
+@pytest.mark.thorough
 def test_versions_without_an_apn_offer_none(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("gsm", of=serve("3.0", "1.58a"))
     expect(page.get_by_label("Authorization code")).to_be_visible()

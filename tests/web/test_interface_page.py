@@ -38,6 +38,7 @@ def test_an_address_without_a_page_opens_the_homepage(
     expect(page.locator(f"main[data-page={opened}]")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_the_older_homepage_is_chosen_where_the_version_has_it(
     serve: Serve, open_page: OpenPage
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_file_that_is_no_backup_changes_nothing_and_says_so(
     assert twin.settings()["outputs"][1]["name"] == "Pump"
 
 
+@pytest.mark.thorough
 def test_what_could_not_be_carried_over_is_listed(
     serve: Serve, open_page: OpenPage, twin: ServedTwin
 ) -> None:

@@ -126,6 +126,7 @@ def test_readings_show_what_is_measured(twin: ServedTwin, open_page: OpenPage) -
     expect(page.get_by_text("In slot: 2")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_an_older_version_has_fewer_devices_and_no_swapping(
     serve: Serve, open_page: OpenPage
 ) -> None:
@@ -135,6 +136,7 @@ def test_an_older_version_has_fewer_devices_and_no_swapping(
     expect(page.get_by_label("Divided by, reading 0").locator("option")).to_have_count(3)
 
 
+@pytest.mark.thorough
 def test_a_version_without_devices_has_no_such_page(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("modbus", of=serve("3.0", "1.58a"))
     expect(page.get_by_role("link", name="Modbus", exact=True).first).to_be_visible()

@@ -48,6 +48,7 @@ def test_a_device_of_ones_own_is_offered_by_its_name(twin: ServedTwin, open_page
 
 
 @pytest.mark.parametrize(("version", "slots"), [((), 7), (("3.5", "1.36"), 4)])
+@pytest.mark.thorough
 def test_the_mapping_offers_the_slots_of_the_version(
     serve: Serve, open_page: OpenPage, version: tuple[str, ...], slots: int
 ) -> None:
@@ -56,6 +57,7 @@ def test_the_mapping_offers_the_slots_of_the_version(
     expect(page.get_by_label("m30", exact=True).locator("option")).to_have_count(slots)
 
 
+@pytest.mark.thorough
 def test_a_version_with_one_slot_shows_its_readings_in_order(
     serve: Serve, open_page: OpenPage
 ) -> None:

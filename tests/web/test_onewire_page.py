@@ -78,6 +78,7 @@ def test_an_id_of_the_wrong_form_is_refused_in_words(twin: ServedTwin, open_page
 @pytest.mark.parametrize(
     ("version", "cards"), [((), 8 + 3), (("3.0", "1.58a"), 8), (("3.5", "1.36"), 8)]
 )
+@pytest.mark.thorough
 def test_a_version_offers_just_the_sensors_that_it_has(
     serve: Serve, open_page: OpenPage, version: tuple[str, ...], cards: int
 ) -> None:

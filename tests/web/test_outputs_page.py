@@ -113,6 +113,7 @@ def test_what_another_page_saves_shows_without_touching_what_is_typed(
     expect(out4.get_by_label("Name")).to_have_value("Lamp")
 
 
+@pytest.mark.thorough
 def test_a_version_without_a_command_has_no_field_for_it(serve: Serve, open_page: OpenPage) -> None:
     out0 = card(open_page("outputs", of=serve("3.0", "1.58a")), "OUT0")
     expect(out0.get_by_label("On after the controller’s start")).to_be_visible()

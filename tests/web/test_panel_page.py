@@ -206,6 +206,7 @@ def test_a_read_only_account_sees_why_it_cannot_switch(
     assert state["OUT0"] == 0
 
 
+@pytest.mark.thorough
 def test_an_older_version_has_fewer_places(serve: Serve, open_page: OpenPage) -> None:
     old = serve("3.0", "1.40")
     page = open_page("panel", of=old)

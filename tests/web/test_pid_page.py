@@ -62,6 +62,7 @@ def test_the_course_is_drawn_and_goes_on(twin: ServedTwin, open_page: OpenPage) 
     )
 
 
+@pytest.mark.thorough
 def test_the_inputs_are_those_of_the_version(serve: Serve, open_page: OpenPage) -> None:
     def offered(version: tuple[str, ...], source: str) -> int:
         setting = card(open_page("pid", of=serve(*version)), "Setting")

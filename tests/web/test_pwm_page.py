@@ -51,6 +51,7 @@ def test_a_locked_output_says_why_it_does_not_move(twin: ServedTwin, open_page: 
     expect(first.get_by_role("alert")).to_contain_text("locked")
 
 
+@pytest.mark.thorough
 def test_one_frequency_is_shared_and_its_range_is_that_of_the_version(
     twin: ServedTwin, serve: Serve, open_page: OpenPage
 ) -> None:
@@ -66,6 +67,7 @@ def test_one_frequency_is_shared_and_its_range_is_that_of_the_version(
     expect(older.get_by_role("alert")).to_have_text("Out of range. Allowed: 50 to 100000.")
 
 
+@pytest.mark.thorough
 def test_a_version_without_a_change_time_has_no_field_for_it(
     serve: Serve, open_page: OpenPage
 ) -> None:

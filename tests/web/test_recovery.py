@@ -10,7 +10,7 @@ from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.conftest import LOSSES, REFUSALS, OpenPage
 from tests.web.signing_in import ADMIN, USER, sign_in_as_user
 
-pytestmark = pytest.mark.needs_program("chromium")
+pytestmark = [pytest.mark.needs_program("chromium"), pytest.mark.thorough]
 
 #: Longer than pages wait before they ask again, or give up an answer.
 AGAIN_MS = 8000

@@ -184,6 +184,7 @@ def test_every_blank_of_the_newest_dialect_is_saved_and_shown_again(
     expect(form.get_by_role("button", name="Save", exact=True)).to_be_disabled()
 
 
+@pytest.mark.thorough
 def test_only_what_the_version_has_is_offered(serve: Serve, open_page: OpenPage) -> None:
     form = editor(open_page("rules?new=door_alarm", of=serve("3.0", "1.58a")))
     expect(form.get_by_label("Action")).to_have_value("eMail")

@@ -127,6 +127,7 @@ def test_deleting_an_entry_needs_a_second_press(twin: ServedTwin, open_page: Ope
     assert twin.settings()["schedule"][4]["name"] == "Evening"
 
 
+@pytest.mark.thorough
 def test_an_older_version_offers_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     form = editor(open_page("schedule?new", of=serve("3.0", "1.58a")))
     expect(form.locator("option[value=EVENT4]")).to_have_count(1)

@@ -155,6 +155,7 @@ def test_labels_stand_beside_names_unless_only_names_are_wanted(
 
 
 @pytest.mark.parametrize("sw", ["1.43", "1.48"])
+@pytest.mark.thorough
 def test_older_versions_use_that_flag_for_something_else(
     sw: str, serve: Serve, open_page: OpenPage
 ) -> None:
@@ -217,6 +218,7 @@ def test_thirty_readings_of_modules_find_their_place_on_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.thorough
 def test_an_older_version_shows_what_it_has(serve: Serve, open_page: OpenPage) -> None:
     page = open_page("status", of=serve("3.0", "1.58a"))
     expect(lever(page, "OUT5")).to_be_visible()

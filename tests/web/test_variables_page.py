@@ -48,6 +48,7 @@ def test_stored_variables_are_saved_by_kind(twin: ServedTwin, open_page: OpenPag
     assert variables["bits"][4:] == [0, 1, 0, 0]
 
 
+@pytest.mark.thorough
 def test_variables_with_a_meaning_of_their_own_are_not_offered_here(
     serve: Serve, open_page: OpenPage
 ) -> None:
@@ -59,6 +60,7 @@ def test_variables_with_a_meaning_of_their_own_are_not_offered_here(
     expect(open_page("variables", of=serve("3.5", "1.36")).get_by_label("bit0")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_where_only_rules_set_event_variables_they_are_shown_without_a_lever(
     serve: Serve, open_page: OpenPage
 ) -> None:

@@ -132,35 +132,38 @@ function missing(typed, before, after) {
   return typed.filter(([, value]) => !arrived.has(sameText(value)));
 }
 
-async function walkCard(card, { texts, skipped, hidden }, values, problems) {
+// Answers the settings as they are afterwards.
+async function walkCard(card, { texts, skipped, hidden }, before, values, problems) {
   const place = headingOf(card);
   const isLeftAlone = (id) => !id || skipped.some((begin) => id.startsWith(begin));
   const inputs = [...card.querySelectorAll(`.fields :is(${INPUTS})`)];
   const ids = inputs.map(({ id }) => id).filter((id) => !isLeftAlone(id));
-  if (ids.length === 0) return;
+  if (ids.length === 0) return before;
   const typed = byId(ids, (input) => another(input, texts));
   await tryImpossible(ids, problems, place);
   await putAll(typed);
   await keepToSteps(typed);
-  const before = await settings();
   if (!(await saved(card))) {
     const said = [...card.querySelectorAll(".wrong, .refusal")].map((one) => one.textContent);
     problems.push(`${place} could not be saved: ${said.join(" ").trim()}`);
-    return;
+    return settings();
   }
   const readable = Object.entries(typed).filter(([id]) => inputOf(id)?.type !== "password");
   const compared = readable.filter(([id]) => !hidden.some((begin) => id.startsWith(begin)));
-  for (const [id, value] of missing(compared, before, await settings())) {
+  const after = await settings();
+  for (const [id, value] of missing(compared, before, after)) {
     problems.push(`${place} ${id}: ${value} is not in /api/settings`);
   }
   Object.assign(values, Object.fromEntries(readable));
+  return after;
 }
 
 globalThis.walk = async (options) => {
   const values = {};
   const problems = [];
+  let known = await settings();
   for (const card of [...document.querySelectorAll(CARDS)]) {
-    await walkCard(card, options, values, problems);
+    known = await walkCard(card, options, known, values, problems);
   }
   return { values, problems };
 };
