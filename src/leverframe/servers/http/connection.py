@@ -11,10 +11,10 @@ Nothing is timed here: the server asks once a second which connections are overd
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
@@ -282,12 +282,12 @@ class Connection(asyncio.Protocol):
         except Exception:
             logger.exception("The handler failed for %r.", request)
             reply = self._server.fault()
-        if isinstance(reply, Reply) or not isinstance(reply, Awaitable):
+        if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
         else:
             self._server.run(self._answer_later(request, reply))
 
-    async def _answer_later(self, request: Request, answer: Awaitable[AnyReply]) -> None:
+    async def _answer_later(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> None:
         try:
             reply = await answer
         except asyncio.CancelledError:

@@ -9,8 +9,9 @@ one of each is made for every request.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -99,7 +100,8 @@ class StreamReply(msgspec.Struct):
 
 AnyReply = Reply | StreamReply
 #: A handler answers at once, or gives a coroutine that the connection runs as one task.
-Handler = Callable[[Request], AnyReply | Awaitable[AnyReply]]
+Answer = AnyReply | Coroutine[Any, Any, AnyReply]
+Handler = Callable[[Request], Answer]
 
 _CLOSE = ("Connection", "close")
 

@@ -4,6 +4,7 @@ Settings, names, the command table, the log and the health of one controller. No
 anything. Secrets are masked: set is `***`, not set is null.
 """
 
+import asyncio
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -165,8 +166,9 @@ def audit_entries(context: Context) -> list[AuditEntry]:
     return cast("list[AuditEntry]", [entries[number] for number in sorted(entries)])
 
 
-def restore_report(context: Context) -> list[NotRestored]:
-    stored = context.controller.store.blob(RESTORE_REPORT)
+async def restore_report(context: Context) -> list[NotRestored]:
+    """List what the last restore or change of version could not carry over."""
+    stored = await asyncio.to_thread(context.controller.store.blob, RESTORE_REPORT)
     entries = [] if stored is None else msgspec.json.decode(stored)
     return [NotRestored(path, value, reason) for path, value, reason in entries]
 

@@ -75,14 +75,15 @@ def sign_in_page(context: Context) -> Reply:
     return context.handlers.sign_in.page(context.request, signed_in=is_signed_in)
 
 
-def front_page(context: Context) -> Reply:
+async def front_page(context: Context) -> Reply:
     """Show the uploaded site, else the built-in page; lead strangers to the sign-in page."""
     request = context.request
     if context.account is ANONYMOUS:
         if not wants_page(request):
             require(context.account, CONTROL)
         return redirect(SIGN_IN_PATH)
-    uploaded = None if request.query == SAFE else context.handlers.uploads.page(request.path)
+    uploads = context.handlers.uploads
+    uploaded = None if request.query == SAFE else await uploads.page(request.path)
     return uploaded or pages()[request.path].reply_to(request)
 
 

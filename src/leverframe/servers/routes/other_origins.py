@@ -4,9 +4,18 @@ The page reads answers and sends commands as any program does: it signs in with 
 own. Cookies are never allowed along, so that a visitor's open session is of no use to it.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Coroutine
+from typing import Any
 
-from leverframe.servers.http.messages import AnyReply, Handler, Headers, Reply, Request, StreamReply
+from leverframe.servers.http.messages import (
+    Answer,
+    AnyReply,
+    Handler,
+    Headers,
+    Reply,
+    Request,
+    StreamReply,
+)
 
 _PREFLIGHT: Headers = (
     ("Access-Control-Allow-Methods", "GET, HEAD, POST"),
@@ -27,7 +36,7 @@ class OtherOrigins:
         self._handler = handler
         self._origins = origins
 
-    def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
+    def handle(self, request: Request) -> Answer:
         origin = request.headers.get("origin", "")
         if origin not in self._origins:
             return self._handler(request)
@@ -35,12 +44,12 @@ class OtherOrigins:
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
             return Reply(204, "", b"", (*opened, *_PREFLIGHT))
         answer = self._handler(request)
-        if isinstance(answer, Awaitable):
+        if isinstance(answer, Coroutine):
             return _opened_later(answer, opened)
         return _opened(answer, opened)
 
 
-async def _opened_later(answer: Awaitable[AnyReply], opened: Headers) -> AnyReply:
+async def _opened_later(answer: Coroutine[Any, Any, AnyReply], opened: Headers) -> AnyReply:
     return _opened(await answer, opened)
 
 

@@ -5,7 +5,7 @@ task is made.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from math import ceil
 from types import CoroutineType
 from typing import Any
@@ -25,7 +25,7 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import Answer, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
@@ -107,7 +107,7 @@ class Web:
         self._fixed: dict[str, CompressedReply] = {}
         controller.profile_watchers.append(self._fixed.clear)
 
-    def handle(self, request: Request) -> AnyReply | Awaitable[AnyReply]:
+    def handle(self, request: Request) -> Answer:
         try:
             bootloader_until = self._controller.bootloader_until
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
@@ -129,7 +129,7 @@ class Web:
         except Refusal as refusal:
             return self._refused(request, refusal)
 
-    def _answer(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
+    def _answer(self, request: Request, account: Account) -> Answer:
         if request.query or request.method == "POST":
             self._names.check_page(request)
         if account is ANONYMOUS and not _is_open(request):
@@ -147,19 +147,19 @@ class Web:
             )
         return self._endpoint(endpoint, Context(request, account, self._controller, self._handlers))
 
-    def _endpoint(self, endpoint: Endpoint, context: Context) -> AnyReply | Awaitable[AnyReply]:
+    def _endpoint(self, endpoint: Endpoint, context: Context) -> Answer:
         if endpoint.fixed:
             return self._fixed_reply(endpoint, context).reply_to(context.request)
         value = endpoint.function(context)
-        if isinstance(value, Reply | StreamReply):
-            return value
         if isinstance(value, CoroutineType):
-            return self._awaited(context.request, value)
-        return Reply(200, endpoint.content_type, msgspec.json.encode(value))
+            return self._awaited(context.request, endpoint.content_type, value)
+        return _as_reply(value, endpoint.content_type)
 
-    async def _awaited(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> AnyReply:
+    async def _awaited(
+        self, request: Request, content_type: str, answer: Coroutine[Any, Any, Any]
+    ) -> AnyReply:
         try:
-            return await answer
+            return _as_reply(await answer, content_type)
         except Refusal as refusal:
             return self._refused(request, refusal)
 
@@ -171,18 +171,22 @@ class Web:
             reply = self._fixed[endpoint.path] = CompressedReply(endpoint.content_type, body)
         return reply
 
-    def _file(self, request: Request, account: Account) -> Reply:
+    def _file(self, request: Request, account: Account) -> Answer:
         """Send a file of the built-in pages or of the uploaded site."""
         path = request.path
         if request.method in ("GET", "HEAD"):
             if path.startswith(PREFIX) and path in pages():
                 return pages()[path].reply_to(request)
             require(account, CONTROL)
-            if (page := self._uploads.page(path)) is not None:
-                return page
-        raise NoSuchPath(f"There is nothing at {path[:80]}.")
+            return self._awaited(request, "", self._uploaded_file(path))
+        raise _nothing_at(path)
 
-    def _command(self, request: Request, account: Account) -> AnyReply | Awaitable[AnyReply]:
+    async def _uploaded_file(self, path: str) -> Reply:
+        if (page := await self._uploads.page(path)) is None:
+            raise _nothing_at(path)
+        return page
+
+    def _command(self, request: Request, account: Account) -> Answer:
         commands = self._commands.commands(request)
         calls = commands.calls
         check_calls(account, calls, self._controller.pending)
@@ -213,6 +217,17 @@ class Web:
 
     def _in_bootloader(self, request: Request, until: float) -> Reply:
         return bootloader_reply(request, ceil(until - self._controller.clock.read().now))
+
+
+def _as_reply(value: Any, content_type: str) -> AnyReply:
+    """Encode what an endpoint gives, unless it is a reply already."""
+    if isinstance(value, Reply | StreamReply):
+        return value
+    return Reply(200, content_type, msgspec.json.encode(value))
+
+
+def _nothing_at(path: str) -> NoSuchPath:
+    return NoSuchPath(f"There is nothing at {path[:80]}.")
 
 
 def _is_open(request: Request) -> bool:

@@ -1,11 +1,13 @@
 """Uploaded files as replies: the web site and the picture.
 
-Both are read from the store when they are first asked for and kept until they change. A site is
-served with the same strict rules for browsers as the built-in pages: no script or style inside a
-page, nothing from elsewhere. Paths of the controller itself come before those of the site, so that
-no upload can hide a command or a status file; `/?safe` leads to the built-in pages.
+Both are read from the store when they are first asked for, beside the event loop, and kept until
+they change. A site is served with the same strict rules for browsers as the built-in pages: no
+script or style inside a page, nothing from elsewhere. Paths of the controller itself come before
+those of the site, so that no upload can hide a command or a status file; `/?safe` leads to the
+built-in pages.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from zlib import crc32
@@ -56,34 +58,35 @@ class Uploads:
         elif name == PICTURE:
             self._picture = None
 
-    def page(self, path: str) -> Reply | None:
+    async def page(self, path: str) -> Reply | None:
         """Fill a page of the site with the present values; None where the site has none there."""
         name = path[1:] if not path.endswith("/") else f"{path[1:]}{FRONT_PAGE}"
-        page = self._pages().get(name)
+        page = (await self._pages()).get(name)
         if page is None:
             return None
         kind = _KINDS.get(name.rpartition(".")[2].lower(), _OTHER_KIND)
         return Reply(200, kind, with_values(page, name, self._view()), _HEADERS)
 
-    def picture(self) -> Reply:
-        if (picture := self._stored_picture()) is None:
+    async def picture(self) -> Reply:
+        """Send the picture."""
+        if (picture := await self._stored_picture()) is None:
             raise NoSuchPath("No picture has been uploaded.")
         return picture
 
-    def _stored_picture(self) -> Reply | None:
-        if self._picture is None:
-            self._picture = (self._read_picture(),)
-        return self._picture[0]
+    async def _stored_picture(self) -> Reply | None:
+        if (kept := self._picture) is None:
+            self._picture = kept = (await asyncio.to_thread(self._read_picture),)
+        return kept[0]
 
-    def panel(self) -> Panel:
+    async def panel(self) -> Panel:
         """Tell where the picture is; another picture has another address."""
-        picture = self._stored_picture()
+        picture = await self._stored_picture()
         return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 
-    def _pages(self) -> dict[str, bytes]:
-        if self._site is None:
-            self._site = self._read_site()
-        return self._site
+    async def _pages(self) -> dict[str, bytes]:
+        if (kept := self._site) is None:
+            self._site = kept = await asyncio.to_thread(self._read_site)
+        return kept
 
     def _read_site(self) -> dict[str, bytes]:
         archive = self._blob(SITE)
