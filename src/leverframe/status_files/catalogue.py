@@ -288,7 +288,7 @@ PATHS = tuple(FILES)
 
 @lru_cache(maxsize=256)
 def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
-    """The keys that a file has on a profile; None if the profile has no such file."""
+    """Return the keys that a file has on a profile; None if the profile has no such file."""
     file = FILES.get(path)
     if file is None or not offered(file.when, profile):
         return None
@@ -296,7 +296,7 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
 
 
 def build(path: str, view: View) -> bytes | None:
-    """A file as it is sent; None if this profile has no such file."""
+    """Return a file as it is sent; None if this profile has no such file."""
     texts = shown(path, view)
     if texts is None:
         return None
@@ -304,7 +304,7 @@ def build(path: str, view: View) -> bytes | None:
 
 
 def shown(path: str, view: View) -> dict[str, Shown] | None:
-    """The keys of a file with their texts; None if this profile has no such file."""
+    """Return the keys of a file with their texts; None if this profile has no such file."""
     groups = keys_of(path, view.engine.machine.profile)
     if groups is None:
         return None
@@ -315,12 +315,12 @@ def shown(path: str, view: View) -> dict[str, Shown] | None:
 
 
 def content_type(path: str) -> str:
-    """Exactly this; clients compare the whole header."""
+    """Return the whole header of a file, which clients compare."""
     return FILES[path].content_type
 
 
 def describe() -> list[KeyDescription]:
-    """The reference of all files."""
+    """Return the reference of all files."""
     return [
         KeyDescription(
             file.path,

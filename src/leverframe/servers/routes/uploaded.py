@@ -76,7 +76,7 @@ class Uploads:
         return self._picture[0]
 
     def panel(self) -> Panel:
-        """Tell where the picture is; another picture has another address."""
+        """Return the address of the picture, which differs for every picture."""
         picture = self._stored_picture()
         return Panel(None if picture is None else f"{PICTURE_PATH}?{crc32(picture.body):08x}")
 
