@@ -1,4 +1,4 @@
-"""Where the moments come from: the machine's clock, or one that a test moves.
+"""The sources of moments: the machine's clock, or one that a test moves.
 
 A clock gives `Moment`s and can be set; it is the only place that reads the time. The virtual one
 stands still until it is moved, so that a year passes as fast as the engine can live it.
@@ -18,17 +18,17 @@ class Clock(Protocol):
     def read(self) -> Moment: ...
 
     def now(self) -> float:
-        """The monotonic half of `read`, for those who need no more."""
+        """Return the monotonic time alone."""
 
     def wall(self) -> float:
-        """The other half."""
+        """Return the wall time alone."""
 
     def set_wall(self, wall: float) -> None:
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
 
 class SystemClock:
-    """The machine's clock, with an offset of the controller's own once somebody has set it."""
+    """The machine's clock, with an offset of the controller's own once it has been set."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SystemClock:
         self._offset_s = wall - self._wall()
 
     def was_stepped(self) -> bool:
-        """Has somebody set the machine's clock since the last time this was asked?"""
+        """Tell whether the machine's clock was set since the previous call."""
         distance_s = self._wall() - self._monotonic()
         step_s = distance_s - self._distance_s
         self._distance_s = distance_s
@@ -61,7 +61,7 @@ class SystemClock:
 
 
 class VirtualClock:
-    """Stands still until it is moved. Begins at a fixed date, so that runs can be repeated."""
+    """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
 
     #: Monday, 5 January 2026, 00:00 UTC.
     START = 1767571200.0

@@ -18,11 +18,11 @@ _SECONDS = re.compile(_NUMBER)
 
 
 class BadDuration(ErrorForPeople, ValueError):
-    """One sentence: what is wrong, what is allowed."""
+    """An error about a duration, in one sentence: what is wrong, what is allowed."""
 
 
 def seconds_from_text(text: str) -> float:
-    """How many seconds `1h30m` is."""
+    """Return the number of seconds in a duration such as `1h30m`."""
     packed = text.replace(" ", "")
     bare = _SECONDS.fullmatch(packed)
     found = _WITH_UNITS.fullmatch(packed) if packed else None
@@ -39,7 +39,7 @@ def seconds_from_text(text: str) -> float:
 
 
 def text_from_seconds(seconds: float) -> str:
-    """`1h30m` for 5400 seconds; whole seconds, except below one minute."""
+    """Format 5400 seconds as `1h30m`; round to whole seconds from one minute on."""
     if seconds < MINUTE_S:
         return f"{round(seconds, 3):.12g}s"
     remaining = round(seconds)

@@ -1,4 +1,4 @@
-"""The ancestor of all errors that a person can understand and put right.
+"""The base class of all errors that a person can understand and correct.
 
 The command line ends with their text, one line for each mistake; any other exception is a fault of
 the program and shows where it happened.
@@ -6,4 +6,4 @@ the program and shows where it happened.
 
 
 class ErrorForPeople(Exception):
-    """Its text says what is wrong, what is allowed, and what to do."""
+    """An error whose text says what is wrong, what is allowed, and what to do."""

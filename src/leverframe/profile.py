@@ -1,4 +1,4 @@
-"""Which hardware and software version a controller is, and what that offers.
+"""The hardware and software version of a controller, and what that offers.
 
 A `Profile` is one hardware revision with one software version. Everything that is not the same on
 all of them carries `VersionSpan`s: the hardware it concerns, the software version that brought it
@@ -63,12 +63,12 @@ class Profile(Struct, frozen=True):
         return f"HW {self.hw} SW {self.sw}"
 
     def since(self, sw: str, hw: tuple[str, ...] = HARDWARE) -> bool:
-        """Whether this is one of the given hardware revisions with at least that software."""
+        """Tell whether this is one of the given hardware versions with at least that software."""
         return self.hw in hw and version(self.sw) >= version(sw)
 
 
 class VersionSpan(Struct, frozen=True):
-    """Hardware revisions and a stretch of software versions: `since` is in it, `until` is not."""
+    """Hardware versions and a range of software versions, from `since` to before `until`."""
 
     hw: tuple[str, ...] = HARDWARE
     since: str | None = None
@@ -78,11 +78,11 @@ class VersionSpan(Struct, frozen=True):
         return profile.hw in self.hw and not self.is_before(profile) and not self.is_after(profile)
 
     def is_before(self, profile: Profile) -> bool:
-        """Whether the profile's software is older than what brought this."""
+        """Tell whether the profile's software is older than the span."""
         return self.since is not None and version(profile.sw) < version(self.since)
 
     def is_after(self, profile: Profile) -> bool:
-        """Whether the profile's software no longer has this."""
+        """Tell whether the profile's software is past the end of the span."""
         return self.until is not None and version(profile.sw) >= version(self.until)
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ def offered(spans: Spans, profile: Profile) -> bool:
 
 
 def withdrawn(spans: Spans, profile: Profile) -> bool:
-    """Whether an earlier software version of this hardware had it."""
+    """Tell whether an earlier software version of this hardware had it and this one has not."""
     return not offered(spans, profile) and any(
         profile.hw in span.hw and span.is_after(profile) for span in spans
     )

@@ -15,13 +15,13 @@ End = Callable[[], Awaitable[None]]
 
 
 def is_being_cancelled() -> bool:
-    """Whether the running task was cancelled, whatever it has met with since."""
+    """Tell whether the running task was cancelled, whatever it has caught since."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def close_all(ends: Iterable[End]) -> None:
-    """One after the other, in this order; the log says what failed, and why."""
+    """Close one after the other, in this order; log what failed, and why."""
     for end in ends:
         try:
             await end()

@@ -51,7 +51,7 @@ class Pin(Table, frozen=True):
 
 
 class PwmChannel(Table, frozen=True):
-    """pwmchip0, channel 1 is /sys/class/pwm/pwmchip0/pwm1."""
+    """A PWM channel: pwmchip0, channel 1 is /sys/class/pwm/pwmchip0/pwm1."""
 
     chip: Annotated[Number, Meta(description="0 is pwmchip0.")]
     channel: Annotated[Number, Meta(description="0 is pwm0 of that chip.")]
@@ -151,7 +151,7 @@ class Wiring(Table, frozen=True):
 
 
 def miswired(wiring: Wiring) -> Iterator[Miswired]:
-    """What the types of the table cannot say."""
+    """Yield the mistakes in the wiring that the types of the table cannot exclude."""
     yield from _unknown("outputs", wiring.outputs, OUTPUTS)
     yield from _unknown("digital_inputs", wiring.digital_inputs, DIGITAL_INPUTS)
     yield from _unknown("pwm", wiring.pwm, PWMS)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from leverframe.config import Config
-from leverframe.config.described import REQUIRED, Key, describe_changes, keys, labelled, nearest
+from leverframe.config.described import REQUIRED, Key, describe_type, keys, labelled, nearest
 
 ALL = [*keys(), *(key for tables in labelled() for key in tables.keys)]
 
@@ -56,7 +56,7 @@ def test_names_follow_the_place_of_a_key() -> None:
 )
 def test_what_is_allowed_is_said_in_words(name: str, words: str) -> None:
     (key,) = (key for key in keys() if key.name == name)
-    assert describe_changes(key.hint) == words
+    assert describe_type(key.hint) == words
 
 
 def test_a_slip_of_the_finger_finds_the_word_that_was_meant() -> None:

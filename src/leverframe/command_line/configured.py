@@ -13,7 +13,7 @@ from leverframe.config.sources import Sources
 def add_config(
     parser: argparse.ArgumentParser, only: Collection[str] | None = None, *, required: bool = False
 ) -> None:
-    """`--config`, and a flag for every key, or for those named."""
+    """Add `--config` and a flag for every key, or only for the named keys."""
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -41,7 +41,7 @@ def _help(key: Key) -> str:
 
 
 def config_of(options: argparse.Namespace) -> Config:
-    """What the file, the environment and the flags say together."""
+    """Read the configuration from the file, the environment and the flags."""
     return read_config(options.config, vars(options), os.environ)
 
 

@@ -1,4 +1,4 @@
-"""Run a command line, and tell what went wrong.
+"""The run of a command line, and the report of what went wrong.
 
 This is the one place where an error for people becomes a line on the error output and an exit code.
 """
@@ -51,7 +51,7 @@ def carry_out(arguments: Sequence[str] | None) -> int:
         return _help(parser, options.words)
     try:
         result = _run(options.task, options)
-        # Here, where it can still be told that the disk is full.
+        # Here, where a full disk can still be reported.
         _flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -100,7 +100,7 @@ def _of_a_file(error: OSError) -> str:
 
 
 def _drop_output() -> None:
-    """Whatever could not be written yet: Python would try again at its end, and complain."""
+    """Discard output that cannot be written: Python would try again at exit, and complain."""
     try:
         _flush()
     except OSError:

@@ -28,14 +28,14 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(NOT_DONE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Complain about arguments that no option takes."""
+        """Exit with an error about arguments that no option takes."""
         first = unknown[0].partition("=")[0]
         what = "option" if first.startswith("-") else "argument"
         known = self._option_string_actions if first.startswith("-") else ()
         self.error(f"unknown {what} {first}{_suggestion(first, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Name the command that was probably meant, before all that there are."""
+        """Report an unknown command with the one probably meant before the full list."""
         if isinstance(action, _SubParsers) and value not in action.choices:
             kind, meant = str(action.metavar).lower(), _suggestion(value, action.choices)
             self.error(f"unknown {kind} {value}{meant}; there are {', '.join(action.choices)}")

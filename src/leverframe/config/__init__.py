@@ -1,4 +1,4 @@
-"""How the process is told what to be: a TOML file, environment variables and flags.
+"""The configuration of the process: a TOML file, environment variables and flags.
 
 A new key is a new field in `fields.py`, and nothing else.
 """

@@ -1,4 +1,4 @@
-"""What can be said about a key of the configuration, read from the type of its field."""
+"""Descriptions of the keys of the configuration, read from the types of their fields."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -53,7 +53,7 @@ class Key(Struct, frozen=True):
 
     @property
     def allowed(self) -> str:
-        return describe_changes(self.hint)
+        return describe_type(self.hint)
 
     @property
     def usual(self) -> str:
@@ -64,7 +64,7 @@ class Key(Struct, frozen=True):
 
 
 class Labelled(Struct, frozen=True):
-    """Tables by label, such as `[board.outputs]`: OUT0, OUT1."""
+    """A set of tables by label, such as `[board.outputs]`: OUT0, OUT1."""
 
     place: tuple[str, ...]
     description: str
@@ -75,12 +75,12 @@ class Labelled(Struct, frozen=True):
 
 @cache
 def keys() -> tuple[Key, ...]:
-    """Every key with a place of its own, in the order of the fields."""
+    """Return every key with a place of its own, in the order of the fields."""
     return tuple(entry for entry in _entries(Config, ()) if isinstance(entry, Key))
 
 
 def labelled() -> list[Labelled]:
-    """Every set of tables that are told apart by labels; only a file can hold them."""
+    """Return every set of tables that are distinguished by labels; only a file can hold them."""
     return [entry for entry in _entries(Config, ()) if isinstance(entry, Labelled)]
 
 
@@ -116,7 +116,7 @@ def _example(metas: Iterable[Meta]) -> Any:
 
 
 def taken_apart(hint: Any) -> tuple[Any, list[Meta]]:
-    """A type without None and annotations, and the annotations, the outermost first."""
+    """Split a type into the type without None and annotations, and these, outermost first."""
     metas: list[Meta] = []
     while True:
         if get_origin(hint) is Annotated:
@@ -131,7 +131,7 @@ def taken_apart(hint: Any) -> tuple[Any, list[Meta]]:
 
 
 def alternatives(hint: Any) -> list[Any]:
-    """The members of a union."""
+    """Return the members of a union, or an empty list for any other type."""
     return list(get_args(hint)) if get_origin(hint) in (Union, UnionType) else []
 
 
@@ -139,11 +139,11 @@ def is_table(plain: Any) -> bool:
     return isinstance(plain, type) and issubclass(plain, Struct)
 
 
-def describe_changes(hint: Any) -> str:
-    """What is allowed by a type: a whole number from 0 to 65535."""
+def describe_type(hint: Any) -> str:
+    """Describe the values that a type allows, such as "a whole number from 0 to 65535"."""
     plain, metas = taken_apart(hint)
     if members := alternatives(plain):
-        return " or ".join(describe_changes(member) for member in members)
+        return " or ".join(describe_type(member) for member in members)
     origin = get_origin(plain)
     if origin is Literal:
         *others, last = (f'"{word}"' for word in get_args(plain))
@@ -167,7 +167,7 @@ def _limits(metas: Iterable[Meta]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
+    """Return the known word that was probably meant, or None."""
     # Imported here: a start without mistakes needs no guesses.
     import difflib
 

@@ -12,7 +12,7 @@ from leverframe.config.sources import Sources
 
 
 def effective_table(sources: Sources, config: Config) -> str:
-    """In columns, a line each."""
+    """Format the effective configuration in columns, one value per line."""
     rows = list(_rows(sources, config))
     names, values = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
     return "\n".join(
@@ -21,7 +21,7 @@ def effective_table(sources: Sources, config: Config) -> str:
 
 
 def _rows(sources: Sources, config: Config) -> Iterator[tuple[str, str, str]]:
-    """The name, the value as TOML, and the origin of each; what is not set is left out."""
+    """Yield the name, the value as TOML and the origin of every value that is set."""
     for key in keys():
         value = _value(config, key.place)
         if value is not None:

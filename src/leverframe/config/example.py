@@ -26,7 +26,7 @@ _OPENING = """\
 
 
 def example() -> str:
-    """The text of the file."""
+    """Return the text of the example file."""
     lines = [_OPENING.rstrip()]
     for table, members in groupby(keys(), lambda key: key.place[:-1]):
         lines += _table(table, list(members))
@@ -36,7 +36,7 @@ def example() -> str:
 
 
 def _table(place: tuple[str, ...], members: list[Key]) -> Iterator[str]:
-    # Tables within tables are there only if wanted: a bus that nobody named is no bus.
+    # Tables within tables are optional: a bus that is not named does not exist.
     is_wanted = len(place) < 2
     if place:
         yield ""
@@ -68,7 +68,7 @@ def _comment(text: str, key: Key | None = None) -> Iterable[str]:
 
 
 def as_toml(value: Any) -> str:
-    """Texts, numbers, flags and lists are written in TOML as in JSON; tables are not."""
+    """Format a value as TOML, which writes all values but tables as JSON does."""
     if isinstance(value, dict):
         inner = ", ".join(f"{name} = {as_toml(part)}" for name, part in value.items())
         return f"{{ {inner} }}"

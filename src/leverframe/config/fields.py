@@ -30,7 +30,7 @@ Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
 
 
 class BadConfiguration(ErrorForPeople):
-    """A sentence, or one line for each mistake: what is wrong, what is allowed."""
+    """Mistakes in the configuration, one line for each: what is wrong, what is allowed."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -229,7 +229,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     def profile(
         self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
     ) -> Profile:
-        """The version to run. `stored_for` is what was configured when `stored_sw` was stored."""
+        """Choose the version to run; `stored_for` is the `sw` configured with `stored_sw`."""
         newest = Profile()
         # Firmware that was installed since then counts for more than the same configuration.
         asked = self.sw if self.sw != stored_for else None
@@ -241,7 +241,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadConfiguration(str(error)) from error
 
     def public_key(self) -> bytes | None:
-        """The key that firmware is checked with."""
+        """Read the key that firmware is checked with, or return None where none is configured."""
         if self.firmware_key is None:
             return None
         # Imported here: signatures take long to load, and few controllers take firmware.
@@ -259,7 +259,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         return key
 
     def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Whose clients may write by Modbus TCP."""
+        """Return the networks whose clients may write by Modbus TCP."""
         try:
             return tuple(ip_network(text) for text in self.modbus_writers)
         except ValueError as error:

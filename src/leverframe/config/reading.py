@@ -1,4 +1,4 @@
-"""Reads the configuration and checks all of it before anything starts.
+"""Reading of the configuration, and the check of all of it before anything starts.
 
 Every mistake is told, one line each: where the value was given (file and line, variable, or flag),
 what is wrong, and what is allowed.
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from leverframe.config.described import describe_changes, is_table, nearest, taken_apart
+from leverframe.config.described import describe_type, is_table, nearest, taken_apart
 from leverframe.config.fields import BadConfiguration, Config
 from leverframe.config.sources import Sources
 from leverframe.wiring import miswired
@@ -33,12 +33,12 @@ class Mistake(NamedTuple):
 def read_config(
     file: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] = NOTHING
 ) -> Config:
-    """The configuration; raises `BadConfiguration` with a line for each mistake."""
+    """Read the configuration; raise `BadConfiguration` with a line for each mistake."""
     return checked(Sources(file, environment, flags))
 
 
 def checked(sources: Sources) -> Config:
-    """What the sources make together."""
+    """Convert the values of all sources to a configuration, or raise `BadConfiguration`."""
     misshapen = list(_misshapen(sources.values, Config, ()))
     wrong = {mistake.place[0] for mistake in misshapen}
     sound = {name: value for name, value in sources.values.items() if name not in wrong}
@@ -56,7 +56,7 @@ def _told(mistake: Mistake, sources: Sources) -> str:
 
 
 def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
-    """Whatever does not fit the type of its place."""
+    """Yield a mistake for every value that does not fit the type of its place."""
     plain, _ = taken_apart(hint)
     name = ".".join(place)
     if get_origin(plain) is dict or is_table(plain):
@@ -72,7 +72,7 @@ def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
         msgspec.convert(value, hint)
     except msgspec.ValidationError:
         shown = repr(value) if len(repr(value)) <= 60 else "what is there"
-        yield Mistake(place, f"{name} must be {describe_changes(hint)}, not {shown}.")
+        yield Mistake(place, f"{name} must be {describe_type(hint)}, not {shown}.")
 
 
 def _misshapen_table(
@@ -86,7 +86,7 @@ def _misshapen_table(
             yield Mistake((*place, name), _unknown((*place, name), list(fields)))
     for name, field in fields.items():
         if field.required and name not in table:
-            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {describe_changes(field.type)}.")
+            yield Mistake(place, f"{'.'.join(place)} lacks {name}, {describe_type(field.type)}.")
 
 
 def _unknown(place: Place, known: list[str]) -> str:
@@ -96,7 +96,7 @@ def _unknown(place: Place, known: list[str]) -> str:
 
 
 def _contradictions(config: Config, wrong: set[str], sources: Sources) -> Iterator[Mistake]:
-    """What only a look at the values can tell; keys that are wrong already are left out."""
+    """Yield mistakes in values of the right type; skip keys that have a mistake already."""
     for names, check in _CHECKS:
         if not wrong.isdisjoint(names):
             continue

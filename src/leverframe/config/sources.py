@@ -1,4 +1,4 @@
-"""Where the values of the configuration come from: a file, the environment, flags.
+"""The sources of the configuration's values: a file, the environment, flags.
 
 Later ones win: a flag over a variable over the file over the default. Texts of variables and flags
 become values of the kind that the key has, where they can; what cannot is complained about with
@@ -30,10 +30,10 @@ class Sources:
         self._text, self._in_file = ("", {}) if file is None else read_toml(file, BadConfiguration)
         self._over: dict[tuple[str, ...], str] = {}
         self.values: dict[str, Any] = _copy(self._in_file)
-        #: Sentences about variables that stand for nothing.
+        #: Sentences about variables that stand for no key.
         self.unknown = list(_unknown_variables(environment))
         for key in keys():
-            # An empty variable is how many tools say that it is not set.
+            # Many tools set a variable to an empty text to unset it.
             if text := environment.get(key.variable):
                 self._put(key, _from_text(key, text), key.variable)
         for key in keys():
@@ -45,14 +45,14 @@ class Sources:
         table = self.values
         for part in key.place[:-1]:
             inner = table.get(part)
-            # Something else than a table gives way to the key that is given over it.
+            # A parent that is no table is replaced by one: this key overrides it.
             table[part] = inner if isinstance(inner, dict) else {}
             table = table[part]
         table[key.place[-1]] = value
         self._over[key.place] = origin
 
     def origin(self, place: TomlPath) -> str | None:
-        """Who gave the value at a place, or something within it; None where nobody did."""
+        """Tell where the value at a place, or one within it, was given; None where it was not."""
         if not place:
             return None
         for given, origin in self._over.items():
@@ -94,7 +94,7 @@ def _from_text(key: Key, text: str) -> Any:
 
 
 def _unknown_variables(environment: Mapping[str, str]) -> Iterator[str]:
-    """Names only: what a variable holds may be nobody's business."""
+    """Yield a complaint per unknown variable, by name alone: its value may be confidential."""
     known = [key.variable for key in keys()]
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known:

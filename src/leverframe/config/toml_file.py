@@ -1,4 +1,4 @@
-"""Reads a TOML file that a person wrote; whatever is wrong with the file is a sentence for them."""
+"""Reading of a TOML file that a person wrote; any mistake in it is reported as a sentence."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ MAX_BYTES = 1 << 20
 
 
 def read_toml(path: Path, refused: type[ErrorForPeople]) -> tuple[str, dict[str, Any]]:
-    """The text, to find lines in it, and what it says; raises `refused`."""
+    """Return the text of a file, for finding lines in it, and its content; raise `refused`."""
     # Imported here: most controllers have no file.
     import tomllib
 

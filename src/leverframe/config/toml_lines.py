@@ -1,4 +1,4 @@
-"""Where in a TOML file a value stands, for messages about it.
+"""The lines of values in a TOML file, for messages about them.
 
 The parser of the standard library tells the line of a syntax error only. This finds the line of a
 key from the text: by table headers and by keys at the beginning of a line, and within a list by
@@ -21,7 +21,7 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 
 
 def line_of(text: str, place: TomlPath) -> int:
-    """The line, counted from 1, of the innermost part of the place that can be found."""
+    """Return the line, counted from 1, of the innermost part of the place that can be found."""
     lines = text.splitlines()
     best, number, column = 0, 0, 0
     for found, line, behind in _placed(lines):
@@ -34,7 +34,7 @@ def line_of(text: str, place: TomlPath) -> int:
 
 
 def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
-    """The place of every header and key, its line, and the column behind it."""
+    """Yield the place of every header and key, its line, and the column behind it."""
     table: TomlPath = ()
     counted: dict[TomlPath, int] = {}
     for number, line in enumerate(lines):
@@ -49,7 +49,7 @@ def _placed(lines: list[str]) -> Iterator[tuple[TomlPath, int, int]]:
 
 
 def _within(parts: TomlPath, counted: dict[TomlPath, int]) -> TomlPath:
-    """The place that a header names: `[at.more]` belongs to the last `[[at]]` before it."""
+    """Return the place that a header names: `[at.more]` belongs to the last `[[at]]` before it."""
     place: TomlPath = ()
     for part in parts:
         if place in counted:
@@ -63,13 +63,13 @@ def _parts(names: str) -> TomlPath:
 
 
 def _shared(one: TomlPath, other: TomlPath) -> int:
-    """How many steps two places have in common."""
+    """Count the leading steps that two places have in common."""
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _item(lines: list[str], line: int, column: int, rest: TomlPath) -> int:
-    """The line of an item of a list of texts that begins here."""
+    """Find the line of an item of a list of texts that begins here."""
     if not rest or not isinstance(rest[0], int):
         return line
     remaining = rest[0]

@@ -1,4 +1,4 @@
-"""What joins engine, board, store and clock."""
+"""The part that joins engine, board, store and clock."""
 
 from leverframe.controller.controller import Command, Controller, NeedsHashing
 from leverframe.controller.outstanding import Outstanding

@@ -56,12 +56,12 @@ AGAIN = (effects.SetClock, effects.RestartController)
 #: Effects that the bootloader does not let through: the pins stay safe until the next start.
 PINS = (effects.DriveOutput, effects.DrivePwm)
 
-#: Before watchers are told for the first time; no version of an engine has this number.
+#: Before watchers are called for the first time; no version of an engine has this number.
 NEVER_WATCHED = -1
 
 NO_VALUES: Mapping[str, Value] = MappingProxyType({})
 
-#: A command with what its body says, if it has one.
+#: A command with the content of its body, if it has one.
 Command = tuple[Call, Any]
 
 
@@ -132,13 +132,13 @@ class Controller(Hooks):
     # --- life -------------------------------------------------------------------------------------
 
     def start(self, former: Mapping[str, Value] = NO_VALUES) -> None:
-        """Power on. `former` are the values before, if this controller was on before."""
+        """Power on; `former` holds the values before, if this controller was on before."""
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
         samples = machine.samples = None if self.history is None else self.history.samples
         emitted = self.engine.start(at, sensed)
         if samples is not None:
-            # What a new engine begins with is no change to it, but one to who records.
+            # The first values of a new engine are no change to it, but they are to the history.
             samples += [
                 (at.wall, label, value)
                 for label, value in machine.values.items()
@@ -147,7 +147,7 @@ class Controller(Hooks):
         self.carry_out(emitted)
 
     async def stop(self) -> None:
-        """End in order: what must be remembered is on disk before this returns."""
+        """Stop in order: what must be remembered is on disk before this returns."""
         self.time.stop()
         # Whatever fails on the way, the store writes what it has.
         async with AsyncExitStack() as afterwards:
@@ -157,7 +157,7 @@ class Controller(Hooks):
             self._power_off()
 
     def restart(self) -> None:
-        """Power off and on within the process: a new engine from what was remembered."""
+        """Power off and on within the process: build a new engine from the remembered state."""
         self._start_anew(self.engine.settings)
 
     def _power_off(self) -> None:
@@ -178,7 +178,7 @@ class Controller(Hooks):
             self.tell_of_bootloader(waits=False)
 
     async def install(self, sw: str, site: bytes | None, cause: Cause) -> None:
-        """Become another software version, perhaps with a web site: on disk first, in one step."""
+        """Change to another software version, perhaps with a web site; commit in one step first."""
         profile = Profile(self.profile.hw, sw)
         changes, lost = await self._converted(profile)
         settings = self.pending
@@ -264,7 +264,7 @@ class Controller(Hooks):
         return self._act(stage.actions, cause)
 
     def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
-        """Do what needs no setting changed."""
+        """Carry out actions that change no setting."""
         at = self.clock.read()
         self.run_overdue_timers(at)
         if actions:
@@ -313,7 +313,7 @@ class Controller(Hooks):
     def _settled(
         self, commits: Sequence[Commit], error: StoreUnavailable | None
     ) -> Sequence[Change]:
-        """Note what has become of changes, before anything else is staged."""
+        """Note whether changes reached the disk, before anything else is staged."""
         changes: list[Change] = [commit.subject for commit in commits]
         if error is not None:
             # Everything that was staged on top of these fails with them.
@@ -328,7 +328,7 @@ class Controller(Hooks):
         return changes
 
     def _adopt(self, changes: Sequence[Change]) -> None:
-        """Let the engine live by changes that are on disk; by several at once if they only set."""
+        """Apply changes that are on disk to the engine; several at once if they only set."""
         at, old, last = self.clock.read(), self.engine.settings, changes[-1]
         self.run_overdue_timers(at)
         for change in changes:
@@ -344,7 +344,7 @@ class Controller(Hooks):
             change.outstanding.beside = following.beside
 
     def run_overdue_timers(self, at: Moment) -> None:
-        """Run overdue timers first; a request neither waits nor fails with what was due before."""
+        """Run overdue timers first; their faults are not this request's."""
         deadline = self.engine.next_deadline()
         if deadline is None or deadline >= at.now:
             return
@@ -356,7 +356,7 @@ class Controller(Hooks):
     # --- the world --------------------------------------------------------------------------------
 
     def sense(self, readings: Readings) -> None:
-        """The board has something new."""
+        """Pass new readings of the board to the engine."""
         if self.bootloader_until is None:
             self.carry_out(self.engine.sense(readings, self.clock.read()))
 
@@ -369,7 +369,7 @@ class Controller(Hooks):
             self.carry_out(self.engine.ping_answered(entry, milliseconds, self.clock.read()))
 
     def carry_out(self, emitted: list[Effect], *, wake: bool = True) -> Outstanding | None:
-        """Carry effects out at once; give what must still reach the disk, if anything must."""
+        """Carry out effects at once; return what must still reach the disk, if anything must."""
         persisted: dict[str, Any] = {}
         again: list[Effect] = []
         messages: asyncio.Future[None] | None = None
@@ -400,7 +400,7 @@ class Controller(Hooks):
         return outstanding
 
     def _tell_watchers(self) -> None:
-        """Tell of changes, once after all that happened in a round of the event loop."""
+        """Call the watchers if values changed, once per round of the event loop."""
         self._telling = None
         version = self.engine.machine.version
         if self._watched_version != version:
@@ -419,7 +419,7 @@ class Controller(Hooks):
         self.clock_changed()
 
     def clock_changed(self) -> None:
-        """The wall clock shows another time than it would have by itself."""
+        """Let the engine adapt to a wall clock that was set or stepped."""
         self.carry_out(self.engine.clock_changed(self.clock.read()))
 
     def _enter_bootloader(self, effect: effects.EnterBootloader) -> None:
@@ -427,7 +427,7 @@ class Controller(Hooks):
         self.tell_of_bootloader(waits=True)
 
     def hold_bootloader(self, until: float) -> None:
-        """Firmware is coming in: do not give up before this monotonic second."""
+        """Keep the bootloader waiting until this monotonic second: firmware is coming in."""
         if self.bootloader_until is not None:
             self.bootloader_until = max(self.bootloader_until, until)
             self.plan_to_wake()
@@ -465,7 +465,7 @@ class Controller(Hooks):
         self.time.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time, which is a change to see even where nothing was due."""
+        """Move virtual time; call the watchers even where nothing was due."""
         await self.time.advance(seconds)
         for watcher in self.watchers:
             watcher()

@@ -17,7 +17,7 @@ from leverframe.wire.prometheus import Family
 
 log = logging.getLogger(__name__)
 
-#: Told of the old and the new settings. What it may return is done when it lives by the new ones.
+#: Called with the old and the new settings; a task it returns ends when the new ones hold.
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
 
 
@@ -53,7 +53,7 @@ class Hooks:
         self.history: HistoryRecorder | None = None
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
         self.troubles: dict[str, str] = {}
-        #: What such parts tell about themselves in `/api/state`, by key.
+        #: The reports of such parts in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
         #: What such parts count, for `/metrics`.
         self.figures: list[Callable[[], Iterable[Family]]] = []
@@ -63,13 +63,13 @@ class Hooks:
         self.firmware_report: Callable[[], Any] = dict
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[Timed] = []
-        #: What the GSM modem tells the administrator, with the answer to the last command.
+        #: The report of the GSM modem to the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
 
     def tell_watchers(
         self, old: Settings, new: Settings, uploads: Iterable[str]
     ) -> list[asyncio.Task[None]]:
-        """Tell that the engine has adopted new settings, and which uploads came or went with them.
+        """Announce that the engine adopted new settings, and which uploads were added or removed.
 
         What is returned is under way: until it is done, the settings do not hold everywhere.
         """
@@ -97,4 +97,4 @@ def _log_fault(part: asyncio.Task[None]) -> None:
 
 
 def _drop(effect: Effect) -> None:
-    """Nobody takes this kind of effect yet."""
+    """Ignore an effect of a kind that nothing takes yet."""

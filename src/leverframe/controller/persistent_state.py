@@ -37,14 +37,14 @@ class PersistentState:
         return self._write(self._missing.union(values))
 
     def missing(self) -> dict[str, Any]:
-        """Give the rows that a change should take along."""
+        """Return the rows that a change should include."""
         return self._rows(self._missing) if self._missing else {}
 
     def are_on_disk(self, names: Iterable[str]) -> None:
         self._missing.difference_update(names)
 
     def write_missing(self) -> None:
-        """Try now what did not reach the disk."""
+        """Retry at once what did not reach the disk."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -52,7 +52,7 @@ class PersistentState:
             self._write(self._missing)
 
     def end(self) -> None:
-        """Try for the last time: nobody is there later for another one."""
+        """Write what is missing for the last time, without a retry."""
         self._has_ended = True
         self.write_missing()
 

@@ -1,4 +1,4 @@
-"""How time passes for a controller: the event loop wakes it, or its virtual clock is moved."""
+"""The course of time for a controller: woken by the event loop, or moved on a virtual clock."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ REST_S = 1.0
 
 
 class Scheduler:
-    """Calls `tick` at each `next_deadline`."""
+    """The caller of `tick` at each `next_deadline`."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Scheduler:
         self._not_before = -inf
 
     def plan(self) -> None:
-        """On a real clock the event loop calls at the next deadline; a virtual one is moved.
+        """Plan the event loop's call at the next deadline; a virtual clock is moved instead.
 
         Many things may happen in one round of the loop; the deadline is looked up after them.
         """
@@ -72,7 +72,7 @@ class Scheduler:
             self.plan()
 
     async def advance(self, seconds: float | None) -> None:
-        """Move virtual time; everything due in between happens in order. None: to the next."""
+        """Move virtual time, to the next deadline for None; serve the deadlines in between."""
         now = self._clock.read().now
         target = self._next_deadline() if seconds is None else now + seconds
         if target is not None:
@@ -81,7 +81,7 @@ class Scheduler:
                     await asyncio.sleep(0)
 
     def live_until(self, target: float) -> Iterator[None]:
-        """Move virtual time to a moment; halts after every deadline that was served on the way."""
+        """Move virtual time to a moment; yield after every deadline served on the way."""
         clock = self._clock
         assert isinstance(clock, VirtualClock)
         while (deadline := self._next_deadline()) is not None and deadline <= target:

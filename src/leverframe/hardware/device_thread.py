@@ -110,8 +110,8 @@ class DeviceThread:
                 self._failed[what] = lambda: self._try(what, call)
 
     def in_loop(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Let the event loop do something, from within a call that runs here."""
-        # The loop may have ended while the device was busy; then nobody wants to know any more.
+        """Run a function on the event loop, called from the device's thread."""
+        # The loop may have ended while the device was busy; then the result is not needed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(call, *arguments)
 

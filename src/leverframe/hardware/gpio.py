@@ -40,7 +40,7 @@ class Lines(Protocol):
 
 
 class NoLines:
-    """Stands in where the package for GPIO lines is not installed."""
+    """A substitute where the package for GPIO lines is not installed."""
 
     def open_output(self, pin: Pin, on: bool) -> OutputLine:
         raise not_installed("gpiod")

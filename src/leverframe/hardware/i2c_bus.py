@@ -16,10 +16,10 @@ class I2cBus(Protocol):
     def read(self, address: int, count: int) -> bytes: ...
 
     def ask(self, address: int, data: bytes, count: int) -> bytes:
-        """Write, then read without letting the bus go in between."""
+        """Write, then read without releasing the bus in between."""
 
     def pause(self, seconds: float) -> None:
-        """Give a part time."""
+        """Wait until a part is ready."""
 
     def close(self) -> None: ...
 

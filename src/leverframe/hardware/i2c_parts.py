@@ -96,7 +96,7 @@ class Am2320:
 
     def _answer(self) -> bytes:
         with suppress(OSError):
-            # It is asleep and does not answer, but it hears this.
+            # It is asleep and does not answer, but this wakes it.
             self._bus.write(am2320.ADDRESS, b"\0")
         self._bus.pause(am2320.WAKE_UP_S)
         self._bus.write(am2320.ADDRESS, am2320.REQUEST)
@@ -160,7 +160,7 @@ class Sps30:
         return dict(zip(PARTICULATES, masses, strict=True))
 
     def stop(self) -> None:
-        """Let the fan rest; a part that is gone rests anyway."""
+        """Stop the fan; a part that is gone needs no stopping."""
         if self._measuring:
             self._measuring = False
             with suppress(OSError):

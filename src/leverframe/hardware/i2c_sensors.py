@@ -23,7 +23,7 @@ NO_SENSOR = "NONE"
 
 
 class I2cSensors:
-    #: The AM2320 wants two seconds between two measurements.
+    #: The AM2320 needs two seconds between two measurements.
     period_s = 2.5
     limit_s = 10.0
 

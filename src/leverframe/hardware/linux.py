@@ -68,7 +68,7 @@ class LinuxBoard:
     # --- life -------------------------------------------------------------------------------------
 
     async def open(self, settings: Settings, texts: MutableMapping[str, str]) -> None:
-        """Bring the devices up; what is wrong with them goes into `texts`, now and later."""
+        """Open the devices; their troubles go into `texts`, now and later."""
         wiring, sysfs, troubles = self._wiring, Path(self._wiring.sysfs), Troubles(texts)
         self._hz = list(settings.pwm_frequency)
         for pin in (*wiring.outputs.values(), *wiring.digital_inputs.values()):
@@ -87,7 +87,7 @@ class LinuxBoard:
         )
 
     async def close(self) -> None:
-        """Let the devices go; outputs stay as they are, as far as their drivers keep them."""
+        """Release the devices; outputs stay as they are, as far as their drivers keep them."""
         for pin in self._inputs.values():
             pin.close()
         await _within(LAST_DRIVES_S, self._settled())
@@ -105,7 +105,7 @@ class LinuxBoard:
                 poller.hurry()
 
     async def look(self) -> None:
-        """Look at everything once more, and wait until it has been seen."""
+        """Read every device once more, and wait until all have been read."""
         await asyncio.gather(self._settled(), *(poller.look() for poller in self._pollers))
 
     # --- the board's interface --------------------------------------------------------------------
@@ -180,7 +180,7 @@ class LinuxBoard:
         self._report({label: level})
 
     def _report(self, readings: Readings) -> None:
-        """Pass on what is new."""
+        """Report the readings that are new."""
         sensed = self._sensed
         new = {
             label: value
@@ -192,7 +192,7 @@ class LinuxBoard:
             self._sense(new)
 
     async def _settled(self) -> None:
-        """Wait until every chip has done what it was told so far."""
+        """Wait until every chip has carried out its calls so far."""
         await asyncio.gather(*(thread.ask(_nothing) for thread in self._threads.values()))
 
 
@@ -205,12 +205,12 @@ def _nothing() -> None:
 
 
 async def _done(task: "asyncio.Task[None]") -> None:
-    """Wait for a task without ending it when the waiting ends."""
+    """Wait for a task without cancelling it when the wait is cancelled."""
     await asyncio.shield(task)
 
 
 async def _within(limit_s: float, *work: Coroutine[Any, Any, None]) -> None:
-    """Wait for all of this, but no longer than that; a device that hangs holds up nobody."""
+    """Wait for all work, up to a time limit, so that a device that hangs delays nothing else."""
     tasks = [asyncio.ensure_future(part) for part in work]
     if not tasks:
         return

@@ -95,7 +95,7 @@ class ModbusMaster:
     # --- following the settings -------------------------------------------------------------------
 
     def _rebuild(self) -> None:
-        """Make what the settings ask for; a module that did not change keeps what it said."""
+        """Rebuild the slots from the settings; an unchanged module keeps its readings."""
         wanted = {
             number: self._slot(number)
             for number in MODBUS_SLOTS[: len(self._settings.modbus_slots)]
@@ -141,7 +141,7 @@ class ModbusMaster:
             try:
                 await self._take_turn()
             except Exception:
-                # A fault, also of whoever takes the readings, must not end the asking.
+                # A fault, also in the receiver of the readings, must not end the polling.
                 log.exception("%s: a turn ended unexpectedly", self._bus.path)
                 if is_being_cancelled():
                     return
@@ -160,7 +160,7 @@ class ModbusMaster:
             await self._ask(turn)
 
     async def _sleep_until(self, moment: float) -> None:
-        """Sleep, but let readings grow old, and wake when the settings change."""
+        """Sleep, but expire old readings meanwhile, and wake when the settings change."""
         loop = asyncio.get_running_loop()
         while (now := loop.time()) < moment:
             self._expire(now)
@@ -180,7 +180,7 @@ class ModbusMaster:
         answer, trouble = await self._answer_of(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
-            # The slots are others by now; what came is nobody's answer any more.
+            # The slots have changed meanwhile; the answer belongs to none of them.
             return
         if answer is None:
             plan.was_silent(turn.slave, now - began, now)

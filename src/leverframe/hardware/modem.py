@@ -36,7 +36,7 @@ NAME = "GSM modem SIM800L"
 PART = "GSM modem"
 #: How often a message is begun again because the modem restarted or fell silent.
 MAX_ATTEMPTS = 3
-#: Incoming messages are told of, kept on the SIM card, and come as PDUs.
+#: Incoming messages are announced, kept on the SIM card, and come as PDUs.
 _SET_UP = ("AT+CMGF=0", "AT+CNMI=2,1,0,0,0")
 _ALL_MESSAGES = "AT+CMGL=4"
 _NEW_MESSAGE = "+CMTI:"
@@ -70,7 +70,7 @@ class _Work(Struct):
 
 
 class Modem:
-    """A session of the serial port. `on_sms` gets sender and text, and may give an answer."""
+    """A session of the serial port; `on_sms` gets sender and text, and may return an answer."""
 
     bitrate = 9600
 
@@ -165,7 +165,7 @@ class Modem:
                 await self._give_up(f"{refusal}.")
 
     async def _give_up(self, sentence: str) -> None:
-        """Tell everybody who waits that it failed, and begin anew after a pause."""
+        """Fail all waiting jobs, and pause before the next attempt."""
         self._troubles.note(PART, sentence)
         self._drop_jobs(sentence)
         await asyncio.sleep(self._pace.retry_s)
@@ -181,7 +181,7 @@ class Modem:
             job.sent.set_exception(ModemUnavailable(sentence))
 
     async def _serve(self, line: ModemLine) -> None:
-        """Do what waits, one thing after the other, for as long as the modem goes along."""
+        """Do the waiting work, one job after the other, until the modem fails or restarts."""
         work = self._work
         while True:
             work.wake.clear()
@@ -201,7 +201,7 @@ class Modem:
                 await self._idle()
 
     async def _idle(self) -> None:
-        """Wait until there is something to do, or it is time to look again."""
+        """Wait until there is work, or the status is due to be read again."""
         pause_s = max(0.0, self._looked_at + self._look_every_s() - _now())
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -224,7 +224,7 @@ class Modem:
     # --- the single things ------------------------------------------------------------------------
 
     async def _look(self, line: ModemLine) -> None:
-        """Look whether the SIM card is ready, and how the network is."""
+        """Read whether the SIM card is ready, and the state of the network."""
         status = self.status
         self._looked_at = _now()
         status.took_sim(await line.ask("AT+CPIN?"))

@@ -31,12 +31,12 @@ class ModemRestarted(Exception):
 
 
 class CommandPace(Struct, frozen=True):
-    """How long things with a modem may take, in seconds."""
+    """The time limits of a modem's commands, in seconds."""
 
     #: An ordinary answer; the network's answers take longer.
     answer_s: float = 10.0
     network_s: float = 65.0
-    #: Between two attempts to be heard at all, and how many there are.
+    #: Between two attempts to get any answer, and how many there are.
     attention_s: float = 1.0
     attempts: int = 10
     #: Quiet that ends what an earlier conversation left over.
@@ -64,7 +64,7 @@ class ModemLine:
         self.restarted = False
 
     async def listen(self, reader: SerialReader) -> None:
-        """Hear what the modem says until the port ends."""
+        """Process what the modem sends until the port ends."""
         while data := await reader.read(_READ_AT_ONCE):
             for heard in self._dialogue.feed(data):
                 match heard:
@@ -78,7 +78,7 @@ class ModemLine:
                         self._hear(heard)
 
     async def synchronise(self) -> None:
-        """Get the modem's attention, and its silence."""
+        """Make the modem respond to commands, then wait until its line is quiet."""
         self.restarted = False
         # A modem that was left waiting for a text takes this as the end of it.
         self._writer.write(CANCEL)

@@ -88,7 +88,7 @@ class ModemStatus:
         self.sim = answer.after("+CPIN:") or answer.result.partition(":")[2].strip() or "unknown"
 
     def took_signal(self, answer: AtAnswer) -> None:
-        """Take a signal: 0 to 31 are -113 dBm to -51 dBm in steps of two."""
+        """Note the signal: 0 to 31 stand for -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
         if strength is None or strength > _MOST_SIGNAL:
             self.signal_dbm = None

@@ -1,4 +1,4 @@
-"""A Modbus module in one of the slots 1-3: what it said last, and until when that counts."""
+"""A Modbus module in one of the slots 1-3: its latest readings, and until when they count."""
 
 from msgspec import Struct, field
 
@@ -23,7 +23,7 @@ class SlotReport(Struct, frozen=True):
 
 
 class ModuleSlot(Struct):
-    """A module on the bus and what it said."""
+    """A module on the bus and its latest readings."""
 
     number: int
     label: str
@@ -42,7 +42,7 @@ class ModuleSlot(Struct):
 
     def take(self, block: Block, answer: Answer, now: float) -> None:
         if isinstance(answer, ExceptionReply) and answer.code in NOT_NOW:
-            # What it said before counts until it is too old.
+            # Its earlier readings count until they are too old.
             return
         values = block.values(answer.data) if isinstance(answer, Data) else {}
         for reading in block.readings:
@@ -53,7 +53,7 @@ class ModuleSlot(Struct):
                 self.good_until[reading.number] = now + self.stale_s
 
     def expire(self, now: float) -> bool:
-        """Forget what is too old; was there anything?"""
+        """Drop readings that are too old; tell whether there were any."""
         old = [number for number, until in self.good_until.items() if until <= now]
         for number in old:
             del self.good_until[number]

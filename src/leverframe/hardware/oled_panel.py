@@ -77,7 +77,7 @@ class _BlockWriter:
 
 
 class PanelService:
-    """Keeps the panel showing what the controller's display shows."""
+    """The service that shows the controller's display on the panel."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PanelService:
             self._thread.drive(NAME, partial(self._panel.show, lines))
 
     async def close(self) -> None:
-        """Darken the panel: what it showed would no longer be true."""
+        """Turn the panel off: what it showed would no longer be true."""
         self._sent = None
         self._thread.drive(NAME, partial(self._panel.show, None))
         with suppress(TimeoutError):

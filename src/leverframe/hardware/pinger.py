@@ -33,7 +33,7 @@ _NO_PERMISSION = (
 
 
 class Pinger:
-    """Carries out `PingHost` effects and reports entry and milliseconds, None for no answer."""
+    """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
 
     def __init__(self, answered: Callable[[int, float | None], None]) -> None:
         self._answered = answered
@@ -74,7 +74,7 @@ class Pinger:
             # A name with an empty part cannot even be asked for: that is the UnicodeError.
             self._log_once(f"the watchdog's host {effect.host} cannot be found by its name")
         except (TimeoutError, OSError, icmplib.ICMPLibError):
-            # A host that cannot be reached is silent, and that is the watchdog's business.
+            # A host that cannot be reached gives no answer, which the watchdog handles.
             pass
         except Exception as error:
             # Whatever else happens, the watchdog must not wait for an outcome in vain.
@@ -93,7 +93,7 @@ class Pinger:
     def _looked_up(self, entry: int, lookup: "asyncio.Future[str]") -> None:
         self._looking_up.discard(entry)
         if not lookup.cancelled():
-            # Whoever waited may be gone by now; then nobody else looks at the failure.
+            # The waiting task may be gone by now; then the failure would never be retrieved.
             lookup.exception()
 
     async def _echo(self, address: str, timeout_s: float) -> float | None:
@@ -118,6 +118,6 @@ class Pinger:
 
 def _look_up(host: str) -> str:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
-    # Boards of this kind live in IPv4 networks: where a name has both, that address is meant.
+    # Boards of this kind are used in IPv4 networks: where a name has both, that address is meant.
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])

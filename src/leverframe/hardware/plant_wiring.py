@@ -111,7 +111,7 @@ FieldType = Number | Duration | OneOf | NumberOrLabel
 class Field(Struct, frozen=True):
     type: FieldType
     doc: str
-    #: What it is if nobody says; `REQUIRED` has to be said.
+    #: The default; `REQUIRED` where there is none.
     default: Any = None
 
 

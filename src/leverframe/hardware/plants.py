@@ -17,7 +17,7 @@ class Plant(Protocol):
     feeds: tuple[str, ...]
 
     def begin(self, now: float, values: Values) -> dict[str, float]:
-        """Come to life with these inputs; returns the first readings."""
+        """Start the plant with these inputs and return its first readings."""
 
     def put(self, label: str, value: float, now: float) -> None:
         """Change an input, which held its former value until now."""

@@ -66,7 +66,7 @@ class PollPlan:
         }
 
     def next(self, now: float) -> Turn | None:
-        """Choose who is next, and when: of those who may be asked, the one who waited longest."""
+        """Choose the next slave and its time: of those due, the one that waited longest."""
         if not self._slaves:
             return None
 

@@ -1,4 +1,4 @@
-"""A poller: looks at a device again and again, in a thread of the device's own.
+"""A poller: reads a device again and again, in a thread of the device's own.
 
 A look gives readings and troubles. One that takes longer than its limit makes what the device gave
 so far absent, until the device answers; no second look starts meanwhile.
@@ -26,7 +26,7 @@ class Look(NamedTuple):
 
 
 class Device(Protocol):
-    """Something that can be looked at; `look` may block and never raises."""
+    """A device to be polled; `look` may block and never raises."""
 
     name: str
     period_s: float
@@ -36,7 +36,7 @@ class Device(Protocol):
 
 
 class Poller:
-    """Reports what a device reads; `report` gets the readings of each look."""
+    """The periodic reader of a device; `report` gets the readings of each look."""
 
     def __init__(
         self, device: Device, report: Callable[[Readings], None], troubles: Troubles
@@ -52,7 +52,7 @@ class Poller:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> "asyncio.Task[None]":
-        """Look again and again from now on; what is returned is done after the first look."""
+        """Poll from now on; the returned task ends after the first look."""
         loop = asyncio.get_running_loop()
         self._hurry.clear()
         first = loop.create_task(self.look())
@@ -60,11 +60,11 @@ class Poller:
         return first
 
     def hurry(self) -> None:
-        """Look again at once."""
+        """Start the next look at once."""
         self._hurry.set()
 
     async def look(self) -> None:
-        """Look once, and wait for the end of the look, not of its limit."""
+        """Read once; wait for the end of the read even when it exceeds its limit."""
         answer = self._thread.ask(self._look)
         try:
             look = await asyncio.wait_for(asyncio.shield(answer), self._device.limit_s)
@@ -80,7 +80,7 @@ class Poller:
             await asyncio.wait([self._task])
 
     def _look(self) -> Look:
-        """Look, in the device's thread; a mistake in a driver must not end the looking."""
+        """Read the device in its thread; a fault in a driver must not end the polling."""
         try:
             return self._device.look()
         except Exception as error:
@@ -105,7 +105,7 @@ class Poller:
             await self._see_through(self.look())
 
     async def _see_through(self, look: Awaitable[None]) -> None:
-        """Pass readings on; a fault of whoever takes them must not end the looking."""
+        """Await a look; a fault of the receiver of its readings must not end the polling."""
         try:
             await look
         except Exception:

@@ -54,7 +54,7 @@ class SerialLine(asyncio.Protocol):
             self._reader = self._answer = None
 
     async def close(self) -> None:
-        """Let go of the port; when this returns, others can open it."""
+        """Release the port; others can open it when this returns."""
         transport, self._transport, self._line = self._transport, None, None
         if transport is not None:
             transport.abort()
@@ -83,11 +83,11 @@ class SerialLine(asyncio.Protocol):
         self._line = line
 
     async def _quiet(self, line: SerialParameters) -> None:
-        """Wait until nobody has spoken for the gap between two frames."""
+        """Wait until the line was quiet for the gap between two frames."""
         loop = asyncio.get_running_loop()
         gap_s = max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
         give_up_at = loop.time() + MAX_QUIET_WAIT_S
-        # At least one wait: it also lets in what the system has kept for us so far.
+        # At least one wait: it also delivers what the system has buffered so far.
         wait_s = gap_s
         while wait_s > 0 and loop.time() < give_up_at:
             await asyncio.sleep(wait_s)

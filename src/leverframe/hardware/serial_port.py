@@ -36,7 +36,7 @@ class SerialSession(Protocol):
     def bitrate(self) -> int: ...
 
     async def run(self, reader: SerialReader, writer: SerialWriter) -> None:
-        """Talk until the port ends (return) or fails (OSError)."""
+        """Communicate until the port ends (return) or fails (OSError)."""
 
     def leave(self) -> None:
         """Forget what was measured: another module was chosen."""
@@ -53,7 +53,7 @@ PAUSES = Pauses()
 
 
 class SerialPortService:
-    """Runs the session of the module that `serial.module` names, if there is one for it."""
+    """The runner of the session of the module that `serial.module` names, if there is one."""
 
     def __init__(
         self,

@@ -116,7 +116,7 @@ class SimulatedBoard:
         self._show(readings)
 
     def plug(self, label: str) -> None:
-        """Let a reading show again what its plant gives; without one nothing changes."""
+        """Make a reading show again what its plant gives; do nothing where it has no plant."""
         fed = self._plants.look(label, self._now())
         if label in fed:
             self._unplugged.discard(label)
@@ -137,7 +137,7 @@ class SimulatedBoard:
         return [self._wirings[plant] for plant in self._plants.wired]
 
     def wire(self, plant: Plant, wiring: str = "") -> None:
-        """Let a plant follow outputs of this board and give it readings."""
+        """Connect a plant to outputs and readings of this board."""
         pins = {
             **dict(zip(OUTPUTS, map(float, self.outputs), strict=True)),
             **dict(zip(PWMS, self.levels, strict=True)),

@@ -31,7 +31,7 @@ class SimulatedHosts:
         return dict(self._milliseconds)
 
     def set_answer(self, host: str, milliseconds: float | None) -> None:
-        """Let a host answer after that time from now on, or no longer."""
+        """Make a host answer after that time from now on, or no longer where it is None."""
         if milliseconds is None:
             self._milliseconds.pop(host, None)
         else:

@@ -14,13 +14,13 @@ NS_PER_S = 1_000_000_000
 
 
 class PwmPin:
-    """Every call runs in the thread of its chip."""
+    """A PWM output; every call runs in the thread of its chip."""
 
     def __init__(self, sysfs: Path, place: PwmChannel) -> None:
         self._chip = sysfs / "class" / "pwm" / f"pwmchip{place.chip}"
         self._channel = place.channel
         self._folder = self._chip / f"pwm{place.channel}"
-        #: What the kernel was told last; None: nobody knows.
+        #: What was last written to the kernel; None if unknown.
         self._period_ns: int | None = None
         self._duty_ns = 0
 

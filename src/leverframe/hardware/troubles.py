@@ -30,7 +30,7 @@ class Troubles:
         self._texts = texts
 
     def note(self, device: str, text: str | None) -> None:
-        """Note what is wrong with a device; None: nothing (any more)."""
+        """Set the trouble of a device; None clears it."""
         if text == self._texts.get(device):
             return
         if text is None:
@@ -42,12 +42,12 @@ class Troubles:
 
 
 def unexpected(error: Exception) -> str:
-    """Report a failure that nobody has thought of."""
+    """Describe a failure of an unforeseen kind."""
     return f"failed unexpectedly: {error!r}; the log has more."
 
 
 def told(error: OSError, what: str) -> str:
-    """Say why a file or device cannot be used, and what to do about it."""
+    """State why a file or device cannot be used, and what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENODEV | errno.ENXIO:
             return f"{what} is not there; check the wiring, its driver and the configuration."

@@ -104,7 +104,7 @@ def tell(lost: tuple[NotCarriedOver, ...]) -> None:
 
 
 def _everything(file: BackupFile) -> dict[str, Any]:
-    """Settings by path, factory settings too, so that a short text and a full file compare."""
+    """Return all settings by path, factory settings too: short and full files then compare."""
     known = {**factory_settings(file), **file.settings}
     return {path: value for path, value in known.items() if not is_secret(path)} | {
         "profile.hw": file.hw,
@@ -113,7 +113,7 @@ def _everything(file: BackupFile) -> dict[str, Any]:
 
 
 def _order(path: str) -> list[tuple[int, int | str]]:
-    """Numbers as numbers: entry 10 comes after entry 9."""
+    """Return a sort key that compares numbers as numbers: entry 10 comes after entry 9."""
     return [(0, int(step)) if step.isdecimal() else (1, step) for step in path.split(".")]
 
 

@@ -22,7 +22,7 @@ from leverframe.storage.store import Changes, Stored, StoreUnavailable
 
 
 def check_data(data_folder: Path) -> int:
-    """Say whether store, snapshots and history are sound; snapshots do not count for the answer."""
+    """Report whether store, snapshots and history are sound; ignore snapshots in the result."""
     with existing_folder(data_folder) as folder:
         damage = findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is sound.")
@@ -44,7 +44,7 @@ def _history_is_sound(folder: DataFolder) -> bool:
 
 
 async def repair_data(data_folder: Path) -> None:
-    """Put a damaged store right: by a snapshot, else by what can still be read of it.
+    """Repair a damaged store from a snapshot, or else from what can still be read of it.
 
     A damaged history is set aside; the next start begins a new one.
     """
@@ -133,7 +133,7 @@ async def _loaded(folder: DataFolder) -> Stored:
 
 
 async def reset_data(data_folder: Path, accounts: bool) -> None:
-    """Back to the factory settings. The key goes too: what it sealed is unreadable from then on."""
+    """Reset to the factory settings and delete the key, so that what it sealed stays unreadable."""
     with existing_folder(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:

@@ -41,7 +41,7 @@ def sign(image: Path, key: Path) -> None:
 
 
 def show(image: Path, key: Path | None) -> None:
-    """Say what an image holds; with a public key also whether its owner signed it."""
+    """Print what an image holds; with a public key also whether its owner signed it."""
     content = image.read_bytes()
     firmware = read_image(content)
     site = f"a site of {len(firmware.site)} bytes" if firmware.site else "no site"

@@ -82,7 +82,7 @@ def _labels(text: str | None) -> tuple[str, ...]:
 
 
 def _second(text: str | None, usual: float) -> float:
-    """A time as people write it, in UTC unless it says otherwise, or seconds since 1970."""
+    """Parse an ISO 8601 time, in UTC unless it has an offset, or seconds since 1970."""
     if text is None:
         return usual
     if text.isascii() and text.isdigit():

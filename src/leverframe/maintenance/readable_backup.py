@@ -19,7 +19,7 @@ SUFFIXES = (".toml", ".json", ".bin")
 
 
 def read(path: Path) -> BackupFile:
-    """A backup in any of the three forms; the ending of its name says which."""
+    """Read a backup in any of the three forms; the ending of its name says which."""
     _check_form(path)
     if path.suffix == ".toml":
         _, document = read_toml(path, BackupRefused)
@@ -74,7 +74,7 @@ def as_text(file: BackupFile, suffix: str) -> str:
 
 
 def changed_settings(file: BackupFile) -> dict[str, Any]:
-    """The settings that are not as they come from the factory."""
+    """Return the settings that differ from the factory settings."""
     standard, missing = factory_settings(file), object()
     return {
         path: value for path, value in file.settings.items() if value != standard.get(path, missing)
@@ -82,7 +82,7 @@ def changed_settings(file: BackupFile) -> dict[str, Any]:
 
 
 def factory_settings(file: BackupFile) -> dict[str, Any]:
-    """What the backup's version has from the factory, as a backup would say it."""
+    """Return the factory settings of the backup's version, in the form of a backup."""
     try:
         profile = Profile(file.hw, file.sw)
     except UnknownProfile as error:
@@ -92,7 +92,7 @@ def factory_settings(file: BackupFile) -> dict[str, Any]:
 
 
 def _toml(document: dict[str, Any]) -> str:
-    """Texts, numbers, flags and lists are written in TOML as in JSON."""
+    """Format a document as TOML, one table per branch."""
     plain = {name: value for name, value in document.items() if not isinstance(value, dict)}
     lines = [*_lines(plain)]
     for name, table in document.items():

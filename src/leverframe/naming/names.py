@@ -18,7 +18,7 @@ from leverframe.wire.modbus_modules import mapped_reading
 
 
 def given_name(label: str, settings: Settings) -> str:
-    """Empty for what nobody named."""
+    """Return the name that a user gave the label, or an empty text."""
     weather = settings.weather
     named = {"T1": weather.t1_name, "H1": weather.h1_name, "P1": weather.p1_name}
     if label in named:

@@ -55,7 +55,7 @@ _FIRST_ONEWIRE_SLOT = 4
 
 
 def unit_of(label: str, settings: Settings) -> str:
-    """Empty for what has no unit, or one that nobody knows."""
+    """Return the unit of a label, or an empty text where it has none or an unknown one."""
     if label in _FIXED:
         return _FIXED[label]
     if label in ANALOG_INPUTS:

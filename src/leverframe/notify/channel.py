@@ -20,12 +20,12 @@ class Draft(Struct, frozen=True):
 
     #: Where it goes, for people to read; never a secret.
     target: str
-    #: What `deliver` needs, as JSON can say it; never a password.
+    #: What `deliver` needs, as JSON can hold it; never a password.
     content: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ChannelLimits(Struct, frozen=True):
-    #: After that long nobody wants the message any more.
+    #: After that long the message is out of date.
     expires_s: float = 86_400.0
     #: When more wait, the oldest are dropped.
     max_waiting: int = 2_000
@@ -69,4 +69,4 @@ class Channel(Protocol):
         """Send it and say in a few words what the other side answered, or raise `CannotSend`."""
 
     async def close(self) -> None:
-        """Let go of connections; the queue is empty or the program ends. May be called again."""
+        """Release connections; the queue is empty or the program ends. May be called again."""

@@ -53,10 +53,10 @@ class QueueReports(Protocol):
         """Take note that a message was sent or has failed for good."""
 
     def told(self, channel: str, sentence: str) -> None:
-        """Tell people a sentence."""
+        """Report a sentence for people."""
 
     def troubled(self, channel: str, problem: str | None) -> None:
-        """Take note of what keeps messages from being delivered; None when nothing does."""
+        """Note what keeps messages from being delivered; None when nothing does."""
 
 
 class ChannelQueue:
@@ -95,7 +95,7 @@ class ChannelQueue:
         return max(0.0, self._pause_until - asyncio.get_running_loop().time())
 
     def put(self, waiting: QueuedMessage) -> Message | None:
-        """Take a message in and return the one that had to go, if the queue was full."""
+        """Queue a message and return the one that was dropped, if the queue was full."""
         dropped = self._make_room()
         self._messages.append(waiting)
         if self._task is None:
@@ -119,7 +119,7 @@ class ChannelQueue:
         return oldest.message
 
     def try_again(self) -> None:
-        """End the pause: something has changed."""
+        """End the pause, since something has changed."""
         self._failures = 0
         self._again.set()
 

@@ -30,7 +30,7 @@ class Mail:
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
-            # Nobody wrote a text for this edge, so nobody wants a mail about it.
+            # No text is set for this edge, so no mail is wanted.
             return []
         email = settings.email
         if not email.host:

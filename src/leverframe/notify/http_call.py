@@ -106,7 +106,7 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def _judged(status: int, place: str) -> str:
-    """Say the answer in words, or why it is none."""
+    """Return the answer in words, or raise `CannotSend` where it is no success."""
     try:
         answer = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:

@@ -147,7 +147,7 @@ def _content_type(body: str) -> str:
 
 
 class Login(httpx.Auth):
-    """Shows the login only to a server that asks for it, and by Digest where it takes that."""
+    """The login, shown only to a server that asks for it, and by Digest where it takes that."""
 
     def __init__(self, username: str, password: str) -> None:
         self._username = username

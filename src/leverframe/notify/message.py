@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, structs
 WAITING = "waiting"
 SENT = "sent"
 FAILED = "failed"
-#: Kept instead of being sent, because the program was told so.
+#: Kept instead of being sent, because the configuration says so.
 CAPTURED = "captured"
 
 

@@ -16,7 +16,7 @@ from gmqtt.mqtt.constants import MQTTv311  # type: ignore[import-untyped]
 from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
 from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
 
-# Whatever the library has to say, we say in sentences.
+# We report in sentences whatever the library would log.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
 
 KEEPALIVE_S = 30
@@ -59,7 +59,7 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
             self._on_acknowledged()
 
     def lose_all(self) -> None:
-        """Tell everybody who waits for an acknowledgement that none will come."""
+        """Resolve all that wait for an acknowledgement as unacknowledged."""
         for future in self._waiting.values():
             if not future.done():
                 future.set_result(False)
@@ -68,7 +68,7 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
 
 class _SingleUse(gmqtt.Client):  # type: ignore[misc]
     async def reconnect(self, delay: bool = False) -> None:
-        """Leave it to the link, which makes a new connection."""
+        """Do nothing: the link makes a new connection."""
 
 
 class BrokerConnection:

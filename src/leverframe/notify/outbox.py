@@ -118,7 +118,7 @@ class Outbox:
         self._channels[name] = channel
 
     def start(self) -> None:
-        """Go on with what an earlier run left; called once all channels are there."""
+        """Resume the messages of an earlier run; called once all channels are added."""
         for number, row in self._store.load().items():
             self._number = max(self._number, number)
             try:
@@ -147,7 +147,7 @@ class Outbox:
         )
 
     def notify(self, effect: Notify) -> "asyncio.Future[None] | None":
-        """Take an effect. Never wait, never raise.
+        """Queue the messages of an effect; never wait, never raise.
 
         The future is done when all of its messages that wait to be sent are on disk, or cannot be.
         """

@@ -36,7 +36,7 @@ class AttemptPace:
             await asyncio.sleep(pause_s)
 
     def take(self, now: float) -> float:
-        """Take one out and say how long to wait for it."""
+        """Take one attempt and return how long to wait for it."""
         if self._filled_at is not None:
             self._full = min(self._burst, self._full + (now - self._filled_at) * self._per_s)
         self._filled_at = now

@@ -25,7 +25,7 @@ class Sms:
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
-            # Nobody wrote a text for this edge, so nobody wants a message about it.
+            # No text is set for this edge, so no message is wanted.
             return []
         numbers = settings.gsm.sms[effect.slot - 1].numbers
         if not numbers:

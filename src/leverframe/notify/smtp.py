@@ -85,7 +85,7 @@ def written(message: Message, email: Email, name: str) -> EmailMessage:
     mail["To"] = recipient
     mail["Subject"] = _cleaned(email.subject) or DEFAULT_SUBJECT.format(name=name)
     mail["Date"] = format_datetime(datetime.fromtimestamp(message.created, UTC))
-    # The same at every attempt, so that a mail that came twice can be told.
+    # The same at every attempt, so that a mail that arrives twice can be recognised.
     mail["Message-ID"] = f"<{message.number}.{message.created:.0f}@{name}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(message.content["text"])

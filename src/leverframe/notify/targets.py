@@ -42,7 +42,7 @@ async def checked_addresses(host: str, port: int, *, allow_local: bool) -> list[
 
 
 def forbidden(address: Address) -> str | None:
-    """Say what an address is that may only be used when that is allowed."""
+    """Describe an address that may be used only where that is allowed; None for others."""
     address = _embedded(address)
     if address in METADATA:
         return "a metadata service"

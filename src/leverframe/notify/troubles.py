@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def sentence(error: BaseException, host: str, port: int) -> str:
-    """Say why the server could not be reached, and what to look at."""
+    """State why the server could not be reached, and what to look at."""
     place = f"{host}:{port}"
     for cause in _causes(error):
         match cause:

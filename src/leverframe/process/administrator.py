@@ -27,7 +27,7 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 _GROUPS, _GROUP_LETTERS = 4, 6
 
 
-#: In the audit trail: whoever has the machine in their hands.
+#: In the audit trail: a person with access to the machine.
 BY_HAND = Cause("command line")
 
 
@@ -36,14 +36,14 @@ class PasswordRefused(ErrorForPeople):
 
 
 def random_password() -> str:
-    """120 random bits, to be read and typed by a person."""
+    """Generate a password of 120 random bits that a person can read and type."""
     return "-".join(
         "".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_LETTERS)) for _ in range(_GROUPS)
     )
 
 
 async def ensure_administrator(store: Store) -> str | None:
-    """Give the administrator a password where there is none yet; the new password, once."""
+    """Give the administrator a password where there is none yet, and return it, else None."""
     if store.load().settings.get("access.admin.password"):
         return None
     password = random_password()

@@ -47,7 +47,7 @@ class BuiltController(Struct, frozen=True):
     services: tuple[Service, ...] = ()
 
     async def stop(self) -> None:
-        """End everything, each part by itself; the log says what failed."""
+        """Stop everything, each part by itself; log what failed."""
         services = (service.close for service in reversed(self.services))
         await close_all([*services, self.controller.stop])
 
@@ -65,7 +65,7 @@ async def build(
     reach: Reach = THIS_MACHINE,
     history: HistoryWorker | None = None,
 ) -> BuiltController:
-    """A started controller on the board that the wiring describes."""
+    """Build and start a controller on the board that the wiring describes."""
     name, mac = await _identity(store)
     board: Board = SimulatedBoard(clock.now)
     linux = None
@@ -105,7 +105,7 @@ async def build(
 
 
 async def _identity(store: Store) -> tuple[str, str]:
-    """Name and MAC address of the controller, made at its first start and kept."""
+    """Return name and MAC address of the controller; make and store them at its first start."""
     kept = store.load().kept
     if "identity.mac" not in kept:
         tail = secrets.token_bytes(5)
@@ -117,6 +117,6 @@ async def _identity(store: Store) -> tuple[str, str]:
 
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:
-    """The profile that the store was last used with, and the version that was configured then."""
+    """Return the profile that the store was last used with, and the `sw` configured then."""
     kept = store.load().kept
     return kept.get("profile.hw"), kept.get("profile.sw"), kept.get("profile.configured_sw")

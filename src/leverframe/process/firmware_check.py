@@ -73,7 +73,7 @@ class FirmwareCheck:
             self._asking = asyncio.get_running_loop().create_task(self._listen(self._ask, at.wall))
 
     def report(self) -> FirmwareReport:
-        """Give what `/api/firmware` shows."""
+        """Return what `/api/firmware` shows."""
         heard, profile = self._heard, self._controller.profile
         news = heard.news if heard else None
         fits = news is not None and (not news.hardware or profile.hw in news.hardware)

@@ -63,7 +63,7 @@ def set_up(level: str, form: str, syslog: str | None) -> None:
 
 
 def _syslog_handler(address: str) -> logging.Handler:
-    """To a socket of this machine (/dev/log), or by UDP to HOST or HOST:PORT."""
+    """Make a handler that logs to a local socket (/dev/log), or by UDP to HOST or HOST:PORT."""
     # Imported here: it takes long to load, and few log to syslog.
     import logging.handlers
 

@@ -9,7 +9,7 @@ from leverframe.servers.snmp.agent import SnmpAgent
 
 
 async def connect_snmp(built: BuiltController, config: Config) -> Service:
-    """The SNMP agent, which listens once it is switched on."""
+    """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
     agent = SnmpAgent(controller, config.host, config.snmp_port, name=built.name, mac=built.mac)
     controller.settings_watchers.append(agent.adopt)
@@ -18,7 +18,7 @@ async def connect_snmp(built: BuiltController, config: Config) -> Service:
 
 
 async def connect_modbus(controller: Controller, config: Config) -> list[Service]:
-    """The Modbus TCP server, which listens once it is switched on, and the bus if there is one."""
+    """Connect the Modbus TCP server, which listens once switched on, and the bus if any."""
     server = ModbusTcpServer(controller, config.host, config.modbus_port, config.writing_networks())
     controller.settings_watchers.append(server.adopt)
     await server.follow(controller.engine.settings)

@@ -31,7 +31,7 @@ class NoAdministrator(ErrorForPeople):
 
 
 def reach_of(config: Config) -> Reach:
-    """Who can reach the controller, by the address it listens on."""
+    """Determine from its listening address who can reach the controller."""
     names = {*config.hosts}
     is_local = is_loopback(config.host)
     if not is_local:
@@ -46,7 +46,7 @@ def uses_tls(config: Config) -> bool:
 
 
 async def introduce_administrator(store: Store) -> None:
-    """At the first start that strangers can reach: a password, shown once."""
+    """Ensure that an administrator exists; print the password of a new one, this once."""
     try:
         password = await ensure_administrator(store)
     except StoreUnavailable as error:
@@ -70,7 +70,7 @@ def certificate_of(config: Config, folder: Path, name: str) -> Certificate | Non
 
 
 def try_address(host: str, port: int) -> None:
-    """Raises the `OSError` that listening there would raise."""
+    """Raise the `OSError` that listening there would raise."""
     for family, kind, protocol, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
@@ -94,7 +94,7 @@ async def listen(
 
 
 def _allow_sockets(wanted: int) -> None:
-    """Every connection is an open file, and the usual limit is half of what we take."""
+    """Raise the limit of open files: each connection is one, and the usual limit is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < enough:
@@ -102,7 +102,7 @@ def _allow_sockets(wanted: int) -> None:
 
 
 def take_up_certificate(certificate: Certificate | None) -> None:
-    """Somebody has put a new certificate in place, and says so by SIGHUP."""
+    """Reload the certificate after SIGHUP; keep the old one where the new one is unusable."""
     if certificate is None:
         return
     try:

@@ -32,7 +32,7 @@ class Release(msgspec.Struct, frozen=True):
 
 
 async def ask_for_release(url: str, trust: Trust, *, allow_local: bool) -> Release:
-    """The answer of the address; raises `CannotSend` with a sentence where there is none."""
+    """Fetch the newest release from the address, or raise `CannotSend` with a sentence."""
     # As with messages: loading what it takes lasts longer than a relay may wait.
     await asyncio.to_thread(import_module, "leverframe.notify.http_request")
     from leverframe.notify.http_request import OutgoingRequest, RemoteServer, answer_of, new_client

@@ -1,4 +1,4 @@
-"""Runs one controller as a process: opens its parts, serves until told to stop, stops in order."""
+"""One controller as a process: opens its parts, serves until it is stopped, stops in order."""
 
 import asyncio
 import errno
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 #: How much each command with a body takes.
 _BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
 _POST_PATH = "/post.cgi"
-#: How soon the schedule follows somebody who sets the machine's clock.
+#: How soon the schedule follows when the machine's clock is set.
 LOOK_AT_CLOCK_S = 20.0
 
 
@@ -89,7 +89,7 @@ async def serve(config: Config) -> None:
         ]
         try:
             certificate = certificate_of(config, folder.path, built.name)
-            # Before anybody is told that it runs: who then stops it gets an orderly stop.
+            # Before the start is announced: a stop right after it is then orderly.
             stop = _listen_to_signals(certificate)
             with _told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
@@ -115,7 +115,7 @@ async def serve(config: Config) -> None:
 async def _built(
     config: Config, folder: DataFolder, store: EncryptingStore, reach: Reach
 ) -> BuiltController:
-    """The controller on what its store holds; with an administrator if strangers reach it."""
+    """Build the controller from its store; with an administrator if strangers can reach it."""
     profile = await settle_version(store, config)
     if reach.must_sign_in:
         await introduce_administrator(store)
@@ -141,7 +141,7 @@ async def _built(
 async def _services(
     built: BuiltController, config: Config, http_port: int
 ) -> AsyncIterator[Service]:
-    """What runs beside HTTP, one at a time: what has started is closed if the next one fails."""
+    """Start the services beside HTTP one by one, so that a failure closes those before it."""
     controller = built.controller
     if journal_log.is_wanted():
         yield JournalLog(controller)
@@ -174,7 +174,7 @@ def _say_where(
 
 
 def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:
-    """Describe the controller for the log, so that an old log says what it is of."""
+    """Describe the controller for the log, so that an old log can be identified."""
     return (
         f"{built.name} ({built.controller.profile}, {built.controller.board.kind} board),"
         f" data in {folder.path}, Python {platform.python_version()},"
@@ -206,7 +206,7 @@ def _why_not(error: OSError, config: Config) -> str:
 
 
 def _listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
-    """SIGTERM and SIGINT set what is returned; SIGHUP takes up a new certificate."""
+    """Return an event that SIGTERM and SIGINT set; reload the certificate on SIGHUP."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -218,7 +218,7 @@ def _listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
 async def _told_to_stop(
     stop: asyncio.Event, controller: Controller, supervisor: Supervisor
 ) -> None:
-    """Wait, and look after the machine's clock and the supervisor meanwhile."""
+    """Wait for the stop; meanwhile check the machine's clock and notify the supervisor."""
     interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
     while not stop.is_set():
         with suppress(TimeoutError):

@@ -77,7 +77,7 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
 
 
 def history_worker(config: Config, folder: DataFolder) -> ThreadHistoryWorker:
-    """Make the worker of the history; on virtual time it begins anew with every start."""
+    """Make the worker of the history; on virtual time it starts empty."""
     bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * 1024 * 1024)
     path = None if config.virtual_time else folder.history_path
     return ThreadHistoryWorker(path, bounds, may_wait=config.virtual_time)
@@ -186,5 +186,5 @@ def connect_firmware_check(
 
 
 def snmp_traps(controller: Controller, mac: str) -> SnmpTraps:
-    """Make the channel of traps; they tell how long the controller has been running."""
+    """Make the channel of traps, which carry the controller's uptime."""
     return SnmpTraps(mac, lambda: controller.engine.uptime(controller.clock.read()))

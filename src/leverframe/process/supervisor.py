@@ -1,4 +1,4 @@
-"""Telling systemd that the service is ready, alive, or stopping.
+"""Notices to systemd that the service is ready, alive, or stopping.
 
 The messages go to the socket that systemd names in the environment; without one nothing is sent.
 The sign of life comes from the event loop itself, so a controller that hangs is started again.
@@ -15,7 +15,7 @@ class Supervisor:
         # The watchdog is meant for one process, not for those that inherit its environment.
         is_ours = known.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         limit_us = int(known.get("WATCHDOG_USEC", "0") or 0) if is_ours else 0
-        #: Seconds between two signs of life; None where nobody waits for one.
+        #: Seconds between two signs of life; None where none is expected.
         self.interval_s = limit_us / 2e6 if self._address and limit_us else None
 
     def ready(self) -> None:
@@ -38,5 +38,5 @@ class Supervisor:
                 notice.connect(address)
                 notice.send(message.encode())
             except OSError:
-                # Whoever asked for signs of life and does not take them has to live without.
+                # A supervisor that asked for signs of life but does not take them gets none.
                 return

@@ -1,4 +1,4 @@
-"""Which version a controller starts as; its settings are converted where that is another one."""
+"""The version that a controller starts as; its settings are converted where it is another one."""
 
 import time
 
@@ -20,7 +20,7 @@ class CannotBecome(ErrorForPeople):
 
 
 async def settle_version(store: Store, config: Config) -> Profile:
-    """The version to start as; what the store holds is of that version when this returns."""
+    """Choose the version to start as, and convert what the store holds to it."""
     hw, sw, configured_sw = stored_profile(store)
     profile = config.profile(hw, sw, configured_sw)
     old = Profile(hw or profile.hw, sw or profile.sw)

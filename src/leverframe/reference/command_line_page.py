@@ -7,7 +7,7 @@ from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOBODY_READS, NOT_DONE
 from leverframe.reference.command_line_options import Documented, documented_tasks
 from leverframe.reference.markdown import code, prose, table
 
-#: Exit code -> what it says; the man page has the same.
+#: Exit code -> its meaning; the man page has the same.
 EXIT_CODES = {
     DONE: "it is done, or the answer is yes",
     NO: "the answer is no: two backups differ, a store is not sound, a device is missing, a"

@@ -20,7 +20,7 @@ _ROLES = {
     ACCOUNT: "whoever has signed in",
     ANYBODY: "everybody",
 }
-#: A field that sets more than this is told about in a line of its own.
+#: A field that sets more than this is described in a line of its own.
 _MOST_PATHS = 2
 _OPENING = f"""\
 # Commands
@@ -58,13 +58,13 @@ def _parts() -> Iterator[str]:
 
 
 def tables_of(rows: tuple[Row, ...]) -> list[CodeTable]:
-    """The code tables that some rows use, in the order of their first use."""
+    """Return the code tables that some rows use, in the order of their first use."""
     found = [used for row in rows for param in params_of(row).values() for used in tables_in(param)]
     return list({id(used): used for used in found}.values())
 
 
 def table_titles() -> dict[int, str]:
-    """Headings of all code tables by identity; tables of the same name are counted."""
+    """Return the headings of all code tables by identity; tables of the same name are numbered."""
     titles: dict[int, str] = {}
     for used in tables_of(tuple(row for _, rows in SECTIONS for row in rows)):
         name, number = f"Codes: {used.name}", 1
@@ -127,7 +127,7 @@ def _fields(row: Row, profile: Profile, titles: Mapping[int, str]) -> str:
 
 
 def _goes_to(row: Row) -> dict[str, list[str]]:
-    """What the row says its fields set, or what was found out."""
+    """Return the settings of each field, as the row states them or else as trials found them."""
     if row.sets:
         return {name: list(paths) for name, paths in row.sets.items()}
     found = settings_of_fields(row)
@@ -135,7 +135,7 @@ def _goes_to(row: Row) -> dict[str, list[str]]:
 
 
 def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:
-    """What may be sent now, where its codes stand, and what else other versions take."""
+    """Yield what may be sent now, a link to its codes, and what else other versions take."""
     yield prose(param.allowed(profile))
     tables = tables_in(param)
     if tables:
@@ -160,7 +160,7 @@ def _other_versions(row: Row, param: Param, profile: Profile) -> Iterator[str]:
 
 
 def _codes(used: CodeTable, title: str) -> Iterator[str]:
-    """The codes of the newest version by number, then those that only others have."""
+    """Yield a table of the codes of the newest version, then those that only others have."""
     yield f"\n### {title}\n"
     codes = sorted(used.codes, key=lambda known: (not offered(known.when, NEWEST), known.number))
     lines = [(str(known.number), code(known.word), spans_in_words(known.when)) for known in codes]

@@ -8,31 +8,31 @@ _SPECIAL = re.compile(r"[*<>|_]")
 
 
 def code(text: str) -> str:
-    """Text shown letter by letter, also inside a table."""
+    """Format text as code, also inside a table."""
     fence = "``" if "`" in text else "`"
     return f"{fence}{text}{fence}"
 
 
 def prose(text: str) -> str:
-    """Plain text with `code` in it, safe outside of the code."""
+    """Escape plain text outside the `code` in it."""
     parts = text.split("`")
     parts[0::2] = (_SPECIAL.sub(r"\\\g<0>", part) for part in parts[0::2])
     return "`".join(parts)
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are Markdown already."""
+    """Format a table whose cells are Markdown already."""
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows)
 
 
 def _cell(text: str) -> str:
-    """A bar ends a cell even inside code."""
+    """Escape the bars in a cell: a bar ends a cell even inside code."""
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
 def anchor(heading: str) -> str:
-    """The name that a heading gets as the target of a link."""
+    """Return the name that a heading gets as the target of a link."""
     letters = re.sub(r"[^\w\- ]", "", heading.lower())
     return letters.replace(" ", "-")
 

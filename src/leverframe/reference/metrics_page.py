@@ -32,7 +32,7 @@ def metrics_page() -> str:
 
 async def _rows() -> list[tuple[str, str, str, str]]:
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC)
-    # Families without a sample would not tell their labels.
+    # Families without a sample would not show their labels.
     answer = built.web.handle(Request("GET", "/inpa.cgi", _ANY_RULE, {}, b"", "127.0.0.1"))
     if isinstance(answer, Awaitable):
         await answer

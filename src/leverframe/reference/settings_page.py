@@ -73,12 +73,12 @@ def _parts() -> Iterator[str]:
 
 
 def places_in_tree() -> Iterator[Place]:
-    """Every leaf of the tree, also of entries that are not there by default, and every list."""
+    """List every leaf of the tree, also of entries that are absent by default, and every list."""
     return _below(Settings, field_comments(inspect.getsource(classes)), "")
 
 
 def field_comments(source: str) -> Comments:
-    """(class, field) -> the `#:` comment above the field."""
+    """Map (class, field) to the `#:` comment above the field."""
     comments: Comments = {}
     name, words = "", list[str]()
     for line in source.splitlines():
@@ -107,7 +107,7 @@ def _below(node: type[Node], comments: Comments, path: str) -> Iterator[Place]:
 
 
 def _branch(hint: Any) -> tuple[type[Node] | None, bool]:
-    """The node that a field holds, or holds a list of."""
+    """Return the node that a field holds, or holds a list of, and whether it is a list."""
     is_list = getattr(hint, "__origin__", None) is tuple
     items = [kind for kind in get_args(hint) if kind is not Ellipsis] if is_list else [hint]
     kinds = [kind for item in items for kind in (get_args(item) or (item,)) if kind is not NoneType]
@@ -116,7 +116,7 @@ def _branch(hint: Any) -> tuple[type[Node] | None, bool]:
 
 
 def _values(path: str, profile: Profile) -> list[Any]:
-    """What stands at a path by default, at each position."""
+    """Return the default values at a path, one for each position."""
     found: list[Any] = [defaults(profile)]
     for step in path.split("."):
         if step == "*":
@@ -127,7 +127,7 @@ def _values(path: str, profile: Profile) -> list[Any]:
 
 
 def _default(place: Place) -> Any:
-    """One value, or a list of them where the positions differ."""
+    """Return one default value, or a tuple of them where the positions differ."""
     values = _values(place.path, NEWEST)
     if not values:
         return place.default
@@ -135,7 +135,7 @@ def _default(place: Place) -> Any:
 
 
 def _length(place: Place) -> str | None:
-    """How many places a list has: of entries always, of values where versions differ."""
+    """State how many places a list has: of entries always, of values where versions differ."""
 
     def ask(profile: Profile) -> str | None:
         values = _values(place.path, profile)
@@ -158,7 +158,7 @@ def _remark(place: Place) -> str:
 
 
 def _setters() -> dict[str, list[str]]:
-    """Path -> names of the commands that change it."""
+    """Map each path to the names of the commands that change it."""
     found: dict[str, list[str]] = {}
     for row in TABLE:
         for path in settings_changed(row):

@@ -48,7 +48,7 @@ def _is_about(row: CommandDescription, word: str) -> bool:
 
 
 def _fields(row: CommandDescription) -> list[FieldDescription]:
-    """The fields of the query, or of the body."""
+    """Return the fields of the query and of the body."""
     body_fields: list[FieldDescription] = (row["body"] or {}).get("fields", [])
     return [*row["fields"], *body_fields]
 
@@ -78,7 +78,7 @@ def _field_line(field: FieldDescription) -> str:
 
 
 def _codes(schema: Schema) -> Iterator[str]:
-    """`0 OFF, 1 SDM120` for every code table in a schema."""
+    """Yield `0 OFF, 1 SDM120` for every code table in a schema."""
     if words := schema.get("x-words"):
         yield ", ".join(f"{number} {word}" for number, word in words.items())
     inner = [*schema.get("oneOf", ()), *schema.get("properties", {}).values()]

@@ -1,4 +1,4 @@
-"""Which settings a row changes, found out by performing it.
+"""The settings that a row changes, found by performing it.
 
 Many rows only name a setting; what the others change is in their code. So every row is performed
 on a stage, with each of its fields in turn at each of its examples, and the settings before and
@@ -37,7 +37,7 @@ ALL_SETTINGS = "all settings but `access`"
 
 
 def settings_changed(row: Row) -> list[str]:
-    """Paths of the leaves that the row can change, `*` for any index, in the order found."""
+    """List the paths of leaves that the row can change, `*` for any index, in the order found."""
     profile = newest_with(row)
     found: dict[str, None] = {}
     for _, after in _outcomes(row, profile):
@@ -48,7 +48,7 @@ def settings_changed(row: Row) -> list[str]:
 
 
 def settings_of_fields(row: Row) -> dict[str, list[str]]:
-    """The leaves that each field goes to; nothing where an index selects between leaves."""
+    """Return the leaves that each field sets; none where an index selects between leaves."""
     profile = newest_with(row)
     outcomes = list(_outcomes(row, profile))
     if not outcomes or outcomes[0][0] is not None:
@@ -75,7 +75,7 @@ def _changed(before: Settings, after: Settings) -> list[str]:
 
 
 def _outcomes(row: Row, profile: Profile) -> Iterator[tuple[str | None, Settings]]:
-    """The settings after every trial that was not refused, with the field that was varied."""
+    """Yield the settings after every trial that was not refused, with the field that was varied."""
     for name, values in _variations(row, profile):
         stage = Stage(profile, _prepared(profile), i2c_found="BME280")
         fields, body = _as_sent(row, values)
@@ -92,7 +92,7 @@ def any_index(path: str) -> str:
 
 @lru_cache(maxsize=16)
 def _prepared(profile: Profile) -> Settings:
-    """Settings in which every entry exists, so that it can be changed."""
+    """Return settings in which every entry exists, so that it can be changed."""
     settings = replace(
         defaults(profile),
         rules=(Rule(),) * MAX_RULES,
@@ -102,7 +102,7 @@ def _prepared(profile: Profile) -> Settings:
 
 
 def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
-    """Fields of the query, and the body."""
+    """Return the fields of the query, and the body."""
     match row.body:
         case ListBody():
             return {}, [values]
@@ -117,7 +117,7 @@ def _as_sent(row: Row, values: dict[str, Any]) -> tuple[Mapping[str, Any], Any]:
 
 
 def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """All fields at their example, then each of them at each of its own examples."""
+    """Yield all fields at their example, then each of them at each of its own examples."""
     params = params_of(row)
     base = fill(params, row.example, profile).values
     yield None, base
@@ -127,7 +127,7 @@ def _variations(row: Row, profile: Profile) -> Iterator[tuple[str | None, dict[s
 
 
 def _samples(param: Param, profile: Profile, seen: Mapping[str, Any]) -> list[str]:
-    """An index may select what is set, so all of them are tried."""
+    """Return the texts to try in a field: all of an index, since it may select what is set."""
     if isinstance(param, Int) and param.hi - param.lo < MAX_RULES:
         return [str(number) for number in range(param.lo, param.hi + 1)]
     return param.examples(profile, seen)

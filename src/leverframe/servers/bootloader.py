@@ -144,7 +144,7 @@ class BootloaderServer(asyncio.DatagramProtocol):
             controller.restart()
 
     def _send(self, packet: bytes, sender: Sender) -> None:
-        # A client that has left is none of our business.
+        # A client that has left needs no answer.
         with suppress(OSError):
             if self._transport is not None:
                 self._transport.sendto(packet, sender)

@@ -1,4 +1,4 @@
-"""What happens in a controller, as records of the process's log (level info)."""
+"""The journal of a controller as records of the process's log (level info)."""
 
 import logging
 
@@ -8,7 +8,7 @@ log = logging.getLogger("leverframe.journal")
 
 
 class JournalLog:
-    """Attached only where somebody wants to know that much."""
+    """The writer of journal entries to the log, attached only where level info is logged."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller

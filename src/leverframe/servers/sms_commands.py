@@ -31,7 +31,7 @@ class SmsCommands:
         self._controller = controller
 
     async def take(self, sender: str, text: str) -> str | None:
-        """Carry out what an SMS asks for and say what became of it; None is no answer."""
+        """Carry out the command of an SMS and return the answer; None where there is none."""
         command = self._command_in(text.strip())
         if command is None:
             log.warning("an SMS from %s without the right code was passed over", sender)
@@ -41,10 +41,10 @@ class SmsCommands:
         return (await self._perform(command, sender))[:MAX_LETTERS]
 
     def _command_in(self, text: str) -> str | None:
-        """What stands behind the right code and its colon."""
+        """Return the text behind the right code and its colon, or None."""
         code = self._controller.pending.gsm.code
         said, rest = text[: len(code)], text[len(code) :].lstrip()
-        # The time that this takes must not tell how much of a code is right.
+        # The time that this takes must not reveal how much of a code is right.
         if not hmac.compare_digest(said.encode(), code.encode()) or not code:
             return None
         return rest[1:].strip() if rest.startswith(":") else None

@@ -4,7 +4,7 @@ import socket
 
 
 def bound_udp(host: str, port: int) -> socket.socket:
-    """Datagrams are kept from now on, read or not. Raises OSError where the port cannot be had."""
+    """Bind a UDP socket, which queues datagrams at once; raise OSError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_DGRAM)
     try:

@@ -1,1 +1,1 @@
-"""`leverframe simulate`: a scenario file lived on virtual time, without servers."""
+"""`leverframe simulate`: a scenario file run on virtual time, without servers."""

@@ -25,7 +25,7 @@ _CAUSE_COLOUR = {"rule": "cyan", "schedule": "green", "watchdog": "magenta", "ti
 
 
 class Timeline:
-    """Prints every entry of the journal and every message: when, what, why."""
+    """A printer of every entry of the journal and every message: when, what, why."""
 
     def __init__(self, simulation: Simulation, console: Console) -> None:
         self._controller = simulation.controller
@@ -64,7 +64,7 @@ class Timeline:
 
 
 class RunRecorder:
-    """Writes values to a CSV file: at every step, or without steps whenever one changes."""
+    """A writer of values to a CSV file: at every step, or without steps whenever one changes."""
 
     def __init__(
         self, simulation: Simulation, file: TextIO, labels: Sequence[str], *, on_change: bool
@@ -101,7 +101,7 @@ class RunRecorder:
 
 
 class _Version:
-    """Notices that any value may have changed."""
+    """A detector of possible changes of values."""
 
     def __init__(self) -> None:
         self._seen: tuple[object, int] | None = None

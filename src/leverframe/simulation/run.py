@@ -1,4 +1,4 @@
-"""One controller lives through a scenario on virtual time, without servers.
+"""The run of one controller through a scenario on virtual time, without servers.
 
 The run goes from deadline to deadline, so it takes as long as there is something to do, and the
 same scenario always gives the same result. Watchers look after every deadline; `report.py`
@@ -43,10 +43,10 @@ BY_SCENARIO = "scenario"
 
 class Watcher(Protocol):
     def look(self, elapsed_s: float) -> None:
-        """Take note of what may have happened."""
+        """Observe what may have happened."""
 
     def step(self, elapsed_s: float) -> None:
-        """Take note that another step of the run is over."""
+        """Note that another step of the run is over."""
 
 
 class Stop(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Stop(Struct, frozen=True):
 
 
 class Simulation:
-    """A started controller with the scenario that it will live through."""
+    """A started controller with the scenario that it will run."""
 
     def __init__(self, scenario: Scenario, built: BuiltController, board: SimulatedBoard) -> None:
         self.scenario = scenario
@@ -87,7 +87,7 @@ class Simulation:
     async def run(
         self, for_s: float, watchers: Sequence[Watcher] = (), step_s: float | None = None
     ) -> None:
-        """Live that many seconds of the scenario, or raise `BadScenario` where it is refused."""
+        """Run that many seconds of the scenario; raise `BadScenario` where it is refused."""
         begin = self.controller.clock.read().now
         for table in self.scenario.plants:
             self.board.wire(plant_from_table(table))

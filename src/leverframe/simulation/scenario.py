@@ -105,7 +105,7 @@ def request_parts(order: Order) -> tuple[str, str, bytes]:
 
 
 class _Reader:
-    """Checks values and knows how to point to the one that is wrong."""
+    """A checker of values that can point to the one that is wrong."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path

@@ -64,7 +64,7 @@ def _csv_file(path: Path | None) -> Iterator[TextIO | None]:
 
 
 class _ProgressWatcher:
-    """Moves a progress bar, now and then."""
+    """A watcher that moves a progress bar now and then."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from leverframe.commands.table.codes import span
 from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_words
 from leverframe.status_files import entries, readings, settings, states
-from leverframe.status_files.keys import Keys, Shown, describe_changes, only_on
+from leverframe.status_files.keys import Keys, Shown, join_names, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
@@ -288,7 +288,7 @@ PATHS = tuple(FILES)
 
 @lru_cache(maxsize=256)
 def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
-    """The keys that a file has on a profile; None if the profile has no such file."""
+    """Return the keys that a file has on a profile; None if the profile has no such file."""
     file = FILES.get(path)
     if file is None or not offered(file.when, profile):
         return None
@@ -296,7 +296,7 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
 
 
 def build(path: str, view: View) -> bytes | None:
-    """A file as it is sent; None if this profile has no such file."""
+    """Return a file as it is sent; None if this profile has no such file."""
     texts = shown(path, view)
     if texts is None:
         return None
@@ -304,7 +304,7 @@ def build(path: str, view: View) -> bytes | None:
 
 
 def shown(path: str, view: View) -> dict[str, Shown] | None:
-    """The keys of a file with their texts; None if this profile has no such file."""
+    """Return the keys of a file with their texts; None if this profile has no such file."""
     groups = keys_of(path, view.engine.machine.profile)
     if groups is None:
         return None
@@ -315,16 +315,16 @@ def shown(path: str, view: View) -> dict[str, Shown] | None:
 
 
 def content_type(path: str) -> str:
-    """Exactly this; clients compare the whole header."""
+    """Return the whole header of a file, which clients compare."""
     return FILES[path].content_type
 
 
 def describe() -> list[KeyDescription]:
-    """The reference of all files."""
+    """Return the reference of all files."""
     return [
         KeyDescription(
             file.path,
-            describe_changes(keys.names),
+            join_names(keys.names),
             keys.meaning,
             keys.scale,
             spans_in_words(keys.when if file.when == ALWAYS else file.when),

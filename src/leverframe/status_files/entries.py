@@ -26,7 +26,7 @@ def _condition(source: str, compare: str, reference: float, hysteresis: float) -
 
 
 def _action_code(rule: Rule, profile: Profile) -> int:
-    """Older dialects have a code for every value of an action."""
+    """Return the code of a rule's action; older dialects have one for each of its values."""
     return code(codes.RULE_ACTIONS, rule.action, profile) or code(
         codes.RULE_ACTIONS, f"{rule.action}={rule.value}", profile
     )

@@ -63,12 +63,12 @@ def key(
 
 
 def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
-    """`ds1` to `ds8` and their like."""
+    """Return names that count up, such as `ds1` to `ds8`."""
     return tuple(f"{prefix}{number}" for number in range(first, first + count))
 
 
 def only_on(hw: tuple[str, ...], *groups: Keys) -> tuple[Keys, ...]:
-    """The same keys, shown by these hardware revisions alone."""
+    """Return the same keys, shown by these hardware versions alone."""
     return tuple(
         replace(keys, when=tuple(_narrowed(span, hw) for span in keys.when if {*span.hw} & {*hw}))
         for keys in groups
@@ -93,7 +93,7 @@ def multiplied(value: Value, factor: int, absent: str) -> str:
 
 
 def decimal(value: Value, absent: str) -> str:
-    """A plain decimal number, never with an exponent."""
+    """Format a plain decimal number, never with an exponent."""
     if value is None:
         return absent
     # Adding zero turns a negative zero into a plain one.
@@ -109,13 +109,13 @@ def readings(
     absent: str,
     when: Spans = ALWAYS,
 ) -> Keys:
-    """Keys that show readings as whole numbers."""
+    """Return keys that show readings as whole numbers."""
 
     def show(view: View) -> list[str]:
         values = view.engine.machine.values
         return [multiplied(values[label], factor, absent) for label in labels]
 
-    return Keys(names, show, describe_changes(labels), scale_of(factor, unit, absent), when)
+    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when)
 
 
 def reading(
@@ -129,8 +129,8 @@ def scale_of(factor: int, unit: str, absent: str) -> str:
     return f"{divided}, {absent} if absent"
 
 
-def describe_changes(names: tuple[str, ...]) -> str:
-    """`ds1-ds8` where only the number counts up, else all of them."""
+def join_names(names: tuple[str, ...]) -> str:
+    """Return `ds1-ds8` where only the number counts up, else all names."""
     prefix = names[0].rstrip("0123456789")
     number = names[0].removeprefix(prefix)
     if len(names) > 1 and number and names == numbered(prefix, int(number), len(names)):
@@ -139,18 +139,18 @@ def describe_changes(names: tuple[str, ...]) -> str:
 
 
 def mask(bits: Iterable[object]) -> str:
-    """A bit per item, the first one lowest."""
+    """Return a number with one bit per item, the first one lowest."""
     return str(sum(1 << bit for bit, on in enumerate(bits) if on))
 
 
 def states(name: str, labels: tuple[str, ...]) -> Keys:
-    """The bit mask of several states."""
+    """Return a key that shows several states as a bit mask."""
 
     def show(view: View) -> str:
         values = view.engine.machine.values
         return mask(values[label] for label in labels)
 
-    return key(name, show, describe_changes(labels), MASK)
+    return key(name, show, join_names(labels), MASK)
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def settings(
     scale: str,
     when: Spans = ALWAYS,
 ) -> Keys:
-    """Keys that show settings, in the order of the names."""
+    """Return keys that show settings, in the order of the names."""
 
     def show(view: View) -> list[str]:
         return [text_of(value) for value in read(view.engine.machine.settings)]
@@ -178,16 +178,16 @@ def settings(
 
 
 def text_of(value: Any) -> str:
-    """A setting that is a text, a whole number or a flag."""
+    """Format a setting that is a text, a whole number or a flag."""
     return value if isinstance(value, str) else str(int(value))
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Texts joined by `*`; one inside a text is written as in a request, so that none gets lost."""
+    """Join texts by `*`; encode one inside a text as in a request, so that none is lost."""
     return "*".join(text.replace("*", "%2A") for text in texts)
 
 
 @lru_cache(maxsize=4096)
 def code(table: CodeTable, word: str, profile: Profile) -> int:
-    """The number of a word, or 0 if this version has none for it."""
+    """Return the number of a word, or 0 if this version has none for it."""
     return table.number(word, profile) or 0

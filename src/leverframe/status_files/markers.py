@@ -42,7 +42,7 @@ _WRITTEN: dict[str, Callable[[str], str]] = {
 
 
 def with_values(page: bytes, name: str, view: View) -> bytes:
-    """The page with its markers filled in; the same object where it has none."""
+    """Return the page with its markers filled in; the same object where it has none."""
     written = _WRITTEN.get(name.rpartition(".")[2].lower())
     if written is None or not _MARKER.search(page):
         return page
@@ -56,7 +56,7 @@ def with_values(page: bytes, name: str, view: View) -> bytes:
 
 
 def marker_values(view: View) -> dict[str, str]:
-    """All markers with what they stand for at this moment."""
+    """Return all markers with their present values."""
     values: dict[str, str] = {}
     for path in MARKER_FILES:
         for name, text in (shown(path, view) or {}).items():

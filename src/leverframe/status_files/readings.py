@@ -25,7 +25,7 @@ from leverframe.status_files.keys import (
     Keys,
     code,
     decimal,
-    describe_changes,
+    join_names,
     key,
     multiplied,
     numbered,
@@ -92,7 +92,7 @@ LIGHTING_MODULE = (
 
 
 def weather(t1: str, h1: str) -> Keys:
-    """T1 in °C and H1 in percent; JSON and XML files call them differently."""
+    """Return keys for T1 in °C and H1 in percent; JSON and XML files name them differently."""
     return readings((t1, h1), ("T1", "H1"), 10, "°C and %", NO_SENSOR)
 
 
@@ -123,7 +123,7 @@ _OLD_FACTORS = {
 
 
 def old_factor(settings: Settings, index: int) -> int:
-    """The scale of a differential before SW 1.49: that of the reading it begins with."""
+    """Return the scale of a differential before SW 1.49: that of the reading it begins with."""
     for _ in settings.differentials:
         first = settings.differentials[index].first
         if first in _OLD_FACTORS:
@@ -150,7 +150,7 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
     return Keys(
         numbered("diff", first, len(indices)),
         show,
-        describe_changes(DIFFERENTIALS[first - 1 : last]),
+        join_names(DIFFERENTIALS[first - 1 : last]),
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,

@@ -12,12 +12,12 @@ _PWM, _VARIABLES = len(OUTPUTS), len(OUTPUTS) + len(PWMS)
 
 
 def command_reply(engine: Engine) -> bytes:
-    """`out` has a character for each output; `pwm` and `ev` are bit masks."""
+    """Build the reply: `out` has a character for each output; `pwm` and `ev` are bit masks."""
     return _reply(_states(engine.machine.values))
 
 
 def bootloader_reply(engine: Engine) -> bytes:
-    """The same while the bootloader waits: no pin is driven, whatever the states were."""
+    """Build the reply while the bootloader waits: no pin is driven, whatever the states were."""
     return _reply((0,) * _VARIABLES + _states(engine.machine.values)[_VARIABLES:])
 
 

@@ -305,7 +305,7 @@ I2C = (
 
 @lru_cache(maxsize=64)
 def _joined_numbers(numbers: tuple[int, ...], separator: str) -> str:
-    """Layouts are long and hardly ever change."""
+    """Join numbers; layouts are long and hardly ever change, so the result is cached."""
     return separator.join(str(int(number)) for number in numbers)
 
 
@@ -355,7 +355,7 @@ def _base64(account: StoredAccount) -> str:
 
 
 def _names_without_passwords(tree: Settings) -> str:
-    """The end of an `auth` command that changes no password: an empty one stays as it is."""
+    """Return the end of an `auth` command that changes no password: empty ones are kept."""
     return f"{_base64(tree.access.admin)}**{_base64(tree.access.user)}*"
 
 

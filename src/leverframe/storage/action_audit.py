@@ -59,7 +59,7 @@ class ActionAudit:
         kept: Mapping[str, Any],
         gather_s: float = GATHER_S,
     ) -> None:
-        """Go on with what the store remembers."""
+        """Continue from the entries in the store."""
         self._writer = writer
         self._gather_s = gather_s
         self._pause_s = gather_s
@@ -123,7 +123,7 @@ class ActionAudit:
             self._write_soon()
 
     def _outlived(self, added: int) -> list[str]:
-        """The oldest rows that are not needed any more once so many entries are added."""
+        """List the oldest rows that are no longer needed once so many entries are added."""
         total = added + sum(count for _, count in self._batches)
         outlived = []
         for name, count in self._batches:
@@ -140,13 +140,13 @@ class ActionAudit:
 
 
 def stored_actions(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:
-    """What the store remembers, by row, oldest first."""
+    """Return the stored entries by row, oldest first."""
     names = sorted(name for name in kept if name.startswith(DEED_PREFIX))
     return {name: msgspec.json.decode(kept[name], type=list[AuditEntry]) for name in names}
 
 
 def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
-    """The whole trail, of settings and of actions, as the store remembers it."""
+    """Return the whole stored audit trail, of settings and of actions."""
     entries = AuditTrail(kept).entries()
     for action_audit in stored_actions(kept).values():
         entries |= _by_number(action_audit)

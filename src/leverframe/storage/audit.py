@@ -69,7 +69,7 @@ def entry_of(
 
 class AuditTrail:
     def __init__(self, kept: Mapping[str, Any]) -> None:
-        """Go on with what the store remembers."""
+        """Continue from the entries in the store."""
         names = sorted(name for name in kept if name.startswith(_PREFIX))
         self._texts: dict[str, str] = {name: kept[name] for name in names}
         #: Those of them that go with changes that are on their way to the disk.
@@ -87,7 +87,7 @@ class AuditTrail:
         leaves: Sequence[Leaf],
         blobs: Mapping[str, bytes | None],
     ) -> dict[str, Any]:
-        """What to write together with a change."""
+        """Return the rows to write together with a change."""
         number = self.next_number()
         changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
@@ -102,7 +102,7 @@ class AuditTrail:
         return rows
 
     def written(self, rows: Mapping[str, Any]) -> None:
-        """The rows are on disk."""
+        """Take over rows that are on disk."""
         for name, text in rows.items():
             if text is DELETED:
                 del self._texts[name]
@@ -111,11 +111,11 @@ class AuditTrail:
                 self._texts[name] = text
 
     def not_written(self, rows: Mapping[str, Any]) -> None:
-        """The rows did not reach the disk: what would have gone with them stays."""
+        """Keep the entries that rows would have deleted: the rows did not reach the disk."""
         self._going.difference_update(rows)
 
     def entries(self) -> dict[int, msgspec.Raw]:
-        """The newest entries by number, ready to be put into a JSON document."""
+        """Return the newest entries by number, ready to be put into a JSON document."""
         newest = islice(self._texts.items(), max(0, len(self._texts) - MAX_ENTRIES), None)
         return {_number(name): msgspec.Raw(text.encode()) for name, text in newest}
 
@@ -125,7 +125,7 @@ def is_audit(name: str) -> bool:
 
 
 def row_name(prefix: str, number: int) -> str:
-    """Names sort as their numbers do."""
+    """Return a row name that sorts as its number does."""
     return f"{prefix}{number:012d}"
 
 
@@ -143,7 +143,7 @@ def _upload(name: str, body: bytes | None) -> AuditChange:
 
 
 def _shown(value: Any, secret: bool) -> Any:
-    """A leaf that is not there reads null, and so does a secret that is not set."""
+    """Return a leaf's value for the trail; null for an absent leaf or a secret that is not set."""
     if value is MISSING:
         return None
     if secret:

@@ -54,7 +54,7 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
 
 
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
-    """Write the backup of a controller; takes a while with a passphrase."""
+    """Encode the backup of a controller; this takes a while with a passphrase."""
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
     hidden = {path: value for path, value in every.items() if is_secret(path) and value}
     sealed = None if passphrase is None else _seal(hidden, passphrase)

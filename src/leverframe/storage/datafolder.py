@@ -72,7 +72,7 @@ class DataFolder:
         return self.path / "history.db"
 
     def close(self) -> None:
-        """Give the folder back. Doing it again changes nothing."""
+        """Release the folder; further calls do nothing."""
         if self._lock_fd >= 0:
             # The number in it is a courtesy; a disk that has become read-only keeps it.
             with suppress(OSError):
@@ -117,7 +117,7 @@ def _create(path: Path) -> None:
 
 
 def _open_lock(path: Path, reading_will_do: bool) -> int:
-    """Open the file that holds the lock; -1 where nobody can make one and reading will do."""
+    """Open and lock the lock file; return -1 where it cannot be made and reading is enough."""
     try:
         lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:

@@ -1,4 +1,4 @@
-"""Secrets in the store are sealed with a key that lies in a file of its own.
+"""Encryption of secrets in the store, with a key that lies in a file of its own.
 
 A copy of the store, a snapshot or a disk handed on gives no password of a mail account away. The
 key file is made when the first secret is stored and is for its owner alone. Password hashes are not
@@ -118,7 +118,7 @@ def _is_sealed(path: str) -> bool:
 
 
 def _key(path: Path) -> bytes:
-    """The key of a file, made at first use."""
+    """Read the key of a file; make it at first use."""
     try:
         if not path.exists():
             write_private(path, secrets.token_bytes(_KEY_BYTES))

@@ -18,7 +18,7 @@ class OpenedStore(Struct, frozen=True):
 
 
 def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
-    """Open a store; a damaged one gives way to a snapshot, an unwritable one is read.
+    """Open a store; replace a damaged one by a snapshot, and only read an unwritable one.
 
     A store that was not closed in order has a log beside it. If that is gone, there is no way to
     know what was in it, but people are told.
@@ -37,7 +37,7 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """Say more than SQLite would, before anybody tries to put a file right."""
+    """Raise a clearer error than SQLite would, before any repair is tried."""
     if not path.exists():
         return
     try:

@@ -18,7 +18,7 @@ from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 
 
 class ReadOnlyStore(MemoryStore):
-    """What was stored; every write fails with the same sentence."""
+    """The stored content; every write fails with the same sentence."""
 
     def __init__(self, rows: Rows, sentence: str) -> None:
         super().__init__()
@@ -29,12 +29,12 @@ class ReadOnlyStore(MemoryStore):
         raise StoreUnavailable(self.sentence)
 
     def settle(self) -> None:
-        """A snapshot cannot be made of it."""
+        """Refuse: no snapshot can be made of this store."""
         raise StoreUnavailable(self.sentence)
 
 
 def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore:
-    """The store as it can be read, or else its newest sound snapshot.
+    """Open the store for reading, or else its newest sound snapshot.
 
     Raises the refusal with which it could not be opened for writing if there is neither, and
     StoreTooNew as opening does.
@@ -59,7 +59,7 @@ def _sentence(refusal: StoreUnavailable, snapshot: Path | None) -> str:
 
 
 def _rows(path: Path) -> Rows | None:
-    """Everything in a file, None if that is nothing; raises what is wrong with it."""
+    """Read everything in a file, None if it is empty; raise an error if it is not sound."""
     with _private_copy(path) as copy:
         if not check(copy):
             return None

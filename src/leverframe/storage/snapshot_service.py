@@ -65,7 +65,7 @@ class SnapshotService:
         try:
             if self._must_forget:
                 await asyncio.to_thread(self._snapshots.renew)
-                # What changed meanwhile wants another one.
+                # Changes made meanwhile need another one.
                 self._must_forget = self._wanted.is_set()
             else:
                 await asyncio.to_thread(self._snapshots.take)

@@ -90,7 +90,7 @@ def _told_as(what: str) -> Iterator[None]:
 
 
 def set_aside(store_path: Path) -> Path:
-    """Move a damaged store out of the way; the folder it is in now."""
+    """Move a damaged store out of the way; return the folder it is in now."""
     number = 1
     while (aside := store_path.parent / f"damaged-{number}").exists():
         number += 1
@@ -113,7 +113,7 @@ def put_back(snapshot: Path, store_path: Path) -> None:
 
 
 def recover(store_path: Path) -> str | None:
-    """See to it that the store can be opened; a sentence if a snapshot had to take its place.
+    """Make the store openable; return a sentence if a snapshot had to replace it.
 
     Raises StoreDamaged if it cannot: without a sound snapshot nothing is touched. Raises
     StoreUnavailable where the disk does not allow it.
@@ -143,7 +143,7 @@ def recover(store_path: Path) -> str | None:
 
 
 def _damage(store_path: Path) -> tuple[str | None, bool]:
-    """Say what is wrong, and whether it is nothing if the controller has never run here."""
+    """Return what is wrong, and whether that is harmless if the controller has never run here."""
     if not store_path.exists():
         return f"The store {store_path} is missing.", True
     try:

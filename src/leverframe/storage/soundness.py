@@ -14,7 +14,7 @@ _BLOBS = "CAST({} AS BLOB), CAST(value AS BLOB)"
 
 
 def findings(path: Path) -> str:
-    """Say what is wrong with a store's file; nothing if it is sound."""
+    """List what is wrong with a store's file; nothing if it is sound."""
     try:
         check(path)
     except (StoreDamaged, StoreUnavailable) as error:

@@ -77,8 +77,10 @@ class SqliteStore(Store):
         return values_from_texts(self._read_texts(query))
 
     def _read_texts(self, query: str) -> dict[str, bytes]:
-        """Values by name. Asked for as bytes, since sqlite3 repeats a text it cannot decode in its
-        complaint, and that text may be a password."""
+        """Read values by name, as bytes.
+
+        In an error, sqlite3 would repeat a text that it cannot decode, which may be a password.
+        """
         return {name.decode(): text for name, text in self._reading.execute(query)}
 
     def messages(self) -> dict[int, Any]:
@@ -127,7 +129,7 @@ class SqliteStore(Store):
         self._writing.close()
 
     def _write(self, rows: Rows) -> None:
-        """In the store's thread: one transaction."""
+        """Write the rows in one transaction, in the store's thread."""
         statements = statements_of(rows)
         if not statements:
             return
@@ -146,7 +148,7 @@ class SqliteStore(Store):
                 self._tidy_up(statements, erases)
             except BaseException:
                 log.exception("the store could not be tidied up after a transaction")
-                # What the files are like now is our own doing.
+                # We caused the present state of the files.
                 self._watch = StoreWatch(self._path)
 
     def _transact(self, statements: Sequence[Statement], erases: bool) -> None:
@@ -163,7 +165,7 @@ class SqliteStore(Store):
             raise
 
     def _tidy_up(self, statements: Sequence[Statement], erases: bool) -> None:
-        """After a transaction: note what the files are like, fold the log when it is long.
+        """Note the state of the files after a transaction; fold the log when it is long.
 
         What was removed is still in the log as it was written, so that is emptied. If it cannot be,
         because a foreign program reads it or the disk has trouble, the old values go with a later
@@ -180,7 +182,7 @@ class SqliteStore(Store):
             self._checkpoint("PASSIVE")
 
     def _look(self) -> None:
-        """Raises StoreUnavailable where nothing may be written."""
+        """Raise StoreUnavailable where nothing may be written."""
         try:
             is_foreign = self._watch.look()
         except LogLost:
@@ -192,13 +194,13 @@ class SqliteStore(Store):
             self._watch.take_up_log()
 
     def settle(self) -> None:
-        """On any thread: bring the main file up to date; raises StoreUnavailable if it is lost."""
+        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
         with self._in_use:
             self._look()
             self._checkpoint("PASSIVE")
 
     def _checkpoint(self, how: str) -> None:
-        """Write into the main file what is only in the log, unless somebody else has been there."""
+        """Write the log into the main file, unless another program has changed the file."""
         if not self._watch.is_untouched():
             return
         with contextlib.suppress(sqlite3.Error):
@@ -207,6 +209,6 @@ class SqliteStore(Store):
         self._watch.note_store()
 
     def _pragma(self, pragma: str) -> None:
-        # A cursor that is not at its end holds a lock for as long as anybody knows it.
+        # A cursor that is not at its end holds a lock for as long as it is referenced.
         with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
             cursor.fetchall()

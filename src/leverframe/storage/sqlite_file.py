@@ -48,7 +48,7 @@ class StoreDamaged(ErrorForPeople):
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """The writing connection of a sound file in the present format."""
+    """Open the writing connection of a sound file and bring it to the present format."""
     with sentences(path):
         # Made here and not by SQLite, so that it is never readable to others, not even at first.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -73,7 +73,7 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that starts and ends transactions only when told to."""
+    """Open a connection that begins and ends transactions only by explicit statements."""
     # The store itself sees to it that only one thread at a time uses a connection.
     return sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
 
@@ -94,14 +94,14 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def shipped_migrations() -> list[str]:
-    """The scripts that lead from an empty file to the present format, one per version."""
+    """Return the scripts from an empty file to the present format, one per version."""
     folder = Path(__file__).parent / "migrations"
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 
 
 def copy_before_migration(connection: sqlite3.Connection, path: Path, present: int) -> None:
-    """Keep the file in its old format beside it, for whoever wants the older program back."""
+    """Copy the file in its old format, for a return to the older program."""
     found = _version(connection)
     copy = old_format_path(path, found)
     if not 0 < found < present or copy.exists():
@@ -147,7 +147,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextlib.contextmanager
 def sentences(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the system say while opening or reading into sentences for people."""
+    """Convert errors of SQLite and the system while opening or reading to sentences for people."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -161,25 +161,25 @@ def sentences(path: Path) -> Iterator[None]:
 
 
 def damage_sentence(path: Path, finding: str) -> str:
-    """What is wrong with the file."""
+    """State in a sentence what is wrong with the file."""
     one_line = " ".join(finding.split())
     return f"The store {path} is damaged ({one_line})."
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether SQLite means by this that the file is not sound."""
+    """Tell whether SQLite reports by this error that the file is not sound."""
     return _code(error) in _DAMAGE
 
 
 def reason(error: Exception) -> str:
-    """Why it cannot be done, as the end of a sentence."""
+    """Return the reason of an error as the end of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return _REASONS.get(_extended_code(error)) or _REASONS.get(_code(error), str(error))
 
 
 def _code(error: Exception) -> int:
-    """SQLite's number for the kind of error, without the details it adds in the upper bits."""
+    """Return SQLite's primary error code, without the details that it adds in the upper bits."""
     return _extended_code(error) & 0xFF
 
 

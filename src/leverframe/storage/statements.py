@@ -20,7 +20,7 @@ _BYTES_PER_PAGE = 4096
 
 
 def removes(rows: Rows) -> bool:
-    """Whether something that may be secret is to be gone afterwards."""
+    """Tell whether the rows remove or replace something that may be secret."""
     return (
         rows.replace_settings
         or None in rows.settings.values()
@@ -30,7 +30,7 @@ def removes(rows: Rows) -> bool:
 
 
 def statements_of(rows: Rows) -> list[Statement]:
-    """The SQL that writes the rows, in order."""
+    """Return the SQL that writes the rows, in order."""
     statements: list[Statement] = []
     if rows.replace_settings:
         statements.append(("DELETE FROM setting", ()))
@@ -46,7 +46,7 @@ def statements_of(rows: Rows) -> list[Statement]:
 
 
 def pages_of(statements: Sequence[Statement]) -> int:
-    """About how many pages the log grows by."""
+    """Estimate the number of pages by which the log grows."""
     size = sum(len(value) for _, values in statements for value in values)
     return _FEW_PAGES + size // _BYTES_PER_PAGE
 

@@ -1,4 +1,4 @@
-"""What durable storage promises to the rest of the program, and a store that only remembers.
+"""The interface of durable storage, and a store in memory.
 
 A store keeps settings by leaf path (`outputs.3.name`), remembered machine state by name
 (`energy.0`), uploaded files, and the messages of the outbox by number. `Changes` describes one step
@@ -60,7 +60,7 @@ class Rows(msgspec.Struct):
     messages: dict[str, str | None] = {}
 
     def add(self, later: "Rows") -> None:
-        """Become what results from writing these rows and then the later ones."""
+        """Merge later rows into these, as if both were written in order."""
         if later.replace_settings:
             self.settings.clear()
             self.replace_settings = True
@@ -71,7 +71,7 @@ class Rows(msgspec.Struct):
 
 
 class Store(Protocol):
-    """Where a controller's settings survive."""
+    """The durable storage of a controller's settings."""
 
     def load(self) -> Stored:
         """Read all settings and remembered state."""
@@ -86,7 +86,7 @@ class Store(Protocol):
         """Make the rows durable, all or none; raise StoreUnavailable where that cannot be done."""
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
     async def commit(self, changes: Changes) -> None:
         """Make changes durable, all or none, where nobody else writes at the same time."""
@@ -94,7 +94,7 @@ class Store(Protocol):
 
 
 def rows_from_changes(changes: Changes) -> Rows:
-    """Changes as rows that no longer depend on the caller's objects."""
+    """Convert changes to rows that no longer depend on the caller's objects."""
     return Rows(
         settings=_texts(changes.settings),
         kept=_texts(changes.kept),
@@ -105,12 +105,12 @@ def rows_from_changes(changes: Changes) -> Rows:
 
 
 def values_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[str, Any]:
-    """The values of all rows that are not removed."""
+    """Return the values of all rows that are not removed."""
     return {name: msgspec.json.decode(text) for name, text in texts.items() if text is not None}
 
 
 def messages_from_texts(texts: Mapping[str, str | bytes | None]) -> dict[int, Any]:
-    """Messages by number, in the order of their numbers."""
+    """Return messages by number, in the order of their numbers."""
     values = values_from_texts(texts)
     return {number: values[str(number)] for number in sorted(map(int, values))}
 
@@ -150,4 +150,4 @@ class MemoryStore(Store):
         self._rows.add(rows)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to release."""

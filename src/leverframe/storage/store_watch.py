@@ -35,7 +35,7 @@ class LogLost(StoreLost):
 
 
 class StoreWatch:
-    """Compares the files of an open store with how we left them. One thread at a time uses it."""
+    """A comparison of an open store's files with how we left them, for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -105,7 +105,7 @@ class StoreWatch:
         self._store = store
 
     def take_up_log(self) -> None:
-        """Go on with the log that was emptied; raises StoreUnavailable if that was in vain."""
+        """Continue with the emptied log; raise StoreUnavailable if emptying it failed."""
         log = _state(self._log_name)
         if log is None or log[2]:
             raise StoreUnavailable(
@@ -115,7 +115,7 @@ class StoreWatch:
         self._log = log
 
     def give_up(self, damage: StoreDamaged) -> StoreLost:
-        """Write nothing any more: the store was found damaged, whoever has met it."""
+        """Refuse all further writes: the store was found damaged."""
         return self._lose(StoreLost, f"{damage} This happened", _SNAPSHOT)
 
     def _lose(self, kind: type[StoreLost], what: str, then_used: str) -> StoreLost:

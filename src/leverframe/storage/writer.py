@@ -100,7 +100,7 @@ class Writer:
             await asyncio.sleep(0)
 
     def _tell(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
-        """Tell whoever queued commits; a fault there is theirs, and changes nothing on disk."""
+        """Report the outcome to those that queued commits; their faults change nothing on disk."""
         for on_committed, group in groupby(batch, attrgetter("on_committed")):
             if on_committed is None:
                 continue
@@ -113,7 +113,7 @@ class Writer:
 
 
 async def _see_through(write: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end of a write, whatever interrupts: only that tells what is on disk."""
+    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk."""
     writing = asyncio.ensure_future(write)
     while not writing.done():
         try:
@@ -124,7 +124,7 @@ async def _see_through(write: Coroutine[Any, Any, None]) -> None:
 
 
 def _merged(batch: Sequence[Commit]) -> Rows:
-    """What results from writing all of them in order."""
+    """Merge a batch into the rows that result from writing its commits in order."""
     if len(batch) == 1:
         return batch[0].rows
     rows = Rows()
@@ -149,11 +149,11 @@ def _refusal(error: BaseException) -> StoreUnavailable:
 def _resolve(commits: Sequence[Commit], error: BaseException | None) -> None:
     for commit in commits:
         if commit.done.done():
-            # Whoever waited has given up, or has been told.
+            # The waiting task has given up, or has its result.
             continue
         if error is None:
             commit.done.set_result(None)
         else:
             commit.done.set_exception(error)
-            # The log has it; it is no oversight if nobody waits.
+            # The log has it; an error that is not awaited is no oversight.
             commit.done.exception()

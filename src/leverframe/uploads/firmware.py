@@ -46,7 +46,7 @@ class Firmware(Struct, frozen=True):
 
 
 def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
-    """An image without a signature; raises `BadUpload` or `UnknownProfile`."""
+    """Build an image without a signature; raise `BadUpload` or `UnknownProfile`."""
     if not hw:
         raise BadUpload(f"Say which hardware the image is for: {', '.join(HARDWARE)}.")
     for one in hw:
@@ -59,7 +59,7 @@ def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
 
 
 def read_image(image: bytes) -> Firmware:
-    """What an image holds, whoever made it; raises `BadUpload`."""
+    """Read an image whoever made it; raise `BadUpload`."""
     description, end = _description(image)
     firmware = _firmware(description, image, end)
     if firmware.site is not None:
@@ -68,14 +68,14 @@ def read_image(image: bytes) -> Firmware:
 
 
 def sign_image(image: bytes, private_key: bytes) -> bytes:
-    """The image with the signature of this key (PEM); one that it had is replaced."""
+    """Return the image signed with this key (PEM); replace a signature that it had."""
     read_image(image)
     signed = _signed_part(image)
     return signed + _private_key(private_key).sign(signed)
 
 
 def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
-    """The firmware of an image that this key (PEM) has signed and that is for this hardware."""
+    """Return the firmware of an image signed with this key (PEM) for this hardware."""
     from cryptography.exceptions import InvalidSignature
 
     # The signature comes before all that a stranger could have written.
@@ -98,7 +98,7 @@ def check_image(image: bytes, public_key: bytes, hw: str) -> Firmware:
 
 
 def new_key_pair() -> tuple[bytes, bytes]:
-    """A private and its public key, PEM both."""
+    """Generate a private key and its public key, both as PEM."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -115,12 +115,12 @@ def new_key_pair() -> tuple[bytes, bytes]:
 
 
 def check_public_key(pem: bytes) -> None:
-    """Raises `BadUpload` for what is no public key of ours."""
+    """Raise `BadUpload` for anything but a public key of the kind that signs images."""
     _public_key(pem)
 
 
 def _description(image: bytes) -> tuple[Description, int]:
-    """The description, and where the signature begins."""
+    """Return the description, and the position at which the signature begins."""
     if not image.startswith(MAGIC):
         raise BadUpload("This is no firmware image; make one with `leverframe firmware build`.")
     if image[len(MAGIC) : len(MAGIC) + 1] != bytes([FORMAT]):

@@ -25,7 +25,7 @@ _MARKS = ((b"\x89PNG", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"RIFF", 
 
 
 def checked_picture(file: bytes) -> bytes:
-    """The picture and nothing else; raises `BadUpload`."""
+    """Return the picture and nothing else of the file; raise `BadUpload`."""
     if len(file) > MAX_BYTES:
         raise BadUpload(
             f"The picture has {len(file)} bytes; at most {MAX_BYTES} are taken. Make it smaller."
@@ -40,7 +40,7 @@ def checked_picture(file: bytes) -> bytes:
 
 
 def content_type(picture: bytes) -> str | None:
-    """Of a picture that was checked; None for anything else."""
+    """Return the content type of a picture that was checked; None for anything else."""
     return next((kind for mark, kind in _MARKS if picture.startswith(mark)), None)
 
 

@@ -29,7 +29,7 @@ _MAKE_ONE = "make one with `leverframe site build FOLDER`"
 
 
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
-    """The archive of these pages by name; raises `BadUpload`. The same pages, the same bytes."""
+    """Pack pages by name into an archive, the same bytes each time; raise `BadUpload`."""
     _check_names(pages)
     _check_sizes([len(page) for page in pages.values()])
     packed = BytesIO()
@@ -41,7 +41,7 @@ def pack_site(pages: Mapping[str, bytes]) -> bytes:
 
 
 def unpack_site(file: bytes) -> dict[str, bytes]:
-    """The pages of an archive by name; raises `BadUpload`."""
+    """Return the pages of an archive by name; raise `BadUpload`."""
     content = _content(file)
     try:
         with ZipFile(BytesIO(content)) as archive:
@@ -56,7 +56,7 @@ def unpack_site(file: bytes) -> dict[str, bytes]:
 
 
 def checked_site(file: bytes) -> bytes:
-    """The archive as it is, once it is known to be good."""
+    """Return the archive as it is once it has been checked."""
     unpack_site(file)
     return file
 
@@ -73,7 +73,7 @@ def _content(file: bytes) -> bytes:
 
 
 def _read(archive: ZipFile, info: ZipInfo) -> bytes:
-    """One file; no more of it is unpacked than its head says that there is."""
+    """Read one file; unpack no more of it than its header states."""
     with archive.open(info) as packed:
         data = packed.read(info.file_size + 1)
     if len(data) != info.file_size:

@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-#: Switches the echo off; until then, and after a restart, a modem repeats what it is told.
+#: Switches the echo off; until then, and after a restart, a modem repeats what it receives.
 ECHO_OFF = "ATE0"
 CANCEL = b"\x1b"
 _SEND = b"\x1a"
@@ -70,7 +70,7 @@ class AtDialogue:
         self._echo = True
 
     def ask(self, command: str) -> bytes:
-        """Make a command the outstanding one; what is returned goes to the modem."""
+        """Make a command the outstanding one; return the bytes for the modem."""
         self._command = command.strip()
         self._lines = []
         return command.encode("ascii", "replace") + b"\r"

@@ -171,7 +171,7 @@ class NotModbus(Exception):
 
 
 class TcpFrames:
-    """Takes requests out of a stream that arrives in pieces of any size."""
+    """A splitter of a stream that arrives in pieces of any size into requests."""
 
     __slots__ = ("_pending",)
 

@@ -64,7 +64,7 @@ Answer = Data | ExceptionReply
 
 
 class AnswerReader:
-    """Finds the answer to one request in what a line delivers."""
+    """A finder of the answer to one request in the bytes of a line."""
 
     def __init__(self, slave: int, read: Read) -> None:
         self.request = framed(slave, read.pdu())

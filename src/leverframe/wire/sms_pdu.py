@@ -91,7 +91,7 @@ def _submit(number: str, dcs: int, header: bytes, chunk: bytes) -> Submit:
 
 
 def _gsm7_chunks(septets: bytes) -> Iterator[bytes]:
-    """Never cut between an escape and the letter it belongs to."""
+    """Cut septets into parts, never between an escape and the letter it belongs to."""
     start = 0
     while start < len(septets):
         end = min(start + GSM7_PART, len(septets))
@@ -102,7 +102,7 @@ def _gsm7_chunks(septets: bytes) -> Iterator[bytes]:
 
 
 def _ucs2_chunks(units: bytes) -> Iterator[bytes]:
-    """Never cut between the two halves of a letter beyond the first 65536."""
+    """Cut units into parts, never between the two halves of a surrogate pair."""
     start = 0
     while start < len(units):
         end = min(start + 2 * UCS2_PART, len(units))
@@ -178,7 +178,7 @@ def _alphabet(dcs: int) -> int:
 
 
 def _place(header: bytes) -> tuple[tuple[int, int] | None, int]:
-    """Find which message a part belongs to, and its place in it."""
+    """Return the message that a part belongs to, and its place in it."""
     at = 1
     while at + 1 < len(header):
         element, length = header[at], header[at + 1]

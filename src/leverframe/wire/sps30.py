@@ -41,7 +41,7 @@ REQUEST = frame(0, _READ_VALUES, 0)
 
 
 class Sps30Decoder:
-    """Every 7E may be an end and a beginning: what is between two of them is tried as a frame."""
+    """A decoder of frames between 7E bytes, each of which may be an end and a beginning."""
 
     def __init__(self) -> None:
         self._pending = bytearray()

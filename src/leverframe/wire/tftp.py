@@ -80,7 +80,7 @@ class Receiver:
         return _refused(ILLEGAL, "Only data packets can follow a write request.")
 
     def finish(self, refusal: str | None) -> bytes:
-        """Tell the sender about its file: taken, or why not."""
+        """Answer the sender about its file: taken, or why not."""
         self._is_over, self._is_judged = True, False
         self._last = acknowledgement(self._blocks) if refusal is None else error_packet(0, refusal)
         return self._last

@@ -1,1 +1,1 @@
-"""The table told to others: reference, OpenAPI, schemas of queries, examples, versions."""
+"""Descriptions of the table: reference, OpenAPI, schemas of queries, examples, versions."""

@@ -1,4 +1,4 @@
-"""Which versions have what, in words: for descriptions, documents and examples.
+"""The versions that have something, in words: for descriptions, documents and examples.
 
 Everything that differs by version is found by asking: a field is asked on every hardware family and
 at every software version that something in the table begins or ends with, and neighbours that
@@ -31,7 +31,7 @@ class Variant(NamedTuple):
 
 
 def is_deprecated(row: Row, profile: Profile) -> bool:
-    """Whether this version has the form that replaces the row, and prefers it."""
+    """Tell whether this version has, and prefers, the form that replaces the row."""
     return offered(row.replaced_when, profile) and any(
         other.line == row.replaced_by and other.offered(profile) for other in TABLE
     )
@@ -76,7 +76,7 @@ _Run = tuple[str | None, str | None, str]
 def _runs_by_hardware(
     ask: Callable[[Profile], str | None],
 ) -> list[tuple[tuple[str, ...], list[_Run]]]:
-    """Take hardware families that answer alike in all versions as one."""
+    """Combine hardware families that answer alike in all versions."""
     new, middle, old = ([*_runs(ask, hw[0])] for hw in FAMILIES)
     if new == middle == old:
         return [(HARDWARE, new)]

@@ -64,7 +64,7 @@ def example_body_texts(row: Row, profile: Profile) -> dict[str, str]:
 
 
 def fill(params: Mapping[str, Param], chosen: Mapping[str, str], profile: Profile) -> Filled:
-    """Give every field its chosen text where this version takes it, with a typical one elsewhere.
+    """Fill every field with its chosen text where this version takes it, else with a typical one.
 
     A trailing field that this version does not have gets no text, but its default value.
     """

@@ -60,7 +60,7 @@ class CommandDescription(TypedDict):
     example_body: str | None
 
 
-#: Rows are told apart by identity: `bit2` is printed twice with the same line.
+#: Rows are distinguished by identity: `bit2` is printed twice with the same line.
 _SECTION_TITLES = {id(row): title for title, rows in SECTIONS for row in rows}
 
 
@@ -95,7 +95,7 @@ def describe_row(row: Row, profile: Profile) -> CommandDescription:
 
 
 def _describe_item(item: Item, params: Mapping[str, Param], profile: Profile) -> ItemDescription:
-    """Give name and text, holes still in them, cut to what this version has."""
+    """Return name and text of an item, with holes, cut to what this version has."""
     text = item_of_version(item, params, profile).text
     return {"name": text.partition("=")[0], "text": text}
 

@@ -209,7 +209,7 @@ def _body_content(rows: list[Row], profile: Profile) -> Json:
 
 
 def _form_schema(body: FormBody, profile: Profile) -> Json:
-    """Describe the fields of a form; none of them must be there."""
+    """Describe the fields of a form, all of them optional."""
     return {
         "type": "object",
         "properties": {name: param.schema(profile) for name, param in body.fields.items()},

@@ -35,7 +35,7 @@ class Problem(TypedDict):
 
 
 def reply_schemas(types: Iterable[Any]) -> tuple[list[Json], dict[str, Json]]:
-    """Give the schema of every type, and the schemas they refer to by name."""
+    """Return the schema of every type, and the schemas they refer to by name."""
     schemas, named = msgspec.json.schema_components(types, ref_template=_PREFIX + "{name}")
     for schema in named.values():
         _require_defaults(schema)
@@ -57,7 +57,7 @@ def _require_defaults(schema: Json) -> None:
 
 
 def _mask(steps: list[str], named: dict[str, Json]) -> None:
-    """Show a secret as what is sent of it: `***` if it is set, null if it is not."""
+    """Describe a secret as it is sent: `***` if it is set, null if it is not."""
     schema = named[Settings.__name__]
     for step in steps:
         schema = _below(schema, step, named)

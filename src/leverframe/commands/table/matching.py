@@ -199,7 +199,7 @@ def _candidates(path: str, text: str) -> tuple[Row, ...]:
 
 
 def _may_hold_secret(text: str) -> bool:
-    """Whether a command of this name holds one, also where it was sent to the wrong path."""
+    """Tell whether a command of this name holds a secret, on whichever path it was sent."""
     return any(row.secret for path in COMMAND_PATHS for row in _candidates(path, text))
 
 

@@ -42,7 +42,7 @@ def switch_periodic(stage: Stage, A: int, B: bool) -> None:
 def set_periodic_time(stage: Stage, A: int, B: int) -> None:
     index = A % len(OUTPUTS)
     if stage.settings.outputs[index].periodic:
-        # A new time begins it anew.
+        # A new time restarts it.
         stage.check_unlocked(OUTPUTS[index])
     if A in range(len(OUTPUTS)):
         stage.set(f"outputs.{A}.on_time", B)

@@ -26,7 +26,7 @@ class Refusal(Exception):
         self.allowed = allowed
 
     def of(self, command: str, field: str | None = None) -> "Refusal":
-        """Tell the refusal which command (and field) it is about."""
+        """Set the command (and field) that the refusal is about, unless they are set."""
         self.command = self.command or command
         self.field = self.field or field
         return self
@@ -41,7 +41,7 @@ class Refusal(Exception):
         return self
 
     def _sentence(self) -> str:
-        """Say what was wrong, with the field and what is allowed, for a person."""
+        """Return for people what was wrong, with the field and what is allowed."""
         about = f"Field {self.field}: " if self.field else ""
         hint = f" Allowed: {self.allowed}." if self.allowed else ""
         return f"{about}{self.detail}{hint}"

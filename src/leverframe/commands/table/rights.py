@@ -1,4 +1,4 @@
-"""Who may run which commands: the one check before any row runs, whichever way a request came.
+"""The accounts that may run each command: the one check before any row runs, by any server.
 
 What a command needs is data on its row. The administrator may do everything. The user account and
 control users switch outputs, PWM outputs and event variables, one command per request; the user
@@ -45,7 +45,7 @@ def require(account: Account, role: str) -> None:
 
 
 def is_read_only(account: Account, settings: Settings) -> bool:
-    """Whether an account that could switch may only look."""
+    """Tell whether this is the user account and the settings make it read-only."""
     return account.path == "access.user.password" and settings.ui.user_read_only
 
 

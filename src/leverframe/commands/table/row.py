@@ -32,7 +32,7 @@ Run = Callable[..., None]
 
 
 class Body(Protocol):
-    """Read the body of a POST command: `values` for the row's `run`, or a refusal."""
+    """The reader of a POST command's body: `values` for the row's `run`, or a refusal."""
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> Any: ...
 

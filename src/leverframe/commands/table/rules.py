@@ -72,12 +72,12 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
 
 
 def _value_left_out(old: Rule, profile: Profile) -> int:
-    """Keep the value where it is a field; older dialects say it with the action."""
+    """Keep the value where it is a field; older dialects state it with the action."""
     return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE
 
 
 def event_query(index: int, rule: Rule, profile: Profile) -> str | None:
-    """Write the command that sets an entry to this rule; None if the version cannot say it."""
+    """Write the command that sets an entry to this rule; None if the version cannot express it."""
     fields = {"A": index, **_fields(rule, profile)}
     if fields["G"] not in {code.word for code in codes.RULE_ACTIONS.of(profile)}:
         return None

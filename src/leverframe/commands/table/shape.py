@@ -75,7 +75,7 @@ class Item:
         return dict(zip(self.name.holes, found.groups(), strict=True)) if found else None
 
     def is_shape_of(self, text: str) -> bool:
-        """Whether its separators alone tell that the text is this form and no other of the name."""
+        """Tell whether the separators alone show that the text has this form and no other."""
         separators = self._separators()
         value = text.partition("=")[2]
         return bool(separators) and all(
@@ -83,7 +83,7 @@ class Item:
         )
 
     def shares_separator(self, text: str) -> bool:
-        """Whether the text has one of its separators, which other forms do not have."""
+        """Tell whether the text contains a separator of this form, which others do not have."""
         value = with_plain_colons(text.partition("=")[2])
         return any(separator in value for separator in self._separators())
 

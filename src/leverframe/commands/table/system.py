@@ -92,7 +92,7 @@ def reset_to_defaults(stage: Stage) -> None:
 
 
 def _follow_settings(stage: Stage) -> None:
-    """End what rules had switched live: it does not outlive them."""
+    """End live overrides by rules, which must not outlive the rules."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
 

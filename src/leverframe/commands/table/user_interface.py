@@ -27,7 +27,7 @@ def set_refresh(stage: Stage, A: int) -> None:
 
 
 def set_homepage(stage: Stage, A: str) -> None:
-    """Set the page; the bit of versions with both positions is 0 for a page it cannot say."""
+    """Set the page; older versions' bit is 0 for a page that it cannot express."""
     stage.set("ui.homepage", A)
     if offered(HOMEPAGE, stage.profile):
         stage.set("variables.bytes.0", codes.HOMEPAGES.number(A, stage.profile))

@@ -158,7 +158,7 @@ def _off_without_memory(
 def _positions(
     settings: Settings, made_on: Profile, target: Profile, lost: list[NotCarriedOver]
 ) -> Settings:
-    """Let positions among the variables follow the page settings that use them."""
+    """Set the variables at positions that the target uses for page settings to those settings."""
     for position in _POSITIONS:
         path = f"variables.{position.variables}.{position.number}"
         # A position that held a page setting was no variable of its own.

@@ -1,4 +1,4 @@
-"""Whether a version can hold a value of a setting, or a rule or schedule entry.
+"""The limits of a version: whether it can hold a setting, a rule or a schedule entry.
 
 Commands check what they are sent; a backup brings settings without commands. The limits are those
 of the command table: a row says of what type each setting is that it sets. A value is allowed if
@@ -61,7 +61,7 @@ def _key(steps: tuple[str, ...] | list[str]) -> str:
 
 
 def _is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
-    """Whether a command could have set this value: written and read back it is the same."""
+    """Tell whether a command could have set this value: written and read back it is the same."""
     if isinstance(param, Trailing) and not offered(param.when, profile):
         return bool(value == param.default)
     try:
@@ -71,7 +71,7 @@ def _is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHIN
 
 
 def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
-    """Whether a version allows this value for the setting at this path."""
+    """Tell whether a version allows this value for the setting at this path."""
     if value == default:
         return True
     steps = path.split(".")

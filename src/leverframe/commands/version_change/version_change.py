@@ -1,4 +1,4 @@
-"""A controller becomes another version: its settings are converted, and going back loses nothing.
+"""The change of a controller to another version, with settings converted; going back loses none.
 
 What the new version cannot hold is listed, as after a restore. The settings as they were before are
 kept beside the others, without secrets, until a version is reached that can hold all of them: they
@@ -35,9 +35,9 @@ from leverframe.profile import Profile
 
 #: The upload under which the settings of an earlier version are kept.
 EARLIER = "earlier-version"
-#: Lists whose entries say something only together.
+#: Lists whose entries are meaningful only together.
 _ENTRIES = ("rules", "schedule")
-#: Settings below a path that say something only together.
+#: Settings below a path that are meaningful only together.
 _TOGETHER = (
     (re.compile(r"pid"), Pid.__struct_fields__),
     (re.compile(r"differentials\.\d+"), ("first", "operator", "second")),
@@ -73,7 +73,7 @@ def change_version(
         return VersionChange(fresh.settings, lost, _kept(old, present) if lost else None)
     content = msgspec.json.decode(earlier, type=_Earlier).content()
     before = carry_over(content, new, fresh.settings)
-    # What would be here now if nobody had changed anything since.
+    # The settings as they would be without any change since.
     untouched = carry_over(content, old, present).settings
     unchanged = _converted(untouched, old, new).settings
     settings, changed = _with_changes(before.settings, unchanged, fresh.settings)
@@ -151,7 +151,7 @@ def _converted(settings: Settings, old: Profile, new: Profile) -> Restored:
 
 
 def _kept(profile: Profile, settings: Settings) -> bytes:
-    """Drop secrets and accounts, which come along with every change."""
+    """Encode the settings without secrets and accounts, which every change carries over."""
     kept = {
         path: value
         for path, value in leaves(settings)

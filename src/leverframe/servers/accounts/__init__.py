@@ -1,1 +1,1 @@
-"""Who is asking and whether to believe it: passwords, sessions, guessing, foreign pages."""
+"""The identity of a client and its proof: passwords, sessions, guessing, foreign pages."""

@@ -1,4 +1,4 @@
-"""Who is asking: HTTP Basic, or the cookie of a session.
+"""The account of a request: HTTP Basic, or the cookie of a session.
 
 Most requests are recognised at once: a cookie, or the very credentials that this source was found
 right with a moment ago. Otherwise the password is checked off the event loop, within what
@@ -55,7 +55,7 @@ class Access:
         self._under_way: dict[bytes, asyncio.Future[Account]] = {}
 
     def recognise(self, request: Request, settings: Settings) -> Account | None:
-        """The account as far as it is known at once; None where a password must be checked."""
+        """Return the account where it is known at once; None where a password must be checked."""
         authorization = request.headers.get("authorization")
         if authorization is None:
             cookies = request.headers.get("cookie")
@@ -67,14 +67,14 @@ class Access:
             trusted is None
             or trusted.access is not settings.access
             or self._now() >= trusted.until
-            # Else somebody at the same address could try passwords without being counted.
+            # Else another client at the same address could try passwords without being counted.
             or self._throttle.has_failures_of(request.peer)
         ):
             return None
         return trusted.account
 
     async def who(self, request: Request, settings: Settings) -> Account:
-        """The account of the credentials of a request; wrong ones refuse."""
+        """Return the account of a request's credentials, or refuse wrong ones."""
         authorization = request.headers.get("authorization", "")
         name, password = _credentials(authorization)
         account = await self.check(name, password, request.peer, settings)
@@ -86,7 +86,7 @@ class Access:
         return account
 
     async def check(self, name: str, password: str, peer: str, settings: Settings) -> Account:
-        """The account with this name and password; refuses wrong ones, and too many tries."""
+        """Return the account with this name and password; refuse wrong ones and too many tries."""
         key = self._digest(peer, f"{name}\0{password}")
         under_way = self._under_way.get(key)
         if under_way is None:

@@ -16,12 +16,12 @@ from ipaddress import ip_address
 from leverframe.servers.http.messages import Request
 from leverframe.servers.problems import ForeignPage
 
-#: What a browser says of requests that no other page caused.
+#: What a browser states about requests that no other page caused.
 _NOT_FOREIGN = (None, "same-origin", "none")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on that address."""
+    """Tell whether only this machine can reach a server that listens on that address."""
     if host == "localhost":
         return True
     try:

@@ -32,7 +32,7 @@ class Passwords:
             return await asyncio.to_thread(_hash, password)
 
     def known(self, stored: str, password: str) -> bool:
-        """Whether this password was found right lately."""
+        """Tell whether this password was found right recently."""
         return self._digest(stored, password) in self._right
 
     async def right(self, stored: str, password: str) -> bool:
@@ -50,7 +50,7 @@ class Passwords:
         return True
 
     async def take_as_long(self) -> None:
-        """Take the time of a check where there is nothing to check: it tells no account names."""
+        """Take the time of a check where there is none, so that timing reveals no account names."""
         await self.hash("")
 
     def _digest(self, stored: str, password: str) -> bytes:

@@ -41,7 +41,7 @@ class Sessions:
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def open(self, account: Account, settings: Settings) -> str:
-        """Begin a session; gives the value of its cookie."""
+        """Begin a session; return the value of its cookie."""
         now = self._now()
         self._drop_old(now)
         same = [key for key, session in self._sessions.items() if session.account == account]
@@ -53,7 +53,7 @@ class Sessions:
         return token
 
     def account(self, cookies: str, settings: Settings) -> Account | None:
-        """Whose session the request's cookies belong to, if it is still good."""
+        """Return the account of the session that the cookies name, if it is still valid."""
         token = self._token(cookies)
         session = self._sessions.get(_digest(token)) if token else None
         if session is None:
@@ -71,7 +71,7 @@ class Sessions:
         self._sessions.pop(_digest(self._token(cookies)), None)
 
     def set_cookie(self, token: str, *, secure: bool) -> str:
-        """The Set-Cookie header for a token; an empty one takes the cookie away."""
+        """Return the Set-Cookie header for a token; an empty token removes the cookie."""
         cookie = f"{self._cookie_name}={token}; Path=/; HttpOnly; SameSite=Strict"
         if not token:
             cookie += "; Max-Age=0"
@@ -98,7 +98,7 @@ def _is_over(session: Session, now: float) -> bool:
 
 
 def _still_fits(session: Session, settings: Settings) -> bool:
-    """Is it still the same account, with the same password?"""
+    """Tell whether the session's account still exists with the same password."""
     if settings.access is session.access:
         return True
     path = session.account.path

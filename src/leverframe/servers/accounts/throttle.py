@@ -1,4 +1,4 @@
-"""How often a password may be wrong: guessing is slow, and the owner is never locked out by others.
+"""The limit of wrong passwords: guessing is slow, and others can never lock the owner out.
 
 Failures are counted per account and source address. The first few cost nothing, since people
 mistype; then each wait is twice as long as the one before it, and ten in five minutes are all there
@@ -62,7 +62,7 @@ class Throttle:
             _count(counters, name, now)
 
     def was_right(self, account: str, peer: str) -> None:
-        """The password was right: the source knows it, and starts afresh with this account."""
+        """Forget the failed tries of this source with this account: the password was right."""
         of_pair, *others = _names(account, source_of(peer))
         pair = self._pairs.pop(of_pair, deque())
         for counters, name in zip(self._all[1:], others, strict=True):
@@ -75,7 +75,7 @@ class Throttle:
 
 
 def source_of(peer: str) -> str:
-    """Whoever has one IPv6 address has at least a whole network of them."""
+    """Return the address, or the /64 of an IPv6 address: its owner has at least that network."""
     try:
         address = ip_address(peer.partition("%")[0])
     except ValueError:
@@ -86,14 +86,14 @@ def source_of(peer: str) -> str:
 
 
 def _names(account: str, source: str) -> tuple[str, str, str]:
-    """What the tries of a pair, a source and an account are counted under."""
+    """Return the names under which tries of a pair, a source and an account are counted."""
     # Longer names do not exist, and need no counters of their own.
     account = account[: MAX_LETTERS + 1]
     return f"{source} {account}", source, account
 
 
 def _recent(counters: Counters, name: str, now: float) -> deque[float]:
-    """The counter of a name without what is forgotten by now."""
+    """Return the counter of a name without the tries that are too old to count."""
     counter = counters.get(name, deque())
     while counter and counter[0] <= now - HOUR_S:
         counter.popleft()
@@ -115,5 +115,5 @@ def _end_of_delay(pair: deque[float], now: float) -> float:
 
 
 def _end_of_window(counter: deque[float], most: int, window_s: float) -> float:
-    """When the counter has room again, as moments leave its window."""
+    """Return when the counter has room again, as moments leave its window."""
     return counter[-most] + window_s if len(counter) >= most else 0.0

@@ -16,7 +16,7 @@ ANY_ADDRESS = "0.0.0.0"  # nosec B104
 
 
 class Announcing(Struct, frozen=True):
-    """What the configuration allows."""
+    """The kinds of announcement that the configuration allows."""
 
     discovery: bool
     bootloader: bool

@@ -62,9 +62,9 @@ class DiscoveryServer(asyncio.DatagramProtocol):
             self._start_bootloader(address[0])
 
     def _answer_to(self, address: tuple[str | Any, int]) -> None:
-        """Firmware may have made the controller a version that answers, or one that does not."""
+        """Answer if the present version does: firmware may have changed the version."""
         if self._transport is not None and answers_discovery(self._controller.profile):
-            # A client that has left is none of our business.
+            # A client that has left needs no answer.
             with suppress(OSError):
                 self._transport.sendto(self._answer(), address)
 
@@ -73,7 +73,7 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         return "\r\n".join([*self._identity, profile.sw, profile.hw]).encode()
 
     def _start_bootloader(self, peer: str) -> None:
-        """The same command as over HTTP, so that what refuses it there refuses it here."""
+        """Run the same command as over HTTP, so that the same conditions refuse it."""
         if self._controller.bootloader_until is not None:
             return
         found = find("GET", "/stm.cgi", ["upgrade=devstart3"], self._controller.profile)

@@ -40,7 +40,7 @@ class MdnsAnnouncer:
         )
 
     def become(self, profile: Profile) -> None:
-        """The controller has become another version; the network is told."""
+        """Announce the version that the controller has become."""
         self._properties |= {"hw": profile.hw, "sw": profile.sw}
         if self._announcing is not None:
             anew = partial(self._announce_anew, self._announcing)
@@ -99,7 +99,7 @@ class MdnsAnnouncer:
 
 
 def _own_addresses() -> list[str]:
-    """The IPv4 addresses of this machine that others can reach."""
+    """Return the IPv4 addresses of this machine that others can reach."""
     import ifaddr
 
     return [

@@ -38,7 +38,7 @@ class Certificate:
     def reload(self) -> None:
         """Read the files; the old ones stay in use if the new ones cannot be used."""
         try:
-            # Tried out first: a context that took only one of the two would serve nobody.
+            # Tried out first: a context that took only one of the two would serve no client.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
                 self._certificate, self._key, password=_no_password
             )
@@ -50,7 +50,7 @@ class Certificate:
             ) from error
 
     def fingerprint(self) -> str:
-        """SHA-256 of the certificate, as browsers show it."""
+        """Return the SHA-256 digest of the certificate, as browsers show it."""
         text = self._certificate.read_text()
         end = "-----END CERTIFICATE-----"
         first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
@@ -71,7 +71,7 @@ def _why_unusable(error: OSError | ValueError) -> str:
 
 
 def own_certificate(folder: Path, name: str, hosts: Iterable[str]) -> Certificate:
-    """The controller's own key and certificate in its data folder, made at first use."""
+    """Return the controller's own key and certificate; make them at first use."""
     certificate, key = folder / "tls-certificate.pem", folder / "tls-key.pem"
     if not (certificate.exists() and key.exists()):
         made_certificate, made_key = _self_signed(name, hosts, datetime.now(UTC))

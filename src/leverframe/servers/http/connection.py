@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class State(IntEnum):
-    """Integers, since they are looked up for every request and hash in a fifth of the time."""
+    """The states of a connection; integers, which hash in a fifth of the time on every request."""
 
     IDLE = auto()  # between two requests
     HEAD = auto()  # a head is being read; a new connection is expected to send one at once
@@ -151,7 +151,7 @@ class Connection(asyncio.Protocol):
         self._server.forget(self)
 
     def eof_received(self) -> bool:
-        """Let a client finish sending and wait for its answers, though not for a stream."""
+        """Keep the connection open for outstanding answers, though not for a stream."""
         self._parser.end()
         answers_due = self.state is ANSWERING or (self.state in READY and bool(self._pending))
         if answers_due and self._transport.get_extra_info("sslcontext") is None:
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _close(self, event: Event) -> None:
-        """Take no more; close, where the event leads there, when all that was sent has arrived."""
+        """Take no more; where the event closes, close once all that was sent has arrived."""
         is_closing = self.state is CLOSING
         self.flush()
         self._change(event)
@@ -239,14 +239,14 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _proceed(self) -> None:
-        """Go on after an answer, or when others had their turn, or the client reads again."""
+        """Continue after an answer, after a turn of other connections, or when the client reads."""
         if self._answer_pending() and self.input_paused:
             self._read_slices()
 
     # Answering
 
     def _answer_pending(self) -> bool:
-        """Answer what waits, in its order; True if nothing is left and more may come."""
+        """Answer pending requests in order; return True if none is left and more may come."""
         pending = self._pending
         while pending:
             if self.output_paused or self.state not in READY:
@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
         return True
 
     def _follow(self, reading: Reading) -> None:
-        """Note which part of the next request is being read: each has its time."""
+        """Note which part of the next request is being read: each has its own time-out."""
         if self.state is IDLE:
             self._change(BYTES)
         if self.state is HEAD and reading is Reading.BODY:
@@ -313,7 +313,7 @@ class Connection(asyncio.Protocol):
             self._send(request, self._server.fault())
 
     def _is_last(self) -> bool:
-        """Say whether the answer in work is the last: no request waits, and none will come."""
+        """Tell whether the current answer is the last: no request waits, and none will come."""
         return self._parser.is_done and not self._pending
 
     def _send(self, request: Request, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""How much one client, or all of them together, may ask of the HTTP server.
+"""The limits of what one client, or all together, may ask of the HTTP server.
 
 Every limit is there because its absence lets one broken or hostile client take the controller from
 the others. Times are in seconds of real time, also where the controller runs on virtual time.
@@ -12,7 +12,7 @@ MIB = 1024 * KIB
 
 #: Method, path, query -> the most bytes a body may have.
 BodyLimit = Callable[[str, str, str | None], int]
-#: Path, query -> whether a POST must say how long its body is.
+#: Path, query -> whether a POST must state the length of its body.
 NeedsLength = Callable[[str, str | None], bool]
 
 
@@ -51,7 +51,7 @@ class HttpLimits:
     #: How long what a refused client still sends is read, so that it gets to see the refusal.
     linger_s: float = 2.0
 
-    #: A client that opens a thousand and says nothing keeps nobody else away; one address alone
+    #: A client that opens a thousand and sends nothing blocks no other; one address alone
     #: cannot take them all.
     connections: int = 2048
     connections_per_address: int = 1536

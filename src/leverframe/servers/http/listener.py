@@ -33,7 +33,7 @@ Factory = Callable[[], asyncio.Protocol]
 
 
 class HttpListener:
-    """Listening sockets; `protocol` gets who is accepted, with TLS where there is a `context`.
+    """Listening sockets; `protocol` gets accepted clients, with TLS where there is a `context`.
 
     Who comes to a TLS port without TLS goes to `plain`.
     """
@@ -52,7 +52,7 @@ class HttpListener:
         self._context = context
         self._plain = plain
         self._loop = asyncio.get_running_loop()
-        #: Connections that have not said anything yet, whose they are, and their time.
+        #: Connections that have not sent anything yet, with their peer and time.
         self._silent: dict[socket.socket, tuple[str, asyncio.TimerHandle]] = {}
         self._per_address: Counter[str] = Counter()
         self._accepting: set[asyncio.Task[None]] = set()
@@ -144,7 +144,7 @@ class HttpListener:
             del self._per_address[peer]
 
     def _sort(self, client: socket.socket) -> None:
-        """The first byte is there, or the client has left."""
+        """Hand over a client by its first byte: to TLS or plain HTTP; drop it if it has left."""
         try:
             first = client.recv(1, socket.MSG_PEEK)
         except BlockingIOError:

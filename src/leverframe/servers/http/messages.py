@@ -1,4 +1,4 @@
-"""What an HTTP connection takes in and gives out: requests, replies, streams.
+"""The messages of an HTTP connection: requests, replies, streams.
 
 Plain values, without sockets: a handler is one function from `Request` to a reply and is tested
 without a port. The bytes of a reply are made here too, in one place, so that a header with a line
@@ -26,7 +26,7 @@ _PHRASES = {int(status): status.phrase for status in HTTPStatus} | _NEWER_PHRASE
 #: Browsers take the content type as it is said: a name with markup in it makes no page.
 NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 
-#: What changes at any moment, or is for one person only, is kept by nobody on the way.
+#: What changes at any moment, or is for one person only, must not be cached on the way.
 NOT_KEPT = ("Cache-Control", "no-store")
 
 #: Replies that end with their head: they have neither a body nor a length.
@@ -59,13 +59,13 @@ class Reply(msgspec.Struct, gc=False):
     """A whole answer."""
 
     status: int
-    #: Sent exactly as it stands; empty means no such header.
+    #: Sent exactly as it is; empty means no such header.
     content_type: str
     body: bytes
     headers: Headers = ()
 
     def encode(self, *, close: bool = False, head_only: bool = False) -> bytes:
-        """Give the bytes on the wire; `head_only` where HEAD asked, `close` before a close."""
+        """Return the bytes on the wire; `head_only` for HEAD, `close` before a close."""
         status, body, headers = self.status, self.body, self.headers
         if status == 200 and not (headers or close or head_only):
             head = _OK_HEADS.get(self.content_type)
@@ -107,7 +107,7 @@ _CLOSE = ("Connection", "close")
 
 
 def problem_reply(status: int, detail: str) -> Reply:
-    """A refusal in the form of RFC 9457, for refusals that say no more than why."""
+    """Make a refusal in the form of RFC 9457 that gives no more than the reason."""
     problem = {
         "type": "about:blank",
         "title": _PHRASES.get(status, "Refused"),

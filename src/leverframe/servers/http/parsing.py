@@ -74,7 +74,7 @@ class BodyBudget:
 
 
 class RequestParser:
-    """Feed it what a client sends; it gives requests, and a bad one as the last of all.
+    """The parser of a client's bytes; it returns requests, and a bad one as the last of all.
 
     The body of a request counts in the budget until whoever got the request gives it back.
     """
@@ -111,7 +111,7 @@ class RequestParser:
         return len(self._body)
 
     def feed(self, data: bytes | memoryview) -> list[Request | BadRequest]:
-        """Give the requests that these bytes, at most MAX_FEED_BYTES, have completed."""
+        """Return the requests that these bytes, at most MAX_FEED_BYTES, have completed."""
         if self.is_done:
             return []
         if self.reading is NOTHING:
@@ -130,7 +130,7 @@ class RequestParser:
         return found
 
     def end(self) -> None:
-        """Find nothing more; what was read of a body is not needed."""
+        """Stop parsing; discard what was read of a body."""
         self.is_done = True
         self._budget.give_back(len(self._body))
         self._body = bytearray()
@@ -235,7 +235,7 @@ class RequestParser:
         return Request(method, path, query if mark else None, headers, b"", self._peer, is_http10)
 
     def _is_http10(self) -> bool:
-        """Check the version, and note whether the connection ends with this request."""
+        """Tell whether this is HTTP/1.0, and note whether the connection ends with this request."""
         http = self._http
         self._is_last = not http.should_keep_alive()
         if not (self._is_last or self._names_connection):
@@ -252,7 +252,7 @@ class RequestParser:
         return version == "1.0"
 
     def _begin_body(self, request: Request) -> None:
-        """Decide about a body before any of it is read."""
+        """Accept or refuse a body before any of it is read."""
         headers = request.headers
         coding = headers.get("transfer-encoding")
         if coding is not None and coding.lower() != "chunked":
@@ -287,7 +287,7 @@ class RequestParser:
 
 
 def _split_address(target: str) -> tuple[str, str]:
-    """`http://host/path?query` -> what follows the host, and the host."""
+    """Split `http://host/path?query` into what follows the host, and the host."""
     address = _ADDRESS.fullmatch(target)
     if address is None:
         raise BadRequest(400, "The request target is neither a path nor an http address.")
@@ -305,7 +305,7 @@ def _method_not_allowed(verb: bytes) -> BadRequest:
 
 
 def _bad_request(error: HttpParserError, data: bytes | memoryview) -> BadRequest:
-    """Say what is wrong when llhttp has stopped, be it by itself or because we raised."""
+    """Return what is wrong when llhttp has stopped, by itself or because a callback raised."""
     if isinstance(error, HttpParserCallbackError):
         cause = error.__context__
         if isinstance(cause, BadRequest):

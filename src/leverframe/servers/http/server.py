@@ -28,7 +28,7 @@ DEFAULT_LIMITS = HttpLimits()
 
 
 class ServerState:
-    """What the connections of one server share: its handler, clock and counters, and themselves."""
+    """The state that the connections of one server share: handler, clock, counters, themselves."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class ServerState:
             connection.flush()
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """See an answer through, also when its client leaves: it may be half done already."""
+        """Run an answer to its end even if its client leaves: it may be half done already."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -166,7 +166,7 @@ class HttpServer:
         context: ssl.SSLContext | None = None,
         plain: Handler | None = None,
     ) -> None:
-        """Listen; with a `context` by TLS, where `plain` answers whoever comes without it."""
+        """Listen, by TLS with a `context`; `plain` then answers clients that come without TLS."""
         limits = self.state.limits
         self.state.is_stopping = False
         self._plain = ServerState(plain or self.state.handler, limits)
@@ -186,7 +186,7 @@ class HttpServer:
         return len(self.state.connections)
 
     async def stop(self, grace_s: float = 5.0) -> None:
-        """Take no more; close idle connections, and the others when they have their answer.
+        """Accept no more; close idle connections, and the others when they have their answer.
 
         Not for a handler to await: it would wait for itself.
         """

@@ -1,4 +1,4 @@
-"""Answers Modbus requests out of a controller's state, and turns writes into its commands.
+"""A controller's state as answers to Modbus requests, and its commands for writes.
 
 Reading is open to whoever may connect. A write is a request like any other: the same commands as by
 HTTP, all or nothing, refused while the outputs are locked; and it must come from an address that
@@ -60,7 +60,7 @@ class ModbusRegisters:
         self._image_of: tuple[Engine, int] | None = None
 
     def _learn_switches(self) -> None:
-        """The commands of the version that runs now."""
+        """Look up the switching commands of the version that runs now."""
         self._switches = {
             (label, value): self._call("/outs.cgi", f"{name}={value}")
             for label, name in _SWITCHES.items()
@@ -128,7 +128,7 @@ class ModbusRegisters:
         return self._confirm_after(outstanding, request)
 
     def _commands(self, request: Write) -> list[Command]:
-        """The commands that do what is asked; every value is checked before any is carried out."""
+        """Return the commands of a write request; check every value before any is carried out."""
         of_coils = request.function in (WRITE_COIL, WRITE_COILS)
         labels = modbus_map.COILS if of_coils else modbus_map.DUTIES
         chosen = labels[request.address : request.address + len(request.values)]
@@ -153,7 +153,7 @@ class ModbusRegisters:
         return call
 
     def _call(self, path: str, text: str) -> Call | Refusal:
-        """A command of this version, or why it has none."""
+        """Return a command of this version, or the refusal where it has none."""
         (call,) = find("GET", path, [text], self._controller.profile)
         return call
 
@@ -167,7 +167,7 @@ class ModbusRegisters:
 
 
 def _image(engine: Engine) -> tuple[bytes, bytes]:
-    """All readings as floats and as whole numbers."""
+    """Encode all readings as floats and as whole numbers."""
     values = engine.machine.values
     scales = modbus_map.SCALES
     floats = b"".join(modbus_map.float_registers(values[label]) for label in scales)
@@ -176,7 +176,7 @@ def _image(engine: Engine) -> tuple[bytes, bytes]:
 
 
 def _part(image: bytes, address: int, count: int) -> bytes:
-    """Registers out of many; all of them must be there."""
+    """Cut registers out of an image, or raise where some of them do not exist."""
     if 2 * (address + count) > len(image):
         raise ModbusException(ILLEGAL_ADDRESS)
     return image[2 * address : 2 * (address + count)]

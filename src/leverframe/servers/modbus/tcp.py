@@ -36,7 +36,7 @@ Network = IPv4Network | IPv6Network
 
 
 class ModbusTcpServer:
-    """Listens while the controller's settings say so."""
+    """The server, which listens while the controller's settings enable it."""
 
     def __init__(
         self, controller: Controller, host: str, port: int, writers: Sequence[Network]
@@ -66,7 +66,7 @@ class ModbusTcpServer:
         await self._switch()
 
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
-        """Settings changed; what is returned is done when the port is open, or closed."""
+        """Follow new settings; the returned task ends when the port is open, or closed."""
         if new.modbus_tcp is old.modbus_tcp:
             return None
         self._wanted = new.modbus_tcp.enabled
@@ -77,7 +77,7 @@ class ModbusTcpServer:
     async def close(self) -> None:
         self._wanted = False
         if self._switching is not None:
-            # Whoever changed the settings has heard of its failure.
+            # Its failure was reported to the request that changed the settings.
             await asyncio.wait([self._switching])
         await self._switch()
 
@@ -208,7 +208,7 @@ class _Connection(asyncio.Protocol):
         return now - self._heard_at > IDLE_S or (began is not None and now - began > FRAME_S)
 
     def _serve(self) -> None:
-        """Answer what is complete, until there is something to wait for."""
+        """Answer complete requests until one must be waited for."""
         try:
             while self._is_free and (request := self._frames.next()) is not None:
                 self._frame_began_at = None

@@ -1,4 +1,4 @@
-"""What Home Assistant is told about the controller, so that everything appears there by itself.
+"""Announcements to Home Assistant, so that everything of the controller appears there by itself.
 
 One retained message per output, PWM output, event variable, input, reading and meter, on
 `<discovery>/<component>/<controller>/<object>/config`. Switches send the same commands as everybody
@@ -29,7 +29,7 @@ _PRESENCE = f"{{{{ 'offline' if value == '{ABSENT}' else 'online' }}}}"
 #: What is no number must not reach a sensor as one; `None` is Home Assistant's word for unknown.
 _VALUE = f"{{{{ None if value == '{ABSENT}' else value }}}}"
 
-#: Device classes by unit, for what is not told by the label.
+#: Device classes by unit, where the label does not show it.
 _CLASS_BY_UNIT = {
     "°C": "temperature",
     "V": "voltage",
@@ -64,7 +64,7 @@ _DIAGNOSTIC = ("VCC", "TEMP")
 
 
 class Controlled(NamedTuple):
-    """Which controller speaks, and under which topics."""
+    """The controller that is announced, and its topics."""
 
     name: str
     mac: str
@@ -86,7 +86,7 @@ class Announcement(NamedTuple):
 
 
 def announced_labels(settings: Settings) -> tuple[str, ...]:
-    """Everything that may be announced on this version; readings once they have had a value."""
+    """List all labels that this version may announce; readings follow at their first value."""
     gone = {*DIFFERENTIALS[len(settings.differentials) :], *POWERS[len(settings.power) :]}
     gone.update(ENERGIES[len(settings.power) :])
     readings = tuple(label for label in READINGS if label not in gone)
@@ -94,7 +94,7 @@ def announced_labels(settings: Settings) -> tuple[str, ...]:
 
 
 def announcement(label: str, of: Controlled) -> Announcement:
-    """The message that makes one thing appear."""
+    """Build the message that makes one label appear in Home Assistant."""
     component, payload = _described(label, of)
     object_id = label.replace(".", "_")
     return Announcement(
@@ -194,6 +194,6 @@ def _device(of: Controlled) -> dict[str, Any]:
 
 
 def _shown_name(label: str, settings: Settings) -> str:
-    """The name that people gave it, with the label; else the label."""
+    """Return the name that a user gave with the label, or else the label alone."""
     given = given_name(label, settings)
     return f"{given} ({label})" if given else label

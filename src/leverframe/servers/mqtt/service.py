@@ -41,7 +41,7 @@ _BY_MQTT = Cause("command", "MQTT", source="MQTT")
 
 
 class MqttService:
-    """Follows the settings of a controller and speaks for it on the broker."""
+    """The MQTT side of a controller, which follows its settings."""
 
     def __init__(
         self, controller: Controller, link: MqttLink, outbox: Outbox, *, name: str, mac: str
@@ -80,7 +80,7 @@ class MqttService:
     def _changed(self) -> None:
         self._states.changed()
         if self._value("MQTT") != int(self._link.up):
-            # The controller has restarted; told afterwards, because it is busy now.
+            # The controller has restarted; announced afterwards, because it is busy now.
             asyncio.get_running_loop().call_soon(self._tell_controller)
 
     def _tell_controller(self) -> None:
@@ -174,7 +174,7 @@ class MqttService:
                 # Logged by the controller.
                 answer = FAULT
         if before is not None:
-            # Answers have no number: whoever asked counts on their order.
+            # Answers have no number: the client relies on their order.
             await asyncio.wait([before])
         if self._link.up:
             self._link.publish(f"{self._link.settings.prefix}/cmdr", answer)

@@ -43,7 +43,7 @@ NEVER = object()
 
 
 class PublishedStates:
-    """What the broker has been told, and what it has to be told next."""
+    """The values that the broker has, and those that must be published next."""
 
     def __init__(
         self, link: MqttLink, labels: Callable[[], tuple[str, ...]], value: Callable[[str], Value]
@@ -58,13 +58,13 @@ class PublishedStates:
         self._seen: set[str] = set()
 
     def begin(self) -> None:
-        """A new connection: the broker is told everything."""
+        """Publish everything on a new connection."""
         self._published = {}
         self._seen = set()
         self._publish()
 
     def changed(self) -> None:
-        """Something may have changed."""
+        """Plan to publish what may have changed."""
         if self._planned is None and self._link.up:
             self._planned = asyncio.get_running_loop().call_later(GATHER_S, self._publish)
 
@@ -90,7 +90,7 @@ class PublishedStates:
 
 
 def is_news(label: str, published: object, value: Value) -> bool:
-    """Does the value have to be published?"""
+    """Tell whether the value must be published."""
     if published is NEVER or value is None or published is None:
         return published is not value
     assert isinstance(published, int | float)

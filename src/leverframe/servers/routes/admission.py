@@ -1,4 +1,4 @@
-"""Which account a request is from, on a controller that may or may not ask for sign-in."""
+"""The account of a request, on a controller that may or may not ask for sign-in."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ class Admission:
         self._must_sign_in = must_sign_in
 
     def account(self, request: Request) -> Account | None:
-        """Give the account, or None where a password must be checked first."""
+        """Return the account, or None where a password must be checked first."""
         settings = self._controller.pending
         if self._is_open(settings):
             return UNRESTRICTED
@@ -28,7 +28,7 @@ class Admission:
         return await self._access.who(request, self._controller.pending)
 
     def watch(self, request: Request) -> Callable[[], bool]:
-        """Give a test whether the account may still look; a session counts as in use by it."""
+        """Return a test of whether the account may still read; each call keeps a session in use."""
         begun = self._controller.pending.access
 
         def is_still_admitted() -> bool:

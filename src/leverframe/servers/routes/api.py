@@ -189,6 +189,6 @@ def modem(context: Context) -> ModemReport:
 
 
 def health(context: Context) -> Health:
-    """Tell a supervisor enough, and nothing that a stranger should not know."""
+    """Report enough for a supervisor, and nothing that a stranger should not know."""
     board, troubles = context.controller.board.kind, sorted(context.controller.troubles)
     return Health("degraded", board, troubles) if troubles else Health("ok", board)

@@ -61,7 +61,7 @@ NO_COMMANDS = Commands.of(())
 
 
 class CommandEndpoint:
-    """Takes the requests of all command paths of one controller."""
+    """The endpoint of all command paths of one controller."""
 
     def __init__(self, controller: Controller, passwords: Passwords, *, lenient: bool) -> None:
         self._controller = controller
@@ -69,7 +69,7 @@ class CommandEndpoint:
         self._lenient = lenient
         #: By path and query: parsing and checking them takes 10 us.
         self._kept: dict[tuple[str, str], Commands] = {}
-        #: The last status reply, and the state it tells of.
+        #: The last status reply, and the state it shows.
         self._reply = Reply(200, "text/xml", b"")
         self._reply_of: tuple[Engine, int] | None = None
         controller.profile_watchers.append(self._kept.clear)
@@ -107,7 +107,7 @@ class CommandEndpoint:
         return commands
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
-        """A lenient controller tells in its log what it answers 200 to without doing it."""
+        """Journal a command that a lenient controller skips though it answers 200."""
         command = refusal.command or ""
         if isinstance(refusal, UnknownCommand):
             # What was meant as another command may hold a password.
@@ -130,7 +130,7 @@ class CommandEndpoint:
         return self._carry_out(with_bodies, request, account)
 
     async def _take_file(self, request: Request, commands: Commands, account: Account) -> Reply:
-        """Look through a file beside the event loop: that takes a while."""
+        """Check a file off the event loop, since that takes a while, and carry it out."""
         try:
             with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
@@ -221,7 +221,7 @@ class CommandEndpoint:
         return dict(fields)
 
     def status_reply(self) -> Reply:
-        """Tell the states; one reply for all who ask while they are the same."""
+        """Return the states; the reply is built once for as long as they are the same."""
         engine = self._controller.engine
         if self._controller.bootloader_until is not None:
             return Reply(200, "text/xml", bootloader_reply(engine))

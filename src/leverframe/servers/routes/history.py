@@ -128,7 +128,7 @@ async def _streamed(
 
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
-    """Name all labels that were recorded where none was asked for."""
+    """Select all recorded labels where the query names none."""
     return span if span.labels else span._replace(labels=recorded_labels(compactor))
 
 
@@ -136,7 +136,7 @@ def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
 
 
 def _asked(context: Context, usual_points: int) -> tuple[HistoryRecorder, TimeSpan]:
-    """Find where to read and what; refuse a bad query before anything is read."""
+    """Return the history and the span to read; refuse a bad query before anything is read."""
     controller = context.controller
     assert controller.history is not None
     now = controller.clock.read().wall

@@ -25,12 +25,12 @@ _PREFLIGHT: Headers = (
 
 
 def opened_to(origins: frozenset[str], handler: Handler) -> Handler:
-    """Open a handler to pages of these sites; give it unchanged where there are none."""
+    """Open a handler to pages of these sites; return it unchanged where there are none."""
     return OtherOrigins(handler, origins).handle if origins else handler
 
 
 class OtherOrigins:
-    """Add headers to the replies to pages of these origins; pass all other requests through."""
+    """A handler that adds headers to replies to pages of these origins and passes on the rest."""
 
     def __init__(self, handler: Handler, origins: frozenset[str]) -> None:
         self._handler = handler

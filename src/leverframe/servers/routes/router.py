@@ -48,14 +48,14 @@ from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
-#: Paths that are answered to somebody who has not signed in.
+#: Paths that are answered without sign-in.
 _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
 _BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}
 _OPEN_COMMANDS = ("signin", "signout")
 
 
 class Reach(Struct, frozen=True):
-    """From where and how a controller can be asked."""
+    """The ways in which a controller can be reached."""
 
     names: OwnNames
     #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
@@ -68,7 +68,7 @@ THIS_MACHINE = Reach(OwnNames())
 
 
 class Web:
-    """Answer the requests to one controller."""
+    """The handler of all requests to one controller."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Web:
             return self._refused(request, refusal)
 
     async def _with_password(self, request: Request) -> AnyReply:
-        """Check the password first; that takes a while."""
+        """Check the password, which takes a while, then answer."""
         try:
             account = await self._admission.check_password(request)
             answer = self._answer(request, account)
@@ -133,7 +133,7 @@ class Web:
         if request.query or request.method == "POST":
             self._names.check_page(request)
         if account is ANONYMOUS and not _is_open(request):
-            # Before anything is looked at: a refusal that says more would tell the version.
+            # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
         if request.path in COMMAND_PATHS:
             return self._command(request, account)
@@ -199,7 +199,7 @@ class Web:
         return self._commands.handle(request, commands, account)
 
     def _refused(self, request: Request, refusal: Refusal) -> Reply:
-        """Say why; lead browsers to the sign-in page, and ask programs for HTTP Basic."""
+        """Give the reason; redirect browsers to the sign-in page, ask programs for HTTP Basic."""
         reply = reply_to_refusal(refusal)
         if not isinstance(refusal, SignInRequired) or is_script(request):
             return reply

@@ -45,7 +45,7 @@ async def rule_trial(context: Context) -> Reply:
 
 
 def _rules_with(controller: Controller, command: str) -> tuple[tuple[Rule, ...], int]:
-    """Give all rules as the command would leave them, and the place of the one that it sets."""
+    """Return all rules as the command would leave them, and the position of the one it sets."""
     call = next(find("GET", EVENT_ROW.form.path, [command], controller.profile), None)
     if isinstance(call, Refusal):
         raise call

@@ -35,5 +35,5 @@ def rule_reports(context: Context) -> list[RuleReport]:
 
 @lru_cache(maxsize=16)
 def _advice(settings: Settings, profile: Profile, measured: frozenset[str]) -> list[Advice]:
-    """Keep the advice: trying out loops can take a tenth of a second and a page asks often."""
+    """Return cached advice: loop trials can take a tenth of a second and a page asks often."""
     return advise(settings, Offer(profile, sources_of(profile), actions_of(profile)), measured)

@@ -57,7 +57,7 @@ def redirect(target: str, headers: Headers = ()) -> Reply:
 
 
 def redirect_to_https(names: OwnNames, request: Request) -> Reply:
-    """Lead a request that came without TLS to a controller that has it on to HTTPS."""
+    """Redirect a request that came without TLS to HTTPS."""
     try:
         names.check_host(request)
     except Refusal as refusal:
@@ -88,7 +88,7 @@ class SignInEndpoint:
         self._secure = secure
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
-        """Show the sign-in page; the administrator's own machine may be let through without it."""
+        """Show the sign-in page, or sign in the administrator's machine where that is allowed."""
         settings, profile = self._controller.pending, self._controller.profile
         auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
@@ -123,7 +123,7 @@ class SignInEndpoint:
             watcher()
 
     def _refused(self, request: Request, reply: Reply, form: str) -> Reply:
-        """Tell people on the page why; give programs the problem document as it is."""
+        """Show people the reason on the page; return the problem document to programs."""
         if not wants_page(request):
             return reply
         try:
@@ -140,7 +140,7 @@ class SignInEndpoint:
             request.peer,
             self._controller.pending,
         )
-        # Nobody goes on with a session that somebody else may have put there.
+        # A session that an attacker may have planted is never continued.
         self._access.sessions.close(request.headers.get("cookie", ""))
         return self._commands.status_reply(), self._open(account)
 

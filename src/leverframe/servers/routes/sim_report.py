@@ -153,7 +153,7 @@ def sim_report(context: Context) -> SimReport:
 
 
 def _pins(board: SimulatedBoard) -> dict[str, float]:
-    """Tell how outputs are driven, after active low and mode; then frequencies and pull-ups."""
+    """Return output levels after active low and mode, then frequencies and pull-ups."""
     return {
         **{label: int(on) for label, on in zip(OUTPUTS, board.outputs, strict=True)},
         **{label: round(100 * level, 2) for label, level in zip(PWMS, board.levels, strict=True)},

@@ -47,6 +47,6 @@ class StatusFiles:
         return reply
 
     def view(self) -> status_files.View:
-        """Give the present state in the form that files are built from."""
+        """Return the present state in the form that files are built from."""
         engine, at = self._controller.engine, self._controller.clock.read()
         return status_files.View(engine, self._name, self._mac, at)

@@ -45,7 +45,7 @@ class SnmpAgent:
         await self._switch()
 
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
-        """Settings changed; what is returned is done when the port is open, or closed."""
+        """Follow new settings; the returned task ends when the port is open, or closed."""
         if new.snmp is old.snmp:
             return None
         self._wanted = _without_traps(new.snmp)
@@ -56,7 +56,7 @@ class SnmpAgent:
     async def close(self) -> None:
         self._wanted = Snmp()
         if self._switching is not None:
-            # Whoever changed the settings has heard of its failure.
+            # Its failure was reported to the request that changed the settings.
             await asyncio.wait([self._switching])
         await self._switch()
 
@@ -115,7 +115,7 @@ class SnmpAgent:
 
 
 def _without_traps(snmp: Snmp) -> Snmp:
-    """What the agent lives by: traps are the outbox's business."""
+    """Return the settings that concern the agent; traps concern the outbox alone."""
     return Snmp(
         enabled=snmp.enabled,
         read_community=snmp.read_community,

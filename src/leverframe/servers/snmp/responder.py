@@ -1,4 +1,4 @@
-"""What answers SNMP requests: pysnmp's engine in front of the controller's values.
+"""The responder to SNMP requests: pysnmp's engine in front of the controller's values.
 
 Loaded only when the agent is switched on, because the library is large.
 """
@@ -66,7 +66,7 @@ class Responder:
             kind(self._engine, served)
 
     def _admit(self, snmp: Snmp) -> "Rights":
-        """Tell the engine whom to let in; gives what they may do."""
+        """Register communities and users with the SNMP engine; return their rights."""
         rights: Rights = {}
         writing = {snmp.read_community: False} | {snmp.write_community: True}
         for number, (community, may_write) in enumerate(writing.items()):
@@ -108,7 +108,7 @@ class Responder:
 
 
 class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """The tree as the library asks for it."""
+    """The tree in the form that the library reads."""
 
     def __init__(self, controller: Controller, name: str, rights: Rights) -> None:
         self._controller = controller
@@ -139,7 +139,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         return list(asked)
 
     def _may_write(self, around: Any) -> bool:
-        """Whether whoever asks may also set; refuses those who may not even read."""
+        """Tell whether the requester may also set; refuse one that may not even read."""
         asker = _asker(around)
         who = (
             int(asker["securityModel"]),
@@ -179,7 +179,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         return {(*_SYSTEM, number, 0): value for number, value in enumerate(values, start=1)}
 
     def _commands(self, index: int, oid: Any, value: Any) -> list[Command]:
-        """The commands that one variable of a SET stands for."""
+        """Return the commands for one variable of a SET."""
         scalar = BY_OID.get(tuple(oid))
         if scalar is None or scalar.command is None:
             raise error.NotWritableError(idx=index)
@@ -203,6 +203,6 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
 
 
 def _asker(around: Any) -> Any:
-    """Who sent the present request, as the engine has found out."""
+    """Return the sender of the present request, as the SNMP engine identified it."""
     engine = around["snmpEngine"]
     return engine.observer.get_execution_context("rfc3412.receiveMessage:request")

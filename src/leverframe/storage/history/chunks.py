@@ -66,7 +66,7 @@ class ChunkStore:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = connect(place)
             if path is None:
-                # What is in memory ends with its controller, which nobody needs to close.
+                # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
             try:
                 self._prepare(place, max_bytes)

@@ -43,7 +43,7 @@ MERGED = 16
 #: How many chunks go at a time because of their age, and because of their bytes.
 AGED_AT_A_TIME = 100
 DROPPED_AT_A_TIME = 8
-#: A clock that leaps further may be wrong, and set back soon: nothing goes because of its age then.
+#: A clock that leaps further may be wrong, and set back soon: nothing is deleted for its age then.
 LEAP_S = 7 * DAY_S
 MAX_PER_SECOND = 3
 #: The resolution of times.
@@ -86,7 +86,7 @@ class Reduction:
         self._open_at(None)
 
     def _open_at(self, start: float | None) -> None:
-        """Begin an interval; with None, none is open and no time lies before its end."""
+        """Begin an interval; None leaves none open, so that every time is past its end."""
         self._start = start
         self._end = -inf if start is None else start + self.width
         self._low, self._high = inf, -inf
@@ -94,11 +94,11 @@ class Reduction:
         self._count = 0
 
     def resume(self, held: float, at: float) -> None:
-        """Go on from a value that has been holding."""
+        """Continue from a value that has been holding."""
         self.held, self._at = held, at
 
     def put(self, points: Iterable[Point]) -> list[Row]:
-        """Take new values and return the rows of the intervals that they end."""
+        """Add new values and return the rows of the intervals that they end."""
         rows: list[Row] = []
         for at, value in points:
             if not self._at <= at < self._end:
@@ -171,7 +171,7 @@ class Reduction:
 
 
 class Compactor:
-    """Takes samples into a chunk store and reads rows from it and from the open intervals."""
+    """The writer of samples to a chunk store; it reads rows there and from open intervals."""
 
     def __init__(self, chunk_store: ChunkStore, bounds: Bounds) -> None:
         self.chunk_store = chunk_store
@@ -246,7 +246,7 @@ class Compactor:
         return self._reductions[label]
 
     def _advance(self, now: float) -> None:
-        """Write intervals that are over even if nothing more comes of their label."""
+        """Write intervals that are over even if no more values of their label follow."""
         before, self._newest = self._newest, now
         for index, tier in enumerate(REDUCED):
             if now // tier.interval_s == before // tier.interval_s:

@@ -39,7 +39,7 @@ BATCH = 4096
 MAX_WAITING = 200_000
 #: Values that are tried again when they could not be written; older ones are lost.
 MAX_UNWRITTEN = 20_000
-#: Real seconds until then, and how many failures in a row are told.
+#: Real seconds until then, and the number of failures in a row that is reported.
 RETRY_S = 10.0
 WORTH_A_WORD = 2
 #: The bounds of a controller without a data folder.
@@ -109,10 +109,10 @@ class MemoryHistory:
 
 
 class NullHistory(MemoryHistory):
-    """A history that records nothing, for a controller that nobody will ask."""
+    """A history that records nothing, for a controller whose history is never read."""
 
     def add(self, samples: Sequence[Traced]) -> None:
-        """Forget the samples."""
+        """Discard the samples."""
 
 
 class ThreadHistoryWorker:
@@ -240,7 +240,7 @@ class ThreadHistoryWorker:
             log.error("%s It was set aside in %s; recording begins anew.", error, aside)
 
     def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop) -> None:
-        """Try again later; tell it only if that fails, too."""
+        """Plan another attempt; report the failure only when it has repeated."""
         self._failures += 1
         if self._failures == WORTH_A_WORD:
             sentence = _sentence(error, "recorded")
@@ -266,7 +266,7 @@ class ThreadHistoryWorker:
 
 
 class HistoryRecorder:
-    """Follows one controller: gathers the samples of its engine and hands them to a worker.
+    """The recorder of one controller: gathers samples of its engine and hands them to a worker.
 
     A timer runs only while something waits, so an idle controller costs nothing. On virtual time
     there is no timer: samples are handed over when many have come, and before anybody asks.
@@ -286,14 +286,14 @@ class HistoryRecorder:
         return self._worker.figures
 
     def look(self) -> None:
-        """Hand over many samples at once, few of them after a while."""
+        """Hand over the samples: many at once, few of them after a while."""
         if len(self.samples) >= BATCH:
             self.flush()
         elif self._has_timer and self._timer is None and self.samples:
             self._timer = asyncio.get_running_loop().call_later(self._gather_s, self.flush)
 
     def flush(self) -> None:
-        """Hand over what has come."""
+        """Hand over the samples gathered so far."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -313,7 +313,7 @@ class HistoryRecorder:
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *values: Any) -> None:
-    # A closed loop has nobody left who wants to know.
+    # A closed loop needs no result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(function, *values)
 

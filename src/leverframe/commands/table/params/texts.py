@@ -17,7 +17,7 @@ class Text(Struct, frozen=True):
     most: int
     least: int = 0
     pattern: str | None = None
-    #: Says in words what the pattern wants, with texts that fit it and texts that do not.
+    #: Describes in words what the pattern requires, with texts that fit it and texts that do not.
     form: str = ""
     fitting: tuple[str, ...] = ()
     unfitting: tuple[str, ...] = ()
