@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.engine.metering import LEAST_POWER, Counter, PulseRate
+from leverframe.engine.metering import MIN_POWER, Counter, PulseRate
 
 
 def test_a_counter_does_not_depend_on_how_often_it_is_read() -> None:
@@ -57,7 +57,7 @@ def test_power_too_small_to_show_is_none() -> None:
     rate = PulseRate()
     rate.mark(0.0)
     rate.mark(3.6)
-    assert rate.per_hour(1000, now=3.6 + 7199.0) >= LEAST_POWER
+    assert rate.per_hour(1000, now=3.6 + 7199.0) >= MIN_POWER
     assert rate.per_hour(1000, now=3.6 + 7201.0) == 0.0
 
 

@@ -1,45 +1,45 @@
-"""What the outside may ask the engine to do besides changing settings.
+"""The actions that a request may ask of the engine, besides changing settings.
 
-Commands, Modbus, SNMP, MQTT and SMS all speak to the engine in these. The lock on outputs is
-checked where a request is staged, because a locked output refuses the whole request.
+Commands, Modbus, SNMP, MQTT and SMS all use them. The lock on outputs is checked where a request
+is staged, because a locked output refuses the whole request.
 """
 
 from msgspec import Struct
 
 from leverframe.engine.labels import OUTPUTS
 
-#: Values of a switching action: off, on, the other way round.
+#: Values of a switching action.
 OFF, ON, REVERSE = 0, 1, 2
 
-#: Actions of rules and of the schedule that switch live what a setting switches, too.
+#: Actions of rules and of the schedule that override a setting until it is set or the next start.
 AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
 ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 
 
 def after_switching(value: int, is_on: bool) -> bool:
-    """Is the target on after a switching action with this value?"""
+    """Return True if the target is on after a switching action with this value."""
     return not is_on if value == REVERSE else value == ON
 
 
 class Switch(Struct, frozen=True):
-    """Set or reverse an output, PWM output or event variable by its label."""
+    """The setting or reversing of an output, PWM output or event variable, by its label."""
 
     label: str
     value: int
 
 
 class FollowSetting(Struct, frozen=True):
-    """Let a setting count again that one of the `OVERRIDING` actions may have overridden.
+    """The return to a setting that one of the `OVERRIDING` actions may have overridden.
 
-    Settings alone are adopted where they changed; a command counts also where it sets what is set.
+    New settings take effect only where they differ; a command also where it repeats the old value.
     """
 
     action: str
 
 
 class ResumeWatchdog(Struct, frozen=True):
-    """Let the watchdog entries begin anew that have given up."""
+    """The restart of the watchdog entries that have given up."""
 
 
 class SetEnergy(Struct, frozen=True):
@@ -48,7 +48,7 @@ class SetEnergy(Struct, frozen=True):
 
 
 class NextOneWireId(Struct, frozen=True):
-    """Put the next ID found on the 1-Wire bus into `dsid`."""
+    """The step of `dsid` to the next ID found on the 1-Wire bus."""
 
 
 class RaiseRestartFlag(Struct, frozen=True):
@@ -56,7 +56,7 @@ class RaiseRestartFlag(Struct, frozen=True):
 
 
 class ForgetCounters(Struct, frozen=True):
-    """Part of a factory reset: energy counters and remembered states start anew."""
+    """The part of a factory reset that clears energy counters and remembered states."""
 
 
 class SendTest(Struct, frozen=True):
@@ -69,7 +69,7 @@ class ModemCommand(Struct, frozen=True):
 
 
 class ChangeClock(Struct, frozen=True):
-    """Set the wall clock: local wall time written as if it were UTC."""
+    """The setting of the wall clock to a local time, written as if it were UTC."""
 
     local_seconds: int
 

@@ -1,14 +1,14 @@
-"""Carries out what rules, the schedule and the watchdog decide, by the printed name of the action.
+"""The actuator: carries out actions of rules, the schedule and the watchdog by their printed name.
 
 `SWITCHES`, `MESSAGES` and `OTHER_ACTIONS` together are the whole list. What activation and
-deactivation mean:
+deactivation do:
 
 - `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
   the `opposite` of the activation's value, so both are done alike here.
 - `AutoSwitch OUT0`, `ENABLE PID`: on; off.
 - `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
-- `RESET ENERGY1`, the display's actions and `RESTART`: done; nothing.
-- `COUNT ENERGY1`: counting switched by the value; nothing.
+- `RESET ENERGY1`, the display's actions and `RESTART`: the action; nothing.
+- `COUNT ENERGY1`: switch counting by the value; nothing.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ MESSAGES = {
 class _Order(NamedTuple):
     """One activation or deactivation of an action."""
 
-    #: Which of its kind.
+    #: The index of the target.
     which: int
     value: int
     active: bool
@@ -72,11 +72,11 @@ class Actuator:
 
     @staticmethod
     def opposite(value: int) -> int:
-        """The value that undoes a switching: the other state, or reversing once more."""
+        """Return the value that undoes a switching: the other state, or reversing once more."""
         return value if value == REVERSE else ON - value
 
     def current(self, label: str) -> int:
-        """The state of an output, PWM output or event variable."""
+        """Return the state of an output, PWM output or event variable."""
         return int(self._machine.values[label] or 0)
 
     def switch(self, label: str, value: int, cause: Cause) -> None:
@@ -93,10 +93,10 @@ class Actuator:
         label: str | None = None,
         measured: Value = None,
     ) -> None:
-        """Carry out an action, or with `active` false what belongs to its end.
+        """Carry out the activation of an action, or with `active` false its deactivation.
 
-        The value is for switching and for counting energy; other actions take no notice of it.
-        A message speaks of `label` and of what was `measured` there.
+        The value is for switching and for counting energy; other actions ignore it.
+        A message names `label` and the value `measured` there.
         """
         if action in SWITCHES:
             self.switch(action, value, cause)
@@ -111,7 +111,7 @@ class Actuator:
             self._machine.log(cause, f"there is no action {action!r}: nothing was done")
 
     def follow_setting(self, action: str, cause: Cause) -> None:
-        """Let periodic switching or the regulator be what its setting says."""
+        """Switch periodic switching or the regulator to what its setting says."""
         self.perform(action, ON, is_set(self._machine.settings, action), cause)
 
     def _switch_output(self, index: int, value: int, cause: Cause) -> None:
@@ -130,7 +130,7 @@ class Actuator:
         self._pid.enable(order.active, order.cause)
 
     def _has_meter(self, order: _Order) -> bool:
-        """Old software has fewer meters than there are actions."""
+        """Return True if the meter exists; old software has fewer meters than actions."""
         return order.which < len(self._machine.settings.power)
 
     def _reset_energy(self, order: _Order) -> None:
@@ -157,14 +157,14 @@ class Actuator:
 
 
 def is_set(settings: Settings, action: str) -> bool:
-    """Do the settings say that what an overriding action starts runs?"""
+    """Return True if the settings enable what an overriding action starts."""
     if action == ENABLE_PID:
         return settings.pid.enabled
     return settings.outputs[AUTO_SWITCH.index(action)].periodic
 
 
 def is_overridden(machine: Machine, action: str) -> bool:
-    """Has a rule or the schedule switched it live to something else than the settings say?"""
+    """Return True if a rule or the schedule has overridden the setting of this action."""
     return (action in machine.running) is not is_set(machine.settings, action)
 
 
@@ -175,15 +175,15 @@ def _numbered(names: tuple[str, ...], carry_out: _CarryOut) -> dict[str, tuple[_
     return {name: (carry_out, index) for index, name in enumerate(names)}
 
 
-#: What can be set to a value or reversed: how, and which of its kind. Done more often than anything
-#: else, so without an order being written for it.
+#: What can be set to a value or reversed: the method, and the index of the target. The most
+#: frequent actions, so no `_Order` is built for them.
 SWITCHES: dict[str, tuple[Callable[[Actuator, int, int, Cause], None], int]] = {
     **_numbered(OUTPUTS, Actuator._switch_output),
     **_numbered(PWMS, Actuator._switch_pwm),
     **_numbered(EVENT_VARIABLES, Actuator._switch_variable),
 }
 
-#: Actions that do something else to the machine: how, and to which of its kind.
+#: Actions that do something else to the machine: the method, and the index of the target.
 OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_numbered(AUTO_SWITCH, Actuator._switch_periodic),
     **_numbered(tuple(f"RESET {label}" for label in ENERGIES), Actuator._reset_energy),

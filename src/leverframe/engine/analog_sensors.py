@@ -1,4 +1,4 @@
-"""What the voltage at an analog input means, for each sensor that can be chosen.
+"""Conversion of the voltage at an analog input to a reading, for each sensor that can be chosen.
 
 The measured millivolts are first adjusted, V = multiplier * Vin + calibration; then the function
 of the sensor makes amperes, volts, °C or milliamperes of V. The functions follow the data sheets
@@ -41,7 +41,7 @@ SCT013_030_A_PER_V = 30.0
 TR12V_RATIO = 230.0 / 12.0
 TR12V_DIVIDER = 11.0
 
-#: The PT1000 hangs below 3.3 kiloohms on 3.3 V: under 1 mA, which hardly warms it, and about
+#: The PT1000 and 3.3 kiloohms above it divide 3.3 V: under 1 mA, which hardly warms it, and about
 #: 2 mV per degree.
 PT1000_SERIES_OHM = 3300.0
 #: IEC 60751.
@@ -64,7 +64,7 @@ def _proportional(unit_per_volt: float) -> Function:
 
 
 def _hall_sensor(supply_mv: float, mv_per_ampere: float) -> Function:
-    """A current sensor that rests at half its supply and works in both directions."""
+    """Return the conversion for a bidirectional current sensor that rests at half its supply."""
     zero_mv = supply_mv / 2.0
     return lambda mv: (mv - zero_mv) / mv_per_ampere
 
@@ -74,12 +74,12 @@ def _shunt(ohm: float) -> Function:
 
 
 def _platinum_ratio(celsius: float) -> float:
-    """Resistance relative to that at 0 °C (Callendar and Van Dusen)."""
+    """Compute the resistance relative to that at 0 °C (Callendar and Van Dusen)."""
     below_zero = PT_C * (celsius - 100.0) * celsius**3 if celsius < 0 else 0.0
     return 1.0 + PT_A * celsius + PT_B * celsius**2 + below_zero
 
 
-_LEAST_RATIO, _GREATEST_RATIO = map(_platinum_ratio, PT_RANGE_C)
+_MIN_RATIO, _MAX_RATIO = map(_platinum_ratio, PT_RANGE_C)
 
 
 def _platinum_celsius(ratio: float) -> float:
@@ -97,7 +97,7 @@ def _pt1000(mv: float) -> float | None:
     if not 0.0 < mv < SUPPLY_MV:
         return None  # a short circuit or a broken wire
     ratio = PT1000_SERIES_OHM * mv / (SUPPLY_MV - mv) / PT1000_OHM
-    return _platinum_celsius(ratio) if _LEAST_RATIO <= ratio <= _GREATEST_RATIO else None
+    return _platinum_celsius(ratio) if _MIN_RATIO <= ratio <= _MAX_RATIO else None
 
 
 def _current_loop(mv: float) -> float | None:
@@ -131,7 +131,7 @@ SENSORS: dict[str, Function] = {
 
 
 def convert(sensor: str, millivolts: float, gain: int = 1) -> float | None:
-    """The value that a sensor means by adjusted millivolts; absent if it is off or at fault."""
+    """Convert adjusted millivolts to a sensor's reading; None if it is off or at fault."""
     function = SENSORS.get(sensor)
     if function is None:
         return None
@@ -142,6 +142,6 @@ def convert(sensor: str, millivolts: float, gain: int = 1) -> float | None:
 
 
 def analog_value(setting: AnalogInput, volts: float) -> float | None:
-    """The value of an input with these settings at that many volts."""
+    """Compute the reading of an input with these settings from its volts."""
     millivolts = setting.multiplier * volts * 1000.0 + setting.calibration
     return convert(setting.sensor, millivolts, setting.gain)

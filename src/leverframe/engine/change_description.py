@@ -1,7 +1,7 @@
-"""A change of settings in words, for the log. Secrets are named and never shown.
+"""Description of a change of settings, for the log. Secrets are named and never shown.
 
 The addresses and bodies of HTTP1-HTTP4 are no secrets to the administrator, who has to see them to
-change them. But whoever knows the address of a web hook may use it, and logs get around.
+change them. But anyone who knows the address of a web hook can use it, and logs are passed around.
 """
 
 import re
@@ -20,7 +20,7 @@ _UNTOLD = re.compile(r"http\.\d+\.(url|body)")
 
 
 class ChangeDescription(msgspec.Struct):
-    """What a request changed; `str` puts it into one line."""
+    """The changes of one request; `str` puts them into one line."""
 
     leaves: Sequence[tuple[str, Any, Any]]
     uploads: Mapping[str, bool]
@@ -31,7 +31,7 @@ class ChangeDescription(msgspec.Struct):
     def of(
         cls, leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
     ) -> "ChangeDescription":
-        """Keep what is told of a change, and not the change itself: that may be large."""
+        """Keep what is reported of a change, and not the change itself, which may be large."""
         uploads = {name: body is not None for name, body in blobs.items()}
         return cls(leaves[:TOLD_CHANGES], uploads, max(0, len(leaves) - TOLD_CHANGES))
 

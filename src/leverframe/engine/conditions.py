@@ -49,13 +49,13 @@ class Condition:
 
     @property
     def threshold(self) -> float:
-        """What the next value is compared with: hysteresis moves it while the result is true."""
+        """The number for the next comparison; hysteresis moves it while the result is true."""
         if self._digital or not self.result:
             return self.reference
         return self._below if self._at_least else self._above
 
     def judge(self, value: Value) -> bool | None:
-        """The result for a new value; None if it is absent."""
+        """Judge a new value and return the result; None if the value is absent."""
         if value is None:
             return None
         if self._digital:
@@ -87,7 +87,7 @@ def _xor(first: bool | None, second: bool | None) -> bool | None:
     return None if first is None or second is None else first is not second
 
 
-#: How the operators between two conditions work; None is unknown. "-" has no second condition.
+#: The operators between two conditions; None is unknown. "-" has no second condition.
 COMBINE: dict[str, Callable[[bool | None, bool | None], bool | None]] = {
     "AND": _and,
     "OR": _or,

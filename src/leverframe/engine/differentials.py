@@ -30,7 +30,7 @@ class Differentials:
         self._machine = machine
         #: Indices, each after those it uses; the ones in or behind a loop are left out.
         self._order: list[int] = []
-        #: Reading -> what it changes, in that order. It holds no differential.
+        #: Reading -> the differentials it changes, in that order. No key is a differential.
         self._affected: dict[str, list[int]] = {}
 
     def start(self) -> None:
@@ -42,14 +42,14 @@ class Differentials:
             self.start()
 
     def on_timer(self, key: Key) -> None:
-        """Differentials set no deadlines."""
+        """Do nothing: differentials set no deadlines."""
 
     def listens_to(self) -> Iterable[str]:
         """Name the labels that `derive` looks at."""
         return self._affected
 
     def derive(self, changed: AbstractSet[str]) -> None:
-        """Compute those again whose readings changed."""
+        """Compute the differentials whose readings changed."""
         if self._affected.keys().isdisjoint(changed):
             return
         labels = self._affected.keys() & changed
@@ -63,7 +63,7 @@ class Differentials:
         settings = self._machine.settings.differentials
         own = dict(zip(DIFFERENTIALS, range(len(settings)), strict=False))
         used = [{setting.first, setting.second} for setting in settings]
-        #: Index -> the readings it rests on in the end.
+        #: Index -> the readings it uses, directly or through other differentials.
         rests_on: dict[int, set[str]] = {}
         waiting = list(range(len(settings)))
         while ready := [

@@ -74,7 +74,7 @@ class DigitalInputs:
         self._show(index)
 
     def on_timer(self, key: Key) -> None:
-        """The bistable time of an input is over."""
+        """Reset an input whose bistable time is over."""
         index = int(key[2])
         self._flipped[index] = 0
         self._show(index)

@@ -1,16 +1,16 @@
 """The OLED display: which of its four screens is shown, and for how long.
 
-What a screen shows are its four lines with their reading codes replaced; they are turned into
-dots elsewhere.
+A screen shows its four lines with their reading codes replaced; they are turned into pixels
+elsewhere.
 
 Where the interface document is silent:
 
 - An enabled display shows its first active screen after the start and goes dark after the display
-  time (seconds; with 0 it is never dark while a screen is active). Every action on it counts that
-  time anew; changing the time counts from the last action.
-- "ON/NEXT SCREEN" lights a dark display with the first active screen and leads a lit one to the
-  next active screen, round and round. "SET SCREEN" shows that screen even if it is not active, so
-  a screen can be kept for rules alone. A disabled display stays dark.
+  time (seconds; with 0 it is never dark while a screen is active). Every action on it restarts
+  that time; changing the time counts from the last action.
+- "ON/NEXT SCREEN" lights a dark display with the first active screen and switches a lit one to the
+  next active screen, in a circle. "SET SCREEN" shows that screen even if it is not active, so a
+  screen can be reserved for rules. A disabled display stays dark.
 """
 
 from leverframe.engine.effects import ShowScreen
@@ -56,20 +56,20 @@ class Display:
         self._show(None)
 
     def next_screen(self, cause: Cause) -> None:
-        """Light the display, or lead it to the next active screen."""
+        """Light the display, or switch it to the next active screen."""
         shown = self.shown
         self._light(_active_after(self._machine.settings.oled, -1 if shown is None else shown))
         self._log_change(shown, cause)
 
     def set_screen(self, index: int, cause: Cause) -> None:
-        """Show one screen; the display of old software has fewer than there are actions."""
+        """Show one screen if it exists; old software has fewer screens than actions."""
         if index < len(self._machine.settings.oled.screens):
             shown = self.shown
             self._light(index)
             self._log_change(shown, cause)
 
     def lines(self) -> tuple[str, ...] | None:
-        """What can be read on the display at this moment; None while it is dark."""
+        """Return the lines that the display shows now; None while it is dark."""
         if self.shown is None:
             return None
         machine = self._machine
@@ -79,7 +79,7 @@ class Display:
         )
 
     def _was_withdrawn(self, before: Oled, after: Oled) -> bool:
-        """Has the screen that is shown stopped being active?"""
+        """Return True if the screen that is shown is no longer active."""
         shown = self.shown
         if shown is None:
             return False
@@ -117,7 +117,7 @@ class Display:
 
 
 def _active_after(oled: Oled, screen: int) -> int | None:
-    """The next active screen after one, going round; None if no screen is active."""
+    """Find the next active screen after one, in a circle; None if no screen is active."""
     count = len(oled.screens)
     for step in range(1, count + 1):
         index = (screen + step) % count

@@ -1,4 +1,4 @@
-"""What the engine asks the world to do. Small, frozen, and nothing but data.
+"""The effects that the engine asks for: small, frozen, and nothing but data.
 
 The controller carries effects out in order: the board drives pins, the outbox sends notifications,
 the store keeps what must survive a restart.
@@ -31,7 +31,7 @@ class SetPullUp(Struct, frozen=True):
 
 
 class Persist(Struct, frozen=True):
-    """Store a piece of machine state that survives a restart (`output.2`, `energy.0`)."""
+    """A piece of machine state to store so that it survives a restart (`output.2`, `energy.0`)."""
 
     name: str
     value: bool | int | float | None
@@ -43,9 +43,9 @@ class Notify(Struct, frozen=True):
     channel: str
     #: 1-4 where the channel has several, else 0.
     slot: int
-    #: Did the condition start (True) or stop being met?
+    #: True if the condition started being met, False if it stopped.
     active: bool
-    #: Who asks: "rule 3", "watchdog 1", "test".
+    #: The cause: "rule 3", "watchdog 1", "test".
     reason: str
     #: The reading or state that the message is about, and its value, where there is one.
     label: str | None = None
@@ -61,7 +61,7 @@ class SendModem(Struct, frozen=True):
 
 
 class PingHost(Struct, frozen=True):
-    """Ping and hand the answer to `Engine.ping_answered`."""
+    """A ping whose outcome goes to `Engine.ping_answered`."""
 
     entry: int
     host: str
@@ -69,13 +69,13 @@ class PingHost(Struct, frozen=True):
 
 
 class ShowScreen(Struct, frozen=True):
-    """Switch the display to a screen (0-3), or off."""
+    """The screen (0-3) for the display to show, or None to switch it off."""
 
     screen: int | None
 
 
 class SetClock(Struct, frozen=True):
-    """Make the controller's wall clock show this many seconds since 1970 UTC."""
+    """The time to set the controller's wall clock to, in seconds since 1970 UTC."""
 
     wall: float
 

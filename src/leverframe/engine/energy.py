@@ -3,10 +3,10 @@
 Power comes from an analog input for the current times a voltage, from the pulses of a meter at a
 digital input, or from a module's reading (m1-m4). How the setting's unit changes the shown number
 depends on where it comes from; the counter always counts kWh or cubic metres. A power that is
-absent or negative counts nothing. Counters never fall except by command.
+absent or negative counts nothing. Counters never fall unless they are set or reset.
 
 Counters are shown once a second while something flows and cost nothing otherwise. With
-`energy_remember` they are kept once a minute while they change, and survive a restart.
+`energy_remember` they are stored once a minute while they change, and survive a restart.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _SHOW: Key = ("energy", "show")
 _KEEP: Key = ("energy", "keep")
 _OVERDUE = "overdue"
 
-#: Unit -> what shows (1) and what is counted per hour (1), where it is not the number itself.
+#: Unit -> the factor to what is shown or to what is counted per hour, where it is not 1.
 _ANALOG_SHOWN = {W: 1000.0}
 _ANALOG_COUNTED = {LITRES_PER_MIN: 0.06}
 _MODULE_SHOWN = {KW_TO_W: 1000.0, W_TO_KW: 0.001}
@@ -47,7 +47,7 @@ _MODULE_COUNTED = {W: 0.001, LITRES_PER_MIN: 0.06, W_TO_KW: 0.001}
 
 
 def factors(setting: Power) -> tuple[float, float]:
-    """What the unit makes of a measured number: where it is shown, and where it is counted."""
+    """Return the factors of the unit from a measured number to what is shown and counted."""
     if setting.current in DIGITAL_INPUTS:
         return 1.0, 0.0
     analog = setting.current in ANALOG_INPUTS
@@ -82,16 +82,16 @@ class _Meter:
         self.follow(Power())
 
     def follow(self, setting: Power) -> None:
-        """Measure as the setting says; pulses seen so far are no measure any more."""
+        """Measure as the setting says, and discard the pulse rate measured so far."""
         self.setting = setting
         self.pulse_rate = PulseRate()
         self.by_pulses = setting.current in DIGITAL_INPUTS
-        #: Is the number made of volts and amperes?
+        #: True if the number is computed from volts and amperes.
         self.kilowatts = setting.current in ANALOG_INPUTS
         self.shown_factor, self.counted_factor = factors(setting)
 
     def sources(self) -> tuple[str, ...]:
-        """The labels that the power follows."""
+        """List the labels that the power is computed from."""
         if self.by_pulses:
             return ()
         if self.kilowatts and self.setting.voltage not in FIXED_VOLTAGES:
@@ -105,7 +105,7 @@ class Energy:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._meters = [_Meter() for _ in machine.settings.power]
-        #: Label -> the meters whose power follows it; whose pulses it delivers.
+        #: Label -> the meters whose power is computed from it; whose pulses it delivers.
         self._followers: dict[str, list[int]] = {}
         self._pulse_followers: dict[str, list[int]] = {}
 
@@ -139,7 +139,7 @@ class Energy:
         return self._followers
 
     def derive(self, changed: AbstractSet[str]) -> None:
-        """Measure those again whose readings changed."""
+        """Measure again on the meters whose readings changed."""
         if self._followers.keys().isdisjoint(changed):
             return
         labels = self._followers.keys() & changed
@@ -147,7 +147,7 @@ class Energy:
             self._measure(index)
 
     def pulse(self, label: str) -> None:
-        """A digital input fell from 1 to 0."""
+        """Count a pulse: a digital input fell from 1 to 0."""
         now = self._machine.at.now
         for index in self._pulse_followers.get(label, ()):
             meter = self._meters[index]
@@ -177,7 +177,7 @@ class Energy:
         return self._meters[index].counting
 
     def count(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch counting; the power is shown all the same."""
+        """Switch counting on or off; the power is shown in either case."""
         meter = self._meters[index]
         if meter.counting == on:
             return
@@ -188,7 +188,7 @@ class Energy:
             self._machine.emit(Persist(f"counting.{index}", on))
 
     def forget(self) -> None:
-        """All counters start anew."""
+        """Reset all meters: counters to 0, counting on, pulse rates discarded."""
         for index, meter in enumerate(self._meters):
             meter.counter.set(0.0, self._machine.at.now)
             meter.counting = True
@@ -198,7 +198,7 @@ class Energy:
             self._keep_everything()
 
     def save(self) -> None:
-        """Keep what has not been kept yet, before a clean stop."""
+        """Store what has not been stored yet, before a clean stop."""
         for index in range(len(self._meters)):
             self._show(index)
         if self._machine.settings.energy_remember:
@@ -228,7 +228,7 @@ class Energy:
                 self._pulse_followers.setdefault(meter.setting.current, []).append(index)
 
     def _measure(self, index: int) -> None:
-        """Show the present power and let the counter run with it."""
+        """Show the present power and set the rate of the counter accordingly."""
         now = self._machine.at.now
         meter = self._meters[index]
         number = self._number(meter)
@@ -246,7 +246,7 @@ class Energy:
             self._machine.timers.set(("energy", _OVERDUE, index), meter.pulse_rate.next_look(now))
 
     def _number(self, meter: _Meter) -> float | None:
-        """The power before units: kW, units per hour of pulses, or a module's reading."""
+        """Return the power before units: kW, units per hour of pulses, or a module's reading."""
         setting = meter.setting
         if meter.by_pulses:
             if setting.pulses <= 0:
@@ -300,7 +300,7 @@ class Energy:
         self._machine.emit(Persist(f"energy.{index}", meter.energy))
 
     def _drop_kept(self) -> None:
-        """Nobody keeps the counters up any more, nor those that only other versions have."""
+        """Delete the stored counters, which would go stale, also those only other versions have."""
         for index in range(len(ENERGIES)):
             for name in (f"energy.{index}", f"counting.{index}"):
                 if self._machine.persisted.get(name) is not None:

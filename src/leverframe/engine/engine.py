@@ -17,9 +17,9 @@ What happens in one instant, in this order:
 
 Deadlines before the moment of a call are served first, each at its own moment, so that nothing
 drifts because calls come a little late. After a longer absence (`MAX_LATE_S`) they are served
-late: what should have happened in between is not made up for in a burst, or relays would rattle
-and pings would time out that were never sent. Time that jumps on purpose jumps from
-`next_deadline` to `next_deadline`. A deadline that a feature sets in the past is due at once.
+late: what was missed in between is not made up for in a burst, or relays would chatter and pings
+would time out that were never sent. A simulated clock that jumps has to jump from `next_deadline`
+to `next_deadline`. A deadline that a feature sets in the past is due at once.
 """
 
 from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ from leverframe.engine.watchdog import Watchdog
 from leverframe.profile import Profile
 
 MAX_STEPS = 24
-#: How far back a moment may lie that is lived after it was missed.
+#: A deadline that is missed by more is served as if it were missed by this much.
 MAX_LATE_S = 0.5
 
 Persisted = Mapping[str, bool | int | float | None]
@@ -151,15 +151,15 @@ class Engine:
         return self.machine.values
 
     def uptime(self, at: Moment) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return at.now - self.machine.started.now
 
     def next_deadline(self) -> float | None:
-        """The monotonic second at which `tick` has something to do."""
+        """Return the monotonic time at which `tick` is due; None if no deadline is set."""
         return self.machine.timers.next()
 
     def start(self, at: Moment, readings: Mapping[str, Any] = NOTHING_SENSED) -> list[Effect]:
-        """Power on; the first call. What the board senses at that moment is no change."""
+        """Start all features; the first call. The readings given here make no edges."""
         machine = self.machine
         machine.at = machine.started = at
         self.inputs.sense(readings)
@@ -171,7 +171,7 @@ class Engine:
     def apply(
         self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
     ) -> list[Effect]:
-        """A request: new settings first, if they are new, then its actions in order."""
+        """Carry out a request: adopt its settings if they changed, then its actions in order."""
         self._live_until(at)
         if settings is not self.machine.settings:
             self._adopt(settings)
@@ -180,24 +180,24 @@ class Engine:
         return self._settled()
 
     def sense(self, readings: Mapping[str, Any], at: Moment) -> list[Effect]:
-        """What the board measured."""
+        """Take what the board measured."""
         self._live_until(at)
         self.inputs.sense(readings)
         return self._settled()
 
     def tick(self, at: Moment) -> list[Effect]:
-        """Everything that is due by now."""
+        """Serve all deadlines that are due."""
         self._live_until(at)
         return self._finish()
 
     def ping_answered(self, entry: int, milliseconds: float | None, at: Moment) -> list[Effect]:
-        """What became of a `PingHost` effect; None is no answer in time."""
+        """Take the outcome of a `PingHost` effect; None is no answer in time."""
         self._live_until(at)
         self.watchdog.ping_answered(entry, milliseconds)
         return self._settled()
 
     def clock_changed(self, at: Moment) -> list[Effect]:
-        """The wall clock was set; `at` already shows the new time."""
+        """Plan the schedule again after the wall clock was set; `at` shows the new time."""
         before = self.machine.at
         self._live_until(Moment(at.now, before.wall + (at.now - before.now)))
         self.machine.at = at
@@ -205,13 +205,13 @@ class Engine:
         return self._settled()
 
     def connected(self, mqtt: bool, at: Moment) -> list[Effect]:
-        """The connection to the MQTT broker came or went."""
+        """Note that the connection to the MQTT broker was made or lost."""
         self._live_until(at)
         self.machine.put("MQTT", int(mqtt))
         return self._settled()
 
     def stop(self, at: Moment) -> list[Effect]:
-        """A clean end: what is kept from time to time is kept now. The last call."""
+        """Store what is otherwise stored periodically; the last call before a clean end."""
         self._live_until(at)
         self.energy.save()
         return self._settled()
@@ -226,12 +226,12 @@ class Engine:
         machine.at = at
 
     def _settled(self) -> list[Effect]:
-        """Let what was changed have its consequences, then finish."""
+        """Derive readings and run rules after a change, then finish."""
         self._settle()
         return self._finish()
 
     def _finish(self) -> list[Effect]:
-        """Serve the deadlines of this very instant and hand over all effects."""
+        """Serve the deadlines of this very instant and return all effects."""
         machine = self.machine
         now = machine.at.now
         while (when := machine.timers.next()) is not None and when <= now:
@@ -288,7 +288,7 @@ class Engine:
 
     def _act(self, action: Action, cause: Cause) -> None:
         if type(action) is Switch:
-            # Asked for more often than all the others together; to match them takes longer.
+            # More frequent than all others together, and `match` takes longer.
             self.actuator.switch(action.label, action.value, cause)
             return
         machine = self.machine
@@ -321,7 +321,7 @@ class Engine:
                 self._start_bootloader(cause)
 
     def _start_bootloader(self, cause: Cause) -> None:
-        """The last thing an engine does: afterwards the controller starts another one."""
+        """Turn the pins off and enter the bootloader; the controller then starts a new engine."""
         self.machine.log(cause, "bootloader starts")
         self.outputs.drive_safe()
         self.pwm.drive_safe()
@@ -329,5 +329,5 @@ class Engine:
 
 
 def wall_of_local(local_seconds: int, timezone: tzinfo) -> float:
-    """Seconds since 1970 UTC of a local time that was written as if it were UTC."""
+    """Convert a local time that was written as if it were UTC to seconds since 1970 UTC."""
     return (_AS_IF_UTC + timedelta(seconds=local_seconds)).replace(tzinfo=timezone).timestamp()

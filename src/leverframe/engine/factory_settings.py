@@ -1,6 +1,6 @@
 """The factory settings of each version: the tree of `settings.py` with the version's lists.
 
-A setting that every version has as often as every other needs nothing here.
+A setting that all versions have in the same number needs nothing here.
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ def modbus_device_count(profile: Profile) -> int:
 
 
 def offset_count(profile: Profile) -> int:
-    """How many elements the Status for user page places."""
+    """Return how many elements the Status for user page places."""
     if profile.since("1.49"):
         return 79
     return 78 if profile.since("1.44") else 43
@@ -42,7 +42,7 @@ def screen_count(profile: Profile) -> int:
 
 @lru_cache(maxsize=64)
 def defaults(profile: Profile) -> Settings:
-    """The factory settings of a profile; its lists have the profile's lengths."""
+    """Build the factory settings of a profile; their lists have the profile's lengths."""
     full = Settings()
     offsets = offset_count(profile)
     return Settings(

@@ -1,7 +1,7 @@
 """The period of HTTP1: its address is requested every so many seconds.
 
-A new period, or an address where there was none, counts from the moment it is set. What became of
-the request before does not matter; the outbox keeps them in order.
+A new period, or an address where there was none, counts from the moment it is set. The outcome of
+the previous request does not matter; the outbox keeps them in order.
 """
 
 from leverframe.engine.machine import Machine
@@ -37,5 +37,5 @@ class HttpPeriod:
 
 
 def _period_s(settings: Settings) -> int:
-    """0 if nothing is to be requested."""
+    """Return the period in seconds, or 0 if nothing is to be requested."""
     return settings.http_period if settings.http[0].url else 0

@@ -1,9 +1,9 @@
-"""What the board senses, made into readings and states.
+"""The inputs: what the board senses, converted to readings and states.
 
-Raw readings are kept as they came, so that a change of settings converts them anew. Analog inputs
+Raw readings are kept as they came, so that a change of settings converts them again. Analog inputs
 go through their sensor's formula, 1-Wire values get their offset, P1 is reduced to sea level, the
-dew point follows from T1 and H1, and digital inputs have a file of their own. Labels that nobody
-knows are passed over.
+dew point follows from T1 and H1, and digital inputs have a file of their own. Unknown labels are
+ignored.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +45,7 @@ class Inputs:
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
         self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
-        #: Labels that show something else than what was sensed.
+        #: Labels whose reading differs from what was sensed.
         self._converters: dict[str, Callable[[float], float | None]] = {
             **{
                 label: partial(analog_value, setting)
@@ -109,7 +109,7 @@ class Inputs:
         return ("T1", "H1")
 
     def derive(self, changed: AbstractSet[str]) -> None:
-        """Bring the readings that follow from other weather readings up to date."""
+        """Update the readings that are computed from other weather readings."""
         if "T1" in changed:
             self._show("P1")
         elif "H1" not in changed:
@@ -118,13 +118,13 @@ class Inputs:
         self._machine.put("DEWPOINT", dew_point(values["T1"], values["H1"]))
 
     def raw(self, label: str) -> float | int | None:
-        """What was sensed, before any setting was applied."""
+        """Return what was sensed, before any setting was applied."""
         if label in self._raw:
             return self._raw[label]
         return self._onewire.raw(label) if label in ONEWIRE else self._digital.pin(label)
 
     def impulse_s(self, pair: int) -> float | None:
-        """Seconds between the last edges of a pair: 0 is INPD1+INPD2, 1 is INPD3+INPD4."""
+        """Return the seconds between the last edges of a pair: INPD1+INPD2 (0), INPD3+INPD4 (1)."""
         return self._digital.impulse_s(pair)
 
     def next_onewire_id(self) -> str:

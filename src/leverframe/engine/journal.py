@@ -1,6 +1,6 @@
-"""What happened and why, the newest few hundred entries, for people to read.
+"""The journal: what happened and why, the newest few hundred entries, for people to read.
 
-An entry says when, who caused it and what it was. The kind of a cause is a word: of the engine
+An entry has a time, a cause and a text. The kind of a cause is a word: of the engine
 `start`, `rule`, `rule loop`, `schedule`, `watchdog` and `timer` (return time, periodic switching,
 delays); of requests `command`, `sign-in`, `command line`, `firmware` and `scenario`; of what is
 sent `outbox`.
@@ -38,7 +38,7 @@ class Journal:
     __slots__ = ("_entries", "_number")
 
     def __init__(self) -> None:
-        #: The text of an entry is what `str` gives, asked for when somebody reads it: most are not.
+        #: `str` makes the text of an entry only when it is read: most never are.
         self._entries: deque[tuple[int, float, Cause, object]] = deque(maxlen=KEPT_ENTRIES)
         self._number = 0
 
@@ -48,14 +48,14 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """How many entries there have been, kept or not."""
+        """The number of entries since the start, kept or not."""
         return self._number
 
     def entries(self) -> list[Entry]:
         return self.since(0)
 
     def since(self, number: int) -> list[Entry]:
-        """The entries after the one with that number, as far as they are still kept."""
+        """List the entries after the one with that number, as far as they are still kept."""
         new = min(self._number - number, len(self._entries))
         newest = islice(reversed(self._entries), new) if new > 0 else ()
         entries = [Entry(number, wall, cause, str(text)) for number, wall, cause, text in newest]

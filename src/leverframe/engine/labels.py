@@ -1,8 +1,7 @@
 """The printed names of everything that has a value, in the order they are shown.
 
-A label (`INPA1`) is how the program speaks of a reading or a state everywhere inside. The code
-numbers of the commands, which differ by command and version, exist only in
-`commands/table/codes.py`.
+A label (`INPA1`) names a reading or a state everywhere inside the program. The code numbers of the
+commands, which differ by command and version, exist only in `commands/table/codes.py`.
 """
 
 OUTPUTS = tuple(f"OUT{n}" for n in range(6))

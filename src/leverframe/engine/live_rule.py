@@ -1,9 +1,9 @@
-"""One rule with what it has seen and done so far, and what of that outlives a change of settings.
+"""The run-time state of one rule, and which part of it survives a change of settings.
 
-A rule that stays as it is keeps everything, also when it moves to another place because one before
-it was deleted. An edited one is the same rule still, as long as it switches the same thing to the
-same value: if the edit alone makes its condition start or stop, it acts on that. Lowering the
-reference of a heating rule therefore switches the heating off.
+An unchanged rule keeps everything, also when it moves to another place because one before it was
+deleted. An edited one is still the same rule, as long as it switches the same target to the same
+value: if the edit alone makes its condition start or stop, it acts on that. Lowering the reference
+of a heating rule therefore switches the heating off.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ from leverframe.engine.machine import Value
 from leverframe.engine.settings import MAX_RULES, Rule
 from leverframe.engine.timers import Key
 
-#: Actions that have a value and know delays; all others act at once.
+#: Actions that have a value and delays; all others act at once.
 SWITCHED = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
 #: Actions with a lasting result, which a permanent rule can keep; a message is sent once.
 LASTING = SWITCHED.union(OVERRIDING)
@@ -31,7 +31,7 @@ KEPT_FIRINGS = 20
 
 
 def dependence(rule: Rule) -> tuple[int, bool]:
-    """The number of the rule that this one depends on, 0 for none, and whether it must be met."""
+    """Return the number of the rule it depends on, 0 for none, and whether that must be met."""
     if rule.depends > MAX_RULES:
         return rule.depends - MAX_RULES, True
     return rule.depends, False
@@ -42,7 +42,7 @@ class Firing(Struct, frozen=True):
 
     #: Wall time.
     time: float
-    #: Did it begin, or cease?
+    #: True if it began, False if it ceased.
     active: bool
 
 
@@ -66,7 +66,7 @@ class LiveRule:
 
     def __init__(self, rule: Rule, key: Key) -> None:
         self.rule = rule
-        #: Of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
+        #: Key of its deadline: numbered by rule, not by place, so that a rule that moves keeps it.
         self.key = key
         #: From 1, as people count and as dependences do.
         self.number = 0
@@ -96,9 +96,9 @@ class LiveRule:
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def judge(self, values: dict[str, Value]) -> bool:
-        """Judge the conditions; True if the combined result changed.
+        """Judge the conditions and return True if the combined result changed.
 
-        Settings come from files, too: a source that nobody knows is an absent one.
+        Settings come from files, too: an unknown source counts as absent.
         """
         first, second = self.first, self.second
         result = first.judge(values.get(first.label))
@@ -116,7 +116,7 @@ class LiveRule:
         return (self.needed is not None and self.needed.combined) is must_be_met
 
     def turn(self) -> bool:
-        """Decide whether the rule is met; True if that changed."""
+        """Decide whether the rule is met and return True if that changed."""
         met = self.combined and self.dependence_agrees()
         if met is self.met:
             return False
@@ -124,11 +124,11 @@ class LiveRule:
         return True
 
     def holds(self) -> bool:
-        """Is this a permanent rule that keeps its target in a state now?"""
+        """Return True if this is a permanent rule that keeps its target in a state now."""
         return self.rule.permanent and self.met and self.held is not None
 
     def continue_from(self, former: "LiveRule") -> None:
-        """Take up the results of the rule that this one is an edit of; its delay is dropped."""
+        """Copy the results of the rule that this one is an edit of, but not its delay."""
         for old, new in zip(former.conditions(), self.conditions(), strict=False):
             if (old.label, old.compare) == (new.label, new.compare):
                 new.result = old.result
@@ -142,7 +142,7 @@ class LiveRule:
 def carry_over(
     former: list[LiveRule], rules: tuple[Rule, ...], fresh: Callable[[Rule], LiveRule]
 ) -> tuple[list[LiveRule], list[LiveRule]]:
-    """The live rules for new settings, and those of the former that are gone."""
+    """Return the live rules for new settings, and the former ones that are no longer used."""
     spare = list(former)
     same = [_take(spare, [live.rule is rule for live in spare]) for rule in rules]
     kept = [
@@ -165,7 +165,7 @@ def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
 
 
 def _goes_on(old: Rule, new: Rule) -> bool:
-    """Is it the same rule, but for what can change without touching results and delays?"""
+    """Return True if the rules differ only in what affects neither results nor delays."""
     return old == replace(new, depends=old.depends, permanent=old.permanent)
 
 

@@ -2,7 +2,7 @@
 
 A feature (outputs, rules, schedule...) is a class with `start`, `adopt` and `on_timer`; it keeps
 its own few variables and shares everything else through the one `Machine`: the settings, every
-value by label, the deadlines, the effects asked for so far and the moment being lived.
+value by label, the deadlines, the effects asked for so far and the present moment.
 `engine.py` alone decides in which order features are called.
 """
 
@@ -67,7 +67,7 @@ class Machine:
         self.values.update(dict.fromkeys(STATES, 0))
         #: Wall time since when a label is absent; labels never seen are not in it.
         self.absent_since: dict[str, float] = {}
-        #: Every value that a label gets, for whoever records them; None where nobody does.
+        #: Every value that a label gets, for the history; None where nothing records them.
         self.samples: list[Traced] | None = None
         #: Labels whose value changed and that rules have not seen yet.
         self.changed: set[str] = set()
@@ -79,7 +79,7 @@ class Machine:
         self.dsid = NO_ONEWIRE_ID
 
     def put(self, label: str, value: Value) -> bool:
-        """Give a label a value; True if it is a new one."""
+        """Set the value of a label and return True if it changed."""
         old = self.values[label]
         if value == old and (value is None) == (old is None):
             return False
@@ -92,14 +92,14 @@ class Machine:
         return True
 
     def publish(self, label: str, value: Value) -> None:
-        """Let a value be seen that rules need not look at."""
+        """Set a value without marking it as changed for rules."""
         self.values[label] = value
         self.version += 1
         if self.samples is not None:
             self.samples.append((self.at.wall, label, value))
 
     def run(self, action: str, on: bool) -> None:
-        """Note that what a rule action starts runs now, or no longer."""
+        """Note whether what a rule action starts is running."""
         if on:
             self.running.add(action)
         else:
@@ -119,7 +119,7 @@ class Machine:
         *,
         fallback: str = "",
     ) -> None:
-        """Ask for a message; its text says what is true now, whenever it is sent."""
+        """Ask for a message; its text has the values of now, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         self.emit(Notify(channel, slot, active, reason, label, value, text or fallback, body))
 
@@ -129,10 +129,10 @@ class Machine:
 
 class Feature(Protocol):
     def start(self) -> None:
-        """The controller starts: take up remembered state, set first deadlines."""
+        """Restore remembered state and set the first deadlines when the controller starts."""
 
     def adopt(self, old: Settings) -> None:
-        """Settings changed; `machine.settings` is the new tree, compare branches by identity."""
+        """Adopt `machine.settings`, the new tree; compare its branches to `old` by identity."""
 
     def on_timer(self, key: Key) -> None:
-        """A deadline of this feature has come; it is no longer set."""
+        """Serve a deadline of this feature that has come; it is no longer set."""

@@ -1,16 +1,16 @@
 """The two instruments behind a power reading: a counter, and the rate of a meter's pulses.
 
-They know moments and numbers only. What is measured, in which unit and where it shows is the
-business of `energy.py`.
+They handle times and numbers only. What is measured, in which unit and where it is shown is
+decided in `energy.py`.
 """
 
 HOUR_S = 3600.0
-#: Power below half of the last digit that status files show is none.
-LEAST_POWER = 0.0005
-#: Pulses closer together came at one moment and say nothing about power.
+#: Power below half of the last digit that status files show counts as 0.
+MIN_POWER = 0.0005
+#: Pulses closer together count as simultaneous and do not measure power.
 SHORTEST_INTERVAL_S = 0.001
-#: While a pulse is overdue the power is looked at once a second, later whenever a hundredth of
-#: the time has been added to the wait.
+#: While a pulse is overdue the power is computed once a second, later whenever the wait has grown
+#: by a hundredth.
 LOOK_EVERY_S, LOOK_EVERY_PART = 1.0, 0.01
 
 
@@ -40,7 +40,7 @@ class Counter:
         self._pulses = 0
 
     def set_rate(self, rate_per_h: float, now: float) -> None:
-        """Units per hour from now on; a negative rate counts nothing."""
+        """Count this many units per hour from now on; a negative rate counts nothing."""
         rate_per_h = max(rate_per_h, 0.0)
         if rate_per_h != self.rate_per_h:
             self.set(self.value(now), now)
@@ -74,16 +74,16 @@ class PulseRate:
         if spacing_s is None:
             return 0.0
         power = HOUR_S / (pulses_per_unit * spacing_s)
-        return power if power >= LEAST_POWER else 0.0
+        return power if power >= MIN_POWER else 0.0
 
     def next_look(self, now: float) -> float:
-        """When the power will have fallen noticeably if no pulse comes."""
+        """Return the time at which the power has fallen noticeably if no pulse comes."""
         spacing_s = self._spacing_s(now) or 0.0
         wait_s = spacing_s + max(LOOK_EVERY_S, spacing_s * LOOK_EVERY_PART)
         return (now if self._last is None else self._last) + wait_s
 
     def _spacing_s(self, now: float) -> float | None:
-        """The time a unit's part took at least: the last interval, or already more."""
+        """Return the longer of the last interval and the time since the last pulse, or None."""
         if self._last is None or self._interval_s is None:
             return None
         return max(self._interval_s, now - self._last)

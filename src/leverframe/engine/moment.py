@@ -1,14 +1,14 @@
 """One reading of the clock.
 
 The engine never asks for the time: every call hands it one `Moment`, and all that happens in the
-call happens at that moment. Delays count `now`; the schedule and the log speak of `wall`.
+call happens at that moment. Delays count `now`; the schedule and the log use `wall`.
 """
 
 import msgspec
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
-    #: Monotonic seconds; never steps, means nothing by itself.
+    #: Monotonic seconds; never steps, and only differences have a meaning.
     now: float
-    #: Seconds since 1970 UTC of the controller's own clock; steps when somebody sets it.
+    #: Seconds since 1970 UTC of the controller's own clock; steps when it is set.
     wall: float

@@ -46,7 +46,7 @@ class OneWire:
             self._show(_INDEX[label])
 
     def take_id(self, text: str, value: Any) -> None:
-        """A reading by ID; anything that is no ID is nothing we know."""
+        """Take a reading by ID; ignore anything that is no ID."""
         sensor_id = text.upper()
         if not _ID.fullmatch(sensor_id):
             return
@@ -60,7 +60,7 @@ class OneWire:
         self._show_places(sensor_id)
 
     def take_bus(self, label: str, ids: Any) -> None:
-        """The IDs that answered on the bus; a sensor that no longer does is absent."""
+        """Take the IDs that answered on the bus; a sensor that no longer does becomes absent."""
         found = ids if isinstance(ids, tuple | list) else ()
         bus = tuple(item.upper() for item in found if isinstance(item, str))
         if bus == self._bus:
@@ -73,7 +73,7 @@ class OneWire:
             self._show_places(sensor_id)
 
     def next_id(self) -> str:
-        """Put the next ID of the bus into `dsid`; after the last one, once, the ID of none."""
+        """Put the next ID of the bus into `dsid`; after the last one, once, `NO_ONEWIRE_ID`."""
         round_trip = (*self._bus, NO_ONEWIRE_ID)
         shown = round_trip[self._step % len(round_trip)]
         self._step += 1

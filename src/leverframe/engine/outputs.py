@@ -2,14 +2,14 @@
 
 Where the interface document is silent:
 
-- Return time counts from the last time the output was switched on, by whomever. Changing the
-  setting counts again from that same moment; if the new time has passed already the output goes
-  off at once.
+- Return time counts from the last time the output was switched on, whatever the cause. A changed
+  setting counts from that same moment; if the new time has passed already the output goes off at
+  once.
 - Periodic switching starts with the on time, and anew when a time changes. A time of 0 leaves its
   phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
   from elsewhere lasts until the next phase. Ending periodic switching leaves the output as it is.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
-  Whoever switches an output during its start delay has decided about it: the delay is dropped.
+  Switching an output during its start delay drops the delay.
 - The return time of an output that is on after the start counts from the start.
 
 The lock on outputs is checked where commands are staged, not here.
@@ -40,7 +40,7 @@ _BY_START_DELAY = Cause("timer", "start delay")
 
 
 def kept_name(index: int) -> str:
-    """The name under which a remembered state is kept."""
+    """Return the name under which a remembered state is stored."""
     return f"output.{index}"
 
 
@@ -83,7 +83,7 @@ class Outputs:
         return bool(self._machine.values[OUTPUTS[index]])
 
     def returns_in(self, index: int, now: float) -> float | None:
-        """Seconds until the output goes off by its return time."""
+        """Return the seconds until the output goes off by its return time, or None."""
         when = self._machine.timers.when(_RETURN[index])
         return None if when is None else max(0.0, when - now)
 
@@ -91,18 +91,18 @@ class Outputs:
         return AUTO_SWITCH[index] in self._machine.running
 
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
-        """Switch periodic switching itself, until its setting is set or the next start."""
+        """Turn periodic switching on or off, until its setting is set or the next start."""
         if on != self.is_periodic(index):
             self._machine.log(cause, f"{OUTPUTS[index]} periodic switching {_word(on)}")
             self._take_up_periodic(index, on)
 
     def forget(self) -> None:
-        """Drop what earlier settings made the outputs remember."""
+        """Delete the stored states of outputs that do not remember theirs, and store the others."""
         for index in range(len(OUTPUTS)):
             self._keep(index)
 
     def drive_safe(self) -> None:
-        """Pins off while nobody is in charge of them; states and what is remembered stay."""
+        """Turn the pins off while no engine controls them; states and stored states stay."""
         for index in range(len(OUTPUTS)):
             self._machine.emit(_DRIVE[index][False])
 
@@ -110,7 +110,7 @@ class Outputs:
         machine = self._machine
         kept = machine.persisted.get(kept_name(index))
         if kept is not None and not output.remember:
-            # Nobody would keep it up, and who remembers again later would believe it.
+            # It would go stale, and be taken for current once the output remembers again.
             machine.emit(Persist(kept_name(index), None))
             kept = None
         on = bool(kept)
@@ -118,7 +118,7 @@ class Outputs:
             on = output.start_delay == 0
             if not on:
                 machine.timers.set(_DELAY[index], machine.at.now + output.start_delay)
-        # The pin is driven once, to where the start leads in the end: a relay must not click twice.
+        # The pin is driven once, to its final state after the start: a relay must not click twice.
         if output.periodic and (output.on_time or output.off_time):
             on = output.on_time > 0
         machine.put(OUTPUTS[index], int(on))
@@ -175,7 +175,7 @@ class Outputs:
             machine.timers.cancel(_DELAY[index])
 
     def _take_up_periodic(self, index: int, on: bool) -> None:
-        """Begin periodic switching anew, or end it."""
+        """Restart periodic switching, or end it."""
         self._machine.run(AUTO_SWITCH[index], on)
         self._machine.timers.cancel(_PHASE[index])
         output = self._machine.settings.outputs[index]

@@ -15,7 +15,7 @@ Where the interface document is silent:
 - While the input is absent the last duty is held and nothing is summed up.
 - The regulator sets the duty only. Switching the PWM output on is up to others.
 - A rule (ENABLE PID) switches the regulator live; the setting counts again when it is set and at
-  the next start. A disabled regulator lets the duty go back to the one that is set.
+  the next start. A regulator that is disabled returns the duty to the one that is set.
 """
 
 from typing import TypedDict
@@ -58,7 +58,7 @@ class PidRegulator:
     def __init__(self, machine: Machine, pwm: PwmOutputs) -> None:
         self._machine = machine
         self._pwm = pwm
-        #: Does the next sample have to join the duty that it finds?
+        #: True if the next sample has to continue from the present duty.
         self._fresh = True
         self._last_input: Value = None
         self._holding: str | None = None
@@ -83,7 +83,7 @@ class PidRegulator:
         self._sample()
 
     def enable(self, on: bool, cause: Cause) -> None:
-        """Switch the regulator, until its setting is set or the next start."""
+        """Switch the regulator on or off, until its setting is set or the next start."""
         if on == self._enabled:
             return
         self._machine.log(cause, f"PID regulator {'on' if on else 'off'}")
@@ -127,7 +127,7 @@ class PidRegulator:
         measured = machine.values.get(pid.source)
         self._note_holding(pid, measured)
         if measured is None:
-            # Hold what there is: also a duty that was on its way to another one stops here.
+            # Hold the present duty, also if it was moving.
             self._pwm.set_target(pid.pwm, self._pwm.duty(pid.pwm))
         else:
             self._pwm.set_target(pid.pwm, self._regulate(pid, measured))
@@ -158,7 +158,7 @@ class PidRegulator:
 
 
 def _circuit(pid: Pid) -> tuple[object, ...]:
-    """What makes a regulator another one: everything but its target and whether it runs."""
+    """Return the settings whose change restarts the regulator: all but target and enabled."""
     return pid.source, pid.pwm, pid.kp, pid.ki, pid.kd
 
 
@@ -166,7 +166,7 @@ def _integrate(i: float, step: float, rest: float) -> float:
     """Add a step to I, except where it would drive the sum further past a limit."""
     total = i + step + rest
     if (total > 100.0 and step > 0.0) or (total < 0.0 and step < 0.0):
-        # Up to the limit, though not back from where it already is.
+        # Up to the limit; an I that is already past it stays.
         limit = (100.0 if step > 0.0 else 0.0) - rest
         return max(i, limit) if step > 0.0 else min(i, limit)
     return i + step

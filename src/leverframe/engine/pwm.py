@@ -8,10 +8,10 @@ makes the pin follow. Nothing is due while no duty moves.
 Where the interface document is silent:
 
 - Switching a PWM output on or off is immediate; only the duty takes its time, and it moves also
-  while the output is off. A change time that is set during a move begins the rest of it anew, so
-  that 0 ends it.
-- The regulator (see `pid.py`) holds a duty directly. The set duty then waits; when the regulator
-  lets go, the duty moves back to it over the change time.
+  while the output is off. A change time that is set during a move starts the move again from the
+  present duty, so that 0 ends it.
+- The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
+  back to the one of the settings over the change time.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
 """
 
@@ -34,7 +34,7 @@ _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWM
 
 
 def ramp(start: float, end: float, lasts_s: float, elapsed_s: float) -> float:
-    """Where a straight move from `start` to `end` is; at the end, exactly the end."""
+    """Interpolate a straight move from `start` to `end`; return exactly `end` when it is over."""
     if elapsed_s >= lasts_s:
         return end
     return start + (end - start) * (elapsed_s / lasts_s)
@@ -112,7 +112,7 @@ class PwmOutputs:
             self._follow(index)
 
     def duty(self, index: int) -> float:
-        """The present duty in percent."""
+        """Return the present duty in percent."""
         return self._channels[index].duty(self._machine.at.now)
 
     def set_target(self, index: int, duty: float) -> None:
@@ -121,13 +121,13 @@ class PwmOutputs:
         self._arrive(index, duty)
 
     def release(self, index: int) -> None:
-        """The regulator lets go: back to the duty that is set."""
+        """Release the duty from the regulator and move it back to the one that is set."""
         if self._channels[index].regulated:
             self._channels[index].regulated = False
             self._move_to_set_duty(index)
 
     def drive_safe(self) -> None:
-        """Pins off while nobody is in charge of them; states stay."""
+        """Turn the pins off while no engine controls them; states stay."""
         for index, pwm in enumerate(self._machine.settings.pwm):
             self._drive(index, 1.0 if pwm.active_low else 0.0)
 
@@ -170,7 +170,7 @@ class PwmOutputs:
         machine = self._machine
         duty = round(self.duty(index), DECIMALS)
         if machine.values[DUTIES[index]] != duty:
-            # No rule can watch a duty, so this is news for the status alone.
+            # No rule can watch a duty, so only the status has to show it.
             machine.publish(DUTIES[index], duty)
         pwm = machine.settings.pwm[index]
         level = (1.0 if pwm.on_off_mode else duty / 100) if machine.values[PWMS[index]] else 0.0

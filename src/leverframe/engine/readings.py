@@ -1,4 +1,4 @@
-"""Which numbers count as a reading: the limits of what is sensed, the rounding of what is computed.
+"""The validity of readings: the limits of what is sensed, the rounding of what is computed.
 
 A board, a bus or a formula can deliver anything. A number outside the limits of its label, one
 that is not finite and a thing that is no number at all are faults, and a fault is absent (None).
@@ -16,13 +16,13 @@ THERMOMETER_C = (-55.0, 125.0)
 #: A module's reading may be any number that fits into four bytes.
 FLOAT32 = 3.4028235e38
 
-#: The least and the greatest value that can be true, in the unit that the board delivers.
+#: The smallest and the largest valid value, in the unit that the board delivers.
 LIMITS: dict[str, tuple[float, float]] = {
     "VCC": (0.0, 100.0),
     "TEMP": THERMOMETER_C,
     **dict.fromkeys(ANALOG_INPUTS, (-60.0, 60.0)),
     "T1": THERMOMETER_C,
-    # Sensors overshoot the ends a little; what they mean is shown as 0 or 100.
+    # Sensors overshoot the ends a little; such values are shown as 0 or 100.
     "H1": (-10.0, 110.0),
     # The range of the BME280.
     "P1": (300.0, 1100.0),
@@ -35,7 +35,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(MAPPED, (-FLOAT32, FLOAT32)),
 }
 
-#: Nobody tells what the lighting module reports: what fits into the files with their scales.
+#: What the lighting module reports is not documented: the limits are what fits into the files.
 LIGHTING_LIMITS = (-1_000_000.0, 1_000_000.0)
 
 _NUMBERS = (float, int)
@@ -44,24 +44,24 @@ DECIMALS = 9
 
 
 def sensed(label: str, value: Any) -> float | None:
-    """What the board delivered for a label of `LIMITS`, or absent."""
+    """Return what the board delivered for a label of `LIMITS`, or None if it is no valid number."""
     return within(LIMITS[label], value)
 
 
 def within(limits: tuple[float, float], value: Any) -> float | None:
-    """A number within its limits; everything else is absent."""
+    """Return a number that is within its limits as a float, and None for anything else."""
     low, high = limits
     # The exact type also keeps out bool; NaN fails the comparison.
     return float(value) if type(value) in _NUMBERS and low <= value <= high else None
 
 
 def level(value: Any) -> int | None:
-    """The level at a digital pin; anything but 0 and 1 is an open pin."""
+    """Return the level at a digital pin; None, an open pin, for anything but 0 and 1."""
     if value == 1:
         return 1
     return 0 if value == 0 else None
 
 
 def computed(value: float) -> float | None:
-    """The result of a formula, or absent where the formula has none."""
+    """Round the result of a formula; None if it is not finite."""
     return round(value, DECIMALS) if isfinite(value) else None

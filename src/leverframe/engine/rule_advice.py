@@ -1,7 +1,7 @@
-"""What people should know about their rules: those that fight, that loop, that can never act.
+"""Advice about rules: those that conflict, that loop, that can never act.
 
-Advice is data, so that a page can say it in any language, with a sentence in English. It rests on
-the settings and on which sources have a value; nothing is changed, and no rule is kept from acting.
+Advice is data, so that a page can show it in any language, with a sentence in English. It is based
+on the settings and on which sources have a value; it changes nothing and keeps no rule from acting.
 """
 
 from collections.abc import Container, Iterator
@@ -36,7 +36,7 @@ class Advice(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """What a version has for rules."""
+    """The sources and actions that a version has for rules."""
 
     profile: Profile
     sources: Container[str]
@@ -45,7 +45,7 @@ class Offer(Struct, frozen=True):
 
 
 def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> list[Advice]:
-    """All advice; a source that has a value is there, whatever the settings say."""
+    """List all advice; a source that has a value counts as set up, whatever the settings say."""
     return [
         *(
             advice
@@ -86,7 +86,7 @@ def _missing(
 
 
 def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
-    """A rule whose own conditions can never hold."""
+    """Advise on a rule whose own conditions can never hold; None if they can."""
     if (True,) in Courses([rule], settings).results():
         return None
     conditions = conditions_of(rule)
@@ -151,7 +151,7 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
 
 
 def _idle(number: int, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
-    """Kind and sentence for a dependence on a rule that is never judged."""
+    """Return kind and sentence for a dependence on a rule that is never judged."""
     if must_be_met:
         return f"never_{how}_dependence", f"Rule {number} never acts: it depends on {which}."
     return f"{how}_dependence", f"Rule {number} depends on {which}; that changes nothing."
@@ -162,9 +162,9 @@ def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> b
 
 
 def _fights(settings: Settings) -> Iterator[Advice]:
-    """Pairs of enabled rules that do not agree about one output or variable.
+    """Yield advice on pairs of enabled rules that conflict over one output or variable.
 
-    One rule that only sets and another that only resets are a common pair, and no quarrel as long
+    One rule that only sets and another that only resets are a common pair, and no conflict as long
     as they cannot be met together.
     """
     enabled = [
@@ -200,14 +200,14 @@ def _target(rule: Rule) -> str:
 
 
 def _wish_differently(rule: Rule, other: Rule) -> bool:
-    """Do both set their target when they are met, and not to the same?"""
+    """Return True if both set their target when they are met, to different values."""
     if ONLY_WHEN_IT_STOPS in (rule.mode, other.mode):
         return False
     return (rule.action, rule.value) != (other.action, other.value)
 
 
 def _both_met(numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings) -> bool:
-    """Can both be met at once, as far as their conditions and dependence on each other go?"""
+    """Return True if their conditions and dependence on each other let both be met at once."""
     if (True, True) not in Courses([rule, other], settings).results():
         return False
     for one, counterpart in ((rule, numbers[1]), (other, numbers[0])):

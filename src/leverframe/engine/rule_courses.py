@@ -1,8 +1,8 @@
-"""What the conditions of rules can come to, whatever their sources do.
+"""The results that the conditions of rules can reach, over all values of their sources.
 
 The numbers at which conditions turn cut the range of a source into pieces, and one value of every
 piece stands for all of it. From the state in which nothing is met, all states are gathered to which
-some sequence of such values leads: hysteresis remembers, so values alone do not decide. The
+some sequence of such values leads: with hysteresis a result depends on earlier values, too. The
 conditions themselves are those of the engine.
 """
 
@@ -29,7 +29,7 @@ def conditions_of(rule: Rule) -> tuple[Condition, ...]:
 
 
 def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
-    """A value for every piece into which the conditions of one source cut its range."""
+    """List one value for every piece into which the conditions of one source cut its range."""
     low, high = limits
     conditions = list(conditions)
     if conditions[0].label in DIGITAL:
@@ -42,7 +42,7 @@ def values_of(conditions: Iterable[Condition], limits: Range) -> list[float]:
 
 
 def turns_of(condition: Condition) -> tuple[float, float]:
-    """Where its result changes when it is false, and when it is true."""
+    """Return the numbers at which a condition turns: while it is false, and while it is true."""
     was, condition.result = condition.result, True
     while_true = condition.threshold
     condition.result = was
@@ -76,11 +76,11 @@ class Courses:
         self._reached: set[State] | None = None
 
     def results(self) -> set[Results]:
-        """The combined results of the rules that can be true together."""
+        """Return all combinations of results that the rules can have at the same time."""
         return {self._results(state) for state in self._reachable()}
 
     def never_cease(self) -> bool:
-        """Once the first rule is met, does nothing make it cease?"""
+        """Return True if no values make the first rule cease once it is met."""
         met = {state for state in self._reachable() if self._results(state)[0]}
         return bool(met) and all(self._following(state) <= met for state in met)
 

@@ -1,7 +1,7 @@
-"""Why a rule acts or does not, in values and words for people.
+"""The explanation of why a rule acts or does not, in values and words for people.
 
 `obstacle` names what keeps a rule from acting although people may expect it to, `blocked_by` says
-the same as a sentence. Both are missing when the rule acts as its conditions say.
+the same as a sentence. Both are None when the rule acts as its conditions say.
 """
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ class ConditionExplanation(Struct, frozen=True):
     compare: str
     reference: float
     hysteresis: float
-    #: What the value is compared with now, hysteresis included.
+    #: The number that the value is compared with now, hysteresis included.
     threshold: float
     #: The last result; None if the source was never seen.
     result: bool | None
@@ -60,14 +60,14 @@ class RuleExplanation(Struct, frozen=True):
     pending_action: str | None
     blocked_by: str | None
     obstacle: Obstacle | None
-    #: Does the rule that it depends on allow it to act?
+    #: True if the rule that it depends on allows it to act, or if there is none.
     dependence_agrees: bool
 
 
 def explain_rule(
     live: LiveRule, machine: Machine, holder: LiveRule | None, now: float
 ) -> RuleExplanation:
-    """`holder` is the rule that permanently keeps this one's target, if there is one."""
+    """Explain a rule; `holder` is the rule that permanently keeps its target, if there is one."""
     shown = live if live.rule.enabled else _judged_anew(live, machine)
     when = machine.timers.when(live.key)
     obstacle = _obstacle(live, machine, holder)
@@ -85,7 +85,7 @@ def explain_rule(
 
 
 def _judged_anew(live: LiveRule, machine: Machine) -> LiveRule:
-    """A disabled rule is never judged, but people want to see what it would say."""
+    """Judge a copy of a disabled rule, which is never judged itself, to show its results."""
     shown = LiveRule(live.rule, live.key)
     shown.judge(machine.values)
     return shown

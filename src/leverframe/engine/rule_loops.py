@@ -1,8 +1,8 @@
-"""Rules that set each other off again and again.
+"""Loops: rules that set each other off endlessly.
 
 A rule leads to another one when it switches what that one looks at, or what the rule that it
 depends on looks at. Rules that lead back to themselves may still come to rest, as a timer or a
-latch does. Whether they do is tried out: they live on an engine of their own, without delays, with
+latch does. Whether they do is tried out: they run on an engine of their own, without delays, with
 every combination of values that their other sources can have.
 """
 
@@ -24,19 +24,19 @@ from leverframe.profile import Profile
 MAX_TRIALS = 64
 
 _START = Moment(0.0, 0.0)
-#: How the engine calls what it stopped.
+#: The kind of cause under which the engine logs rules that it stopped.
 _RULE_LOOP = "rule loop"
 
 
 def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
-    """The numbers of the rules in every loop."""
+    """Yield the numbers of the rules of every loop."""
     for numbers in _rings(settings.rules):
         if _never_rests(numbers, settings, profile):
             yield numbers
 
 
 def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
-    """Rules that lead back to themselves, those of one ring together."""
+    """Yield the rules that lead back to themselves, those of one ring together."""
     reached = _reached(rules)
     told: set[int] = set()
     for number, others in reached.items():
@@ -47,7 +47,7 @@ def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
 
 
 def _reached(rules: Sequence[Rule]) -> dict[int, set[int]]:
-    """Number of an enabled rule -> those that it sets off, also by way of others."""
+    """Map every enabled rule's number to those that it leads to, also by way of others."""
     numbered = {number: rule for number, rule in enumerate(rules, start=1) if rule.enabled}
     watched = {number: _watched(rule, numbered) for number, rule in numbered.items()}
     reached = {
@@ -66,7 +66,7 @@ def _reached(rules: Sequence[Rule]) -> dict[int, set[int]]:
 
 
 def _watched(rule: Rule, numbered: dict[int, Rule]) -> set[str]:
-    """The labels that decide about a rule."""
+    """Return the labels that a rule and the one that it depends on look at."""
     needed = numbered.get(dependence(rule)[0])
     rules = (rule,) if needed is None else (rule, needed)
     return {condition.label for one in rules for condition in conditions_of(one)}
@@ -83,7 +83,7 @@ def _never_rests(numbers: tuple[int, ...], settings: Settings, profile: Profile)
 
 
 def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings:
-    """Only these rules, at their places, without delays."""
+    """Enable only these rules, at their places and without delays, in factory settings."""
     rules = tuple(
         replace(rule, on_delay=0, off_delay=0, enabled=rule.enabled and number in numbers)
         for number, rule in enumerate(settings.rules, start=1)
@@ -92,7 +92,7 @@ def _trial(settings: Settings, numbers: set[int], factory: Settings) -> Settings
 
 
 def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator[dict[str, float]]:
-    """Every combination of values of the sources that the rules do not switch themselves."""
+    """Yield all combinations of values of the sources that the rules do not switch themselves."""
     conditions = [
         condition for rule in trial.rules if rule.enabled for condition in conditions_of(rule)
     ]
@@ -106,7 +106,7 @@ def _others(trial: Settings, switched: set[str], settings: Settings) -> Iterator
 
 
 def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) -> bool:
-    """Does the engine have to stop the rules, by themselves or once somebody switches something?"""
+    """Return True if the engine has to stop the rules, at once or after a target is switched."""
     engine.start(_START)
     _put(engine, others)
     for label in sorted(switched):
@@ -116,7 +116,7 @@ def _is_stopped(engine: Engine, others: dict[str, float], switched: set[str]) ->
 
 def _put(engine: Engine, values: dict[str, float]) -> None:
     for label, value in values.items():
-        # Settings come from files, too: a source that nobody knows stays absent.
+        # Settings come from files, too: an unknown source stays absent.
         if label in engine.values:
             engine.machine.put(label, value)
     engine.sense({}, _START)

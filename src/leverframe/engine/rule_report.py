@@ -1,4 +1,4 @@
-"""One rule with all that people ask about it: what it looks at, what it does, and why not now."""
+"""The report on one rule: what it looks at, what it does, and why it is not active."""
 
 from collections.abc import Callable, Sequence
 
@@ -59,7 +59,7 @@ class RuleReport(Struct, frozen=True):
     explanation: RuleExplanation
     #: Units of the sources, by label.
     units: dict[str, str]
-    #: Has it begun to act and not ceased yet?
+    #: True if it has begun to act and not ceased yet.
     active: bool
     depends: Dependence | None
     #: Missing while it is active.
@@ -68,7 +68,7 @@ class RuleReport(Struct, frozen=True):
     when_ceasing: Deed | None
     firings: list[Firing]
     advice: list[Advice]
-    #: The item of `/inpa.cgi` that sets this entry; null if this version cannot say it.
+    #: The item of `/inpa.cgi` that sets this entry; None if this version has no form for it.
     command: str | None
 
 
@@ -134,7 +134,7 @@ def _when_ceasing(rule: Rule) -> Deed | None:
 
 
 def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> Deed | None:
-    """The deed of an action that does something when it begins and when it ceases."""
+    """Return the deed of an action that acts both when it begins and when it ceases, or None."""
     if rule.action in SWITCHED:
         return _switching(rule.action, value, delay_s)
     if rule.action in LASTING:

@@ -1,8 +1,8 @@
-"""What a rule would have done with values of the past.
+"""The trial of a rule with values of the past.
 
-The rule lives on an engine of its own, together with the one that it depends on, and sees its
+The rule runs on an engine of its own, together with the one that it depends on, and sees its
 sources as they were recorded. What it switches has no consequences: a heater that it would have
-switched on does not warm the past.
+switched on does not change the recorded temperature.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from leverframe.engine.settings import Rule, Settings
 from leverframe.profile import Profile
 
 DAY_S = 86400.0
-#: More than this nobody reads, and a rule that flickers would fill the answer.
+#: More than this is never read, and a rule that chatters would fill the reply.
 MAX_FIRINGS = 500
 
 #: Moments, ascending, and the values that held from then on.
@@ -37,12 +37,12 @@ class RuleTrial(Struct, frozen=True):
     last: float
     #: Since when its sources are known; None if nothing of them is.
     since: float | None
-    #: Oldest first; if there were more than can be told, the first of them.
+    #: Oldest first; if there were more than `MAX_FIRINGS`, the first of them.
     firings: list[Firing]
 
 
 def sources_of_trial(rules: Sequence[Rule], index: int) -> set[str]:
-    """The labels whose past the trial of a rule needs."""
+    """Return the labels whose past values the trial of a rule needs."""
     rule = rules[index]
     own = {condition.label for one in _involved(rules, index) for condition in conditions_of(one)}
     return own - {rule.action}
@@ -55,7 +55,7 @@ def try_rule(
     span: tuple[float, float],
     profile: Profile,
 ) -> list[Firing]:
-    """When the rule at a place would have begun and ceased, from the first to the last moment."""
+    """List when the rule at a place would have begun and ceased between two moments."""
     first, last = span
     engine = Engine(profile, _only(rules, index, profile))
     engine.start(Moment(first, first))
@@ -77,7 +77,7 @@ def _involved(rules: Sequence[Rule], index: int) -> list[Rule]:
 
 
 def _only(rules: Sequence[Rule], index: int, profile: Profile) -> Settings:
-    """The rule, enabled, and what it depends on, each at its place."""
+    """Enable only the rule and the one that it depends on, at their places."""
     number, _ = dependence(rules[index])
     kept = (
         replace(rule, enabled=place == index or (rule.enabled and place == number - 1))
@@ -87,7 +87,7 @@ def _only(rules: Sequence[Rule], index: int, profile: Profile) -> Settings:
 
 
 def _lived(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
-    """Live through the changes and the deadlines between them; every moment that was lived."""
+    """Run the engine through all changes and the deadlines between them; yield each moment."""
     for time, changes in _by_time(courses):
         if time > last:
             break
@@ -107,7 +107,7 @@ def _served(engine: Engine, until: float) -> Iterator[float]:
 
 
 def _by_time(courses: Mapping[str, Course]) -> Iterator[tuple[float, list[tuple[str, Value]]]]:
-    """All changes of one moment together, as one snapshot."""
+    """Yield all changes of one moment together."""
     now: float | None = None
     together: list[tuple[str, Value]] = []
     for time, label, value in merge(
@@ -129,7 +129,7 @@ def _changes(label: str, course: Course) -> Iterator[_Change]:
 
 
 def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Course:
-    """Only what can make a condition turn: values on the other side of one of the numbers.
+    """Keep only values that can make a condition turn: those that cross one of the numbers.
 
     A day of a reading has many values, and nearly all of them change nothing.
     """
@@ -144,6 +144,6 @@ def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Co
 
 
 def turns_of_trial(rules: Sequence[Rule], index: int, label: str) -> list[float]:
-    """The numbers at which conditions on a label turn."""
+    """List the numbers at which conditions on a label turn, ascending."""
     conditions = (one for rule in _involved(rules, index) for one in conditions_of(rule))
     return sorted({turn for one in conditions if one.label == label for turn in turns_of(one)})

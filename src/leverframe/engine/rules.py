@@ -38,7 +38,7 @@ from leverframe.engine.timers import Key
 
 
 def rules_without(rules: tuple[Rule, ...], index: int) -> tuple[Rule, ...]:
-    """The rules after one is deleted: later ones move down, dependences follow their rule."""
+    """Return the rules without one: later ones move down, and dependences follow their rule."""
     deleted = index + 1
     return tuple(_after_deletion(rule, deleted) for rule in (*rules[:index], *rules[index + 1 :]))
 
@@ -66,7 +66,7 @@ class Rules:
         self._serial = 0
 
     def start(self) -> None:
-        """All rules begin as not met: one whose condition holds acts as if it just became so."""
+        """Start all rules as not met: one whose condition holds acts as if it just became met."""
         self._live = [self._fresh(rule) for rule in self._machine.settings.rules]
         self._begin()
 
@@ -90,7 +90,7 @@ class Rules:
         return (*self._by_source, *self._holders)
 
     def evaluate(self, changed: set[str]) -> None:
-        """Judge the rules that look at changed labels, and hold what permanent rules hold."""
+        """Judge the rules that look at changed labels, and restore what permanent rules keep."""
         touched: list[LiveRule] = []
         for label in changed:
             if label in self._by_source:
@@ -102,11 +102,11 @@ class Rules:
                 self._hold(action)
 
     def keeps(self, action: str) -> bool:
-        """Does a permanent rule keep the result of this action now?"""
+        """Return True if a permanent rule keeps the result of this action now."""
         return self._holder(action) is not None
 
     def explain(self, now: float | None = None) -> list[RuleExplanation]:
-        """Delays are counted from `now`, else from the moment lived last."""
+        """Explain all rules; delays count from `now`, by default the moment of the last call."""
         counted_from = self._machine.at.now if now is None else now
         return [
             explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
@@ -114,11 +114,11 @@ class Rules:
         ]
 
     def firings(self) -> list[list[Firing]]:
-        """When each rule acted lately, oldest first."""
+        """List the recent firings of each rule, oldest first."""
         return [list(live.firings) for live in self._live]
 
     def firings_of(self, index: int) -> deque[Firing]:
-        """When the rule at a place acted lately, to be taken out by whoever counts all of them."""
+        """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
         return self._live[index].firings
 
     def _fresh(self, rule: Rule) -> LiveRule:
@@ -172,7 +172,7 @@ class Rules:
             self._turn(_in_order(moved))
 
     def _turn(self, lives: list[LiveRule]) -> None:
-        """Decide first which rules turned, then act: no action sways a decision of this call."""
+        """Decide first which rules turned, then act: no action affects a decision of this call."""
         for live in [live for live in lives if live.turn()]:
             if live.met:
                 self._became_met(live)
@@ -231,7 +231,7 @@ class Rules:
         self._actuator.perform(live.rule.action, value, activate, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:
-        """The rule that keeps the result of an action: of several permanent ones, the last."""
+        """Find the rule that keeps the result of an action: of several permanent ones, the last."""
         for live in reversed(self._holders.get(action, ())):
             if live.holds():
                 return live
@@ -246,5 +246,5 @@ class Rules:
 
 
 def _in_order(lives: list[LiveRule]) -> list[LiveRule]:
-    """Each rule once, in entry order."""
+    """List each rule once, in entry order."""
     return lives if len(lives) == 1 else sorted(set(lives), key=lambda live: live.number)

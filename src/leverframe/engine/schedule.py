@@ -1,14 +1,14 @@
 """The schedule: up to 50 entries that act at times of the local clock.
 
 Every entry knows the instant of its next run; one deadline waits for the nearest. It counts
-monotonic seconds, so it is checked against the wall clock when it comes, and set anew if the clock
-was moved. Where the interface document is silent:
+monotonic seconds, so it is checked against the wall clock when it comes, and set again if the clock
+was changed. Where the interface document is silent:
 
 - An entry that is up to a minute overdue, because the clock was set forward or the program could
   not run, still runs, once. What is overdue by more is not made up for.
 - When the clock is set back, what ran already does not run again when its time comes once more. A
   clock that goes back by a day or more, or by the period of a periodic entry or more, was wrong
-  before: then the entry is planned anew.
+  before: then the entry is planned again.
 - An entry saved or enabled at its very time waits for the next one; so does a controller that
   starts, or an entry that restarts the controller would do it again and again.
 """
@@ -49,7 +49,7 @@ class _Plan:
         self.last_run: float | None = None
 
     def plan_after(self, wall: float) -> float:
-        """The instant after which the next run may be, when the clock was set to `wall`."""
+        """Return the instant after which the next run may be, when the clock was set to `wall`."""
         if self.last_run is None:
             return wall
         repeated_s = min(self.entry.time, _DAY_S) if self.entry.periodic else _DAY_S
@@ -78,14 +78,14 @@ class Schedule:
         self._wait()
 
     def clock_changed(self) -> None:
-        """The wall clock was set, or local time has other rules now."""
+        """Run what is due and plan again after the wall clock or the time zone changed."""
         self._run_due()
         for plan in self._plans.values():
             self._plan(plan, plan.plan_after(self._machine.at.wall))
         self._wait()
 
     def explain(self) -> list[ScheduleExplanation]:
-        """One for every place that holds an entry."""
+        """Explain every place that holds an entry."""
         explanations = []
         for index, entry in enumerate(self._machine.settings.schedule):
             if entry is not None:
@@ -140,7 +140,7 @@ class Schedule:
             self._plan(plan, plan.last_run)
 
     def _wait(self) -> None:
-        """Set the deadline of the nearest run; without one the schedule sleeps for good."""
+        """Set the deadline of the nearest run, or none if nothing will run."""
         runs = [plan.next_run for plan in self._plans.values() if plan.next_run is not None]
         if not runs:
             self._machine.timers.cancel(_KEY)

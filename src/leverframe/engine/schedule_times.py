@@ -1,7 +1,7 @@
-"""When a schedule entry runs: instants on the wall clock from local dates and times.
+"""The times at which a schedule entry runs: wall-clock instants from local dates and times.
 
-- An entry with a date runs on that day only; its weekdays are then of no account. Without a date
-  it runs on its weekdays. A periodic entry without either runs every day.
+- An entry with a date runs on that day only; its weekdays are then ignored. Without a date it runs
+  on its weekdays. A periodic entry without either runs every day.
 - It runs at its time of day, by the local clock: a time that the clock skips comes at the end of
   the gap, a time that it shows twice comes the first time.
 - Gap: a periodic entry runs at local midnight and then every so many seconds until the next
@@ -21,7 +21,7 @@ _DAYS_LOOKED_AT = 10
 
 
 def next_run(entry: ScheduleEntry, after: float, timezone: tzinfo) -> float | None:
-    """The first instant after the given one at which the entry runs, or None if it never does."""
+    """Return the first instant after `after` at which the entry runs, or None if it never does."""
     if entry.periodic and entry.time <= 0:
         return None
     for day in _days(entry, after, timezone):
@@ -54,7 +54,7 @@ def _next_run_on(day: date, entry: ScheduleEntry, after: float, timezone: tzinfo
 
 
 def instant(day: date, second: int, timezone: tzinfo) -> float:
-    """Seconds since 1970 UTC at a second of a local day."""
+    """Convert a second of a local day to seconds since 1970 UTC."""
     local = datetime.combine(day, time(), timezone) + timedelta(seconds=second)
     run = local.timestamp()
     if datetime.fromtimestamp(run, timezone).replace(tzinfo=None) == local.replace(tzinfo=None):
@@ -63,7 +63,7 @@ def instant(day: date, second: int, timezone: tzinfo) -> float:
 
 
 def _end_of_gap(local: datetime, timezone: tzinfo) -> float:
-    """The instant at which the clock was moved over a local time that does not exist."""
+    """Find the instant at which the clock skips a local time that does not exist."""
     # Read with the offset before the gap the time lies after the move, and the other way round.
     after, before = int(local.timestamp()), int(local.replace(fold=1).timestamp())
     old_offset = _offset(before, timezone)

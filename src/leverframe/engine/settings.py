@@ -1,4 +1,4 @@
-"""Everything a controller remembers by command: one immutable tree.
+"""The settings of a controller: one immutable tree.
 
 The path of a leaf (`outputs.3.name`) is its identity in the command table, the store, the backup
 and on the page. Values are in real units and words; wire codes and scales stay at the edge. A

@@ -1,8 +1,7 @@
-"""What the settings say about a source: whether anything can be measured there, and between which
-values it can lie.
+"""The set-up of a source by the settings: whether anything measures it, and its range of values.
 
-Both are for advice to people. What is measured counts for more than the settings: a board may have
-a sensor of its own where no setting names one.
+Both are for advice to people. A measured value takes precedence over the settings: a board may
+have a sensor of its own where no setting names one.
 """
 
 from collections.abc import Callable
@@ -40,7 +39,7 @@ _CO2_MODULES = ("CO2 sensor MH-Z16/19", "GMQ125")
 
 
 def range_of(label: str, settings: Settings) -> Range:
-    """The least and the greatest value that a source can have."""
+    """Return the smallest and the largest value that a source can have."""
     if label == "MQTT" and not settings.mqtt.enabled:
         return (0.0, 0.0)
     if label in DIGITAL:
@@ -69,7 +68,7 @@ def _analog_range(label: str, setting: AnalogInput) -> Range:
 
 
 def is_set_up(label: str, settings: Settings) -> bool:
-    """Do the settings name something that measures this source?"""
+    """Return True if the settings name something that measures this source."""
     check = _CHECKS.get(label)
     return check is None or check(settings)
 
@@ -83,7 +82,7 @@ def _onewire(index: int) -> Callable[[Settings], bool]:
 
 
 def _mapped(index: int) -> Callable[[Settings], bool]:
-    """The mapping's slots 4-6 are further 1-Wire thermometers, which need no module."""
+    """Return the check of a mapped reading; slots 4-6 are 1-Wire thermometers without a module."""
 
     def check(settings: Settings) -> bool:
         slot = module_mapping(settings)[index].slot
@@ -105,7 +104,10 @@ def _differential(index: int) -> Callable[[Settings], bool]:
 
 
 def _operands_are_set_up(index: int, settings: Settings, above: frozenset[int]) -> bool:
-    """`above` are the differentials that lead here: one that rests on itself has no value."""
+    """Return True if both operands of a differential are set up.
+
+    `above` are the differentials that use this one: one that uses itself has no value.
+    """
     if index in above or index >= len(settings.differentials):
         return False
     setting = settings.differentials[index]

@@ -2,12 +2,12 @@
 
 A code stands for the value of a reading or state at the moment the text is made: `%0141` is T1 with
 one decimal. Behind the marker come the number of the label and one digit for the decimals; on the
-display a second digit gives the least width, so that columns stay where they are. Numbers have
+display a second digit gives the minimum width, so that columns stay where they are. Numbers have
 three digits from HW 3.5+ SW 1.49 on and two before and on HW 3.0, the same numbers in both. The
 marker is `%`, on the display `!`, and in HTTP addresses optionally `%%`.
 
-What is no code, or has a number that no label has, stays as it is; on the display `!` is then the
-`%` that it was sent for.
+What is no code, or has a number that no label has, stays as it is; on the display `!` then becomes
+the `%` that it stands for.
 
 # Gap: the document shows codes only for T1 (14); the table and the meaning of the digits are ours.
 """
@@ -22,7 +22,7 @@ from leverframe.profile import HW35, Profile
 
 Values = Mapping[str, float | int | None]
 
-#: The labels by their number in a code. T1 is 14, as on the units that people have.
+#: The labels by their number in a code. T1 is 14, as on existing units.
 CODED = (
     "VCC",
     "TEMP",
@@ -57,25 +57,25 @@ def number_digits(profile: Profile) -> int:
 
 
 def numbered_labels(profile: Profile) -> dict[str, str]:
-    """The labels by the digits that stand for them in a code of this version."""
+    """Map the digits of a code of this version to the labels they stand for."""
     digits = number_digits(profile)
     return {f"{number:0{digits}}": label for number, label in enumerate(CODED)}
 
 
 def has_codes_in_messages(profile: Profile) -> bool:
-    """Do the texts of mails and SMS have codes? Addresses always had them."""
+    """Return True if texts of mails and SMS may have codes; addresses always may."""
     return profile.since("1.40", HW35)
 
 
 def rendered(text: str, values: Values, profile: Profile, marker: str = "%") -> str:
-    """The text with its codes replaced by the values they stand for."""
+    """Replace the codes of a text by the values they stand for."""
     return _with_values(text, values, profile, marker, width_digits=0)
 
 
 def rendered_line(text: str, values: Values, profile: Profile) -> str:
-    """A line of the display: codes have the marker `!` and a digit more, the least width.
+    """Replace the codes of a display line, with the marker `!` and a digit for the minimum width.
 
-    Whoever sends a line replaces `%` by `!`, so what is left of them was a `%`.
+    Senders of a line replace `%` by `!`, so any `!` that is left was a `%`.
     """
     return _with_values(text, values, profile, "!", width_digits=1).replace("!", "%")
 
@@ -83,14 +83,14 @@ def rendered_line(text: str, values: Values, profile: Profile) -> str:
 def codes_in(
     text: str, profile: Profile, marker: str, width_digits: int
 ) -> list[tuple[int, str, str]]:
-    """The codes of a text: number of the label, decimals and width."""
+    """List the codes of a text: number of the label, decimals and width."""
     pattern = _pattern(marker, number_digits(profile), width_digits)
     codes = ((int(code[1]), code[2], code[3]) for code in pattern.finditer(text))
     return [code for code in codes if code[0] < len(CODED)]
 
 
 def with_digits_of(text: str, old: Profile, new: Profile, marker: str, width_digits: int) -> str:
-    """A text of one version with its codes as another one writes them."""
+    """Rewrite the codes of a text of one version as another version writes them."""
 
     def rewritten(code: re.Match[str]) -> str:
         number = int(code[1])
@@ -127,14 +127,14 @@ def _replacement(code: re.Match[str], values: Values) -> str:
 def shown_value(label: str, value: float | int | None, decimals: int) -> str:
     if value is None:
         return ABSENT
-    # A state is 0 or 1, however many decimals somebody asks for.
+    # A state is 0 or 1, however many decimals the code asks for.
     return str(int(value)) if label in labels.DIGITAL else f"{value:.{decimals}f}"
 
 
 def message_texts(
     channel: str, slot: int, active: bool, settings: Settings, values: Values, profile: Profile
 ) -> tuple[str, str]:
-    """The text of a message, or its address for HTTP, and the body of a POST."""
+    """Return the text of a message, or its address for HTTP, and the body of a POST."""
     if channel == "http":
         call = settings.http[slot - 1]
         marker = "%%" if settings.http_double_percent else "%"

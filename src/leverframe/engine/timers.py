@@ -37,7 +37,7 @@ class Timers:
         return found[0] if found else None
 
     def next(self) -> float | None:
-        """The earliest deadline."""
+        """Return the earliest deadline, or None if there is none."""
         heap = self._heap
         while heap:
             when, serial, key = heap[0]
@@ -47,7 +47,7 @@ class Timers:
         return None
 
     def pop_due(self, now: float) -> Key | None:
-        """Take the earliest key whose deadline has come."""
+        """Remove and return the earliest key whose deadline has come, or None."""
         when = self.next()
         if when is None or when > now:
             return None

@@ -35,12 +35,12 @@ MISSING = msgspec.UNSET
 #: Stands for a secret where settings are shown.
 MASK = "***"
 
-#: What stands in a place of these lists once it is not empty.
+#: The entry that fills an empty place of these lists before its leaves are set.
 _FILLS_EMPTY_PLACE = {"rules": Rule(), "schedule": ScheduleEntry(), "users": ControlUser()}
 
 
 class UnfitSettings(ErrorForPeople, ValueError):
-    """Stored values do not make a settings tree."""
+    """Stored values that do not make a settings tree."""
 
 
 def _holds_nodes(hint: Any) -> bool:
@@ -76,7 +76,7 @@ def leaf_at(settings: Settings, path: str) -> Any:
 
 
 def with_value(settings: Settings, path: str, value: object) -> Settings:
-    """The same tree with one value changed; the very same object if it had that value already."""
+    """Return a tree with one value changed; the same object if it had that value already."""
     changed: Settings = _with_value(settings, path.split("."), value)
     return changed
 
@@ -97,7 +97,7 @@ def is_same(old: object, new: object) -> bool:
 
 
 def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf below a node with its path."""
+    """Yield the path and value of every leaf below a node."""
     for leaf_path, _, value in difference(None, node, path):
         yield leaf_path, value
 
@@ -105,7 +105,7 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Any]]:
 def difference(
     old: Node | None, new: Node | None, path: str = ""
 ) -> Iterator[tuple[str, Any, Any]]:
-    """(path, old value, new value) of every leaf that differs, `MISSING` where there is none."""
+    """Yield path, old and new value of every leaf that differs; `MISSING` where there is none."""
     one = new if old is None else old
     if one is None:
         return
@@ -136,7 +136,7 @@ def _node(value: Any) -> Node | None:
 
 
 def secret_paths(settings: Settings) -> Iterator[str]:
-    """Every secret leaf that the tree has."""
+    """Yield the path of every secret leaf that the tree has."""
     for pattern in sorted(SECRETS):
         branch, mark, leaf = pattern.partition(".*.")
         if not mark:
@@ -148,7 +148,7 @@ def secret_paths(settings: Settings) -> Iterator[str]:
 
 
 def secrets_differ(old: Settings, new: Settings) -> bool:
-    """Whether a secret leaf has changed, come or gone."""
+    """Return True if a secret leaf was changed, added or removed."""
     befores, afters = _secret_branches(old), _secret_branches(new)
     if all(before is after for before, after in zip(befores, afters, strict=True)):
         # As nearly always: the other branches need not be looked at.
@@ -163,7 +163,7 @@ _secret_branches: Callable[[Settings], tuple[Any, ...]] = attrgetter(
 
 
 def masked(secret: Any) -> str | None:
-    """What is shown of a secret: whether there is one."""
+    """Return `MASK` for a secret that is set, and None for one that is not."""
     return MASK if secret else None
 
 
@@ -174,7 +174,7 @@ def is_secret(path: str) -> bool:
 
 
 def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Settings, list[str]]:
-    """The tree of stored leaves over the profile's defaults, and the paths that did not fit it.
+    """Build a tree of stored leaves over the profile's defaults; return it and the unfit paths.
 
     A leaf does not fit where the profile's lists are shorter, or where the program does not know
     the setting. A value of the wrong kind means a damaged store and raises `UnfitSettings`.
@@ -193,7 +193,7 @@ def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Sett
 
 
 def _sharing(like: Any, value: Any) -> Any:
-    """The same value with the very branches of `like` where they are equal: it costs no memory."""
+    """Share the branches of `like` that equal those of a value, which saves their memory."""
     if value == like:
         return like
     if isinstance(value, tuple) and isinstance(like, tuple):
@@ -228,13 +228,13 @@ def _overlay(tree: Any, path: str, value: Any) -> bool:
 
 
 def _plain(node: Node) -> dict[str, Any]:
-    """A node as dicts and lists that can be changed in place."""
+    """Convert a node to dicts and lists that can be changed in place."""
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node))
     return plain
 
 
 def _fit_length(value: Any, like: Any) -> Any:
-    """A list that is never empty has the version's length: places in common keep their value."""
+    """Cut a list to the length of `like`, or extend it by items of `like`, if `like` has any."""
     if not like or not isinstance(like, list) or not isinstance(value, list | tuple):
         return value
     return [*value[: len(like)], *like[len(value) :]]

@@ -10,8 +10,8 @@ An entry goes through these states:
 
 Where the interface document is silent:
 
-- An entry that is edited starts anew, and first ends a restart that is under way. One that has
-  given up does so, too, when it is set as it was.
+- An entry that is edited starts again, and first ends a restart that is under way. One that has
+  given up does so, too, when it is set to the same values.
 - An answer does not reset the count of restarts, only that of failures.
 - A restart counts for all entries of its output: the others drop their pings and wait until it is
   over and their own wait has passed, or two of them would undo each other's restart.
@@ -47,7 +47,7 @@ class WatchdogExplanation(Struct, frozen=True):
 
 
 class _Guard:
-    """One entry and what it has seen so far."""
+    """One entry and its run-time state."""
 
     __slots__ = (
         "cause",
@@ -100,7 +100,7 @@ class Watchdog:
                 self._begin_anew(index, entry)
 
     def resume(self) -> None:
-        """Entries were set: one that has given up begins anew, also if it is set as it was."""
+        """Start the entries again that have given up."""
         for index, guard in enumerate(self._guards):
             if guard.state == GIVEN_UP:
                 self._begin_anew(index, guard.entry)
@@ -115,7 +115,7 @@ class Watchdog:
             self._ping(guard)
 
     def ping_answered(self, entry: int, milliseconds: float | None) -> None:
-        """The outcome of a ping, None if there was no answer; too late, it counts for nothing."""
+        """Take the outcome of a ping, None for no answer; ignore it if none is awaited."""
         guard = self._guards[entry]
         if guard.pinged_at is None:
             return
@@ -151,7 +151,7 @@ class Watchdog:
         self._tell()
 
     def _tell(self) -> None:
-        """What an entry has seen and does is part of the state that people watch."""
+        """Raise the version: the state of an entry is part of the state that people watch."""
         self._machine.version += 1
 
     def _ping(self, guard: _Guard) -> None:
@@ -207,7 +207,7 @@ class Watchdog:
                 self._let_pass(other, entry.length)
 
     def _let_pass(self, guard: _Guard, length_s: int) -> None:
-        """Hold still while another entry restarts the same output."""
+        """Suspend an entry while another one restarts the same output."""
         guard.state = WAITING
         guard.failures = 0
         guard.pinged_at = None

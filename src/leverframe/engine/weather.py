@@ -1,8 +1,8 @@
 """Formulas of the weather readings: dew point, and pressure at sea level.
 
-The sensor at the station knows temperature, humidity and the pressure where it hangs. The dew
-point follows from the first two; P1 is the pressure that weather maps show, so it needs the
-altitude from the settings and the temperature.
+The sensor measures temperature, humidity and the pressure at the station. The dew point follows
+from the first two; P1 is the pressure that weather maps show, so it needs the altitude from the
+settings and the temperature.
 """
 
 from math import log
@@ -16,14 +16,14 @@ ZERO_CELSIUS_K = 273.15
 #: The standard atmosphere: kelvins per metre, and the exponent that follows from it.
 LAPSE_K_PER_M = 0.0065
 BAROMETRIC_EXPONENT = 5.257
-#: Stands in where no thermometer is connected.
+#: Used where no thermometer is connected.
 STANDARD_C = 15.0
 
 
 def dew_point(celsius: float | None, humidity_pct: float | None) -> float | None:
     if celsius is None or humidity_pct is None or humidity_pct <= 0.0:
         return None
-    # Not the logarithm of a quotient: that would be 0 for the very least numbers.
+    # Not the logarithm of the quotient, which underflows to 0 for the very smallest numbers.
     gamma = log(humidity_pct) - log(100.0) + MAGNUS_A * celsius / (MAGNUS_B_C + celsius)
     return computed(MAGNUS_B_C * gamma / (MAGNUS_A - gamma))
 
