@@ -41,7 +41,7 @@ CHANGES_PER_S = 1000
 ROUND_S = len(LABELS) / CHANGES_PER_S
 #: A round that is late is made up for, but not at once: a value that changes again before it was
 #: sent is sent once, as it should be.
-LEAST_PAUSE_S = 2 * GATHER_S
+MIN_PAUSE_S = 2 * GATHER_S
 LAG_GOAL_MS = 20.0
 
 
@@ -175,7 +175,7 @@ async def measure_states(
     rounds = int(seconds / ROUND_S)
     for number in range(rounds):
         controller.sense({label: float(number) for label in LABELS})
-        await asyncio.sleep(max(LEAST_PAUSE_S, begin + (number + 1) * ROUND_S - loop.time()))
+        await asyncio.sleep(max(MIN_PAUSE_S, begin + (number + 1) * ROUND_S - loop.time()))
     took_s = loop.time() - begin
     watching.cancel()
     wanted = rounds * len(LABELS)

@@ -22,7 +22,7 @@ from leverframe.profile import Profile, UnknownProfile
 
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
-LEAST_PASSPHRASE_LETTERS = 8
+MIN_PASSPHRASE_LETTERS = 8
 _HEAD_BYTES = len(MAGIC) + 1
 _CHECKSUM_BYTES = 32
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
@@ -150,10 +150,10 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
 
 
 def _checked(passphrase: str) -> str:
-    if len(passphrase) < LEAST_PASSPHRASE_LETTERS:
+    if len(passphrase) < MIN_PASSPHRASE_LETTERS:
         raise BackupRefused(
             f"The passphrase has {len(passphrase)} characters; it must have at least "
-            f"{LEAST_PASSPHRASE_LETTERS}."
+            f"{MIN_PASSPHRASE_LETTERS}."
         )
     return passphrase
 

@@ -15,7 +15,7 @@ READ, WRITE, DATA, ACKNOWLEDGE, ERROR, OPTIONS = range(1, 7)
 #: Error codes of the protocol.
 UNDEFINED, ACCESS, FULL, ILLEGAL, UNKNOWN_SENDER = 0, 2, 3, 4, 5
 BLOCK_BYTES = 512
-LEAST_BLOCK, MAX_BLOCK = 8, 8192
+MIN_BLOCK, MAX_BLOCK = 8, 8192
 #: After so long without a word from its sender a transfer makes room for another.
 SILENCE_S = 5.0
 MAX_ERROR_LETTERS = 200
@@ -110,7 +110,7 @@ class Receiver:
             if size > self._most_bytes:
                 return _refused(FULL, f"An image has at most {self._most_bytes} bytes.")
             agreed["tsize"] = str(size)
-        if block is not None and block >= LEAST_BLOCK:
+        if block is not None and block >= MIN_BLOCK:
             block = min(block, MAX_BLOCK)
             agreed["blksize"] = str(block)
         else:
