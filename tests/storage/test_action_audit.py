@@ -15,7 +15,7 @@ from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage import audit
 from leverframe.storage.action_audit import GATHER_S, LONGEST_PAUSE_S, ActionAudit, stored_entries
-from leverframe.storage.audit import DEED_PREFIX
+from leverframe.storage.audit import ACTION_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.store import MemoryStore, Rows
 from leverframe.storage.writer import Writer
@@ -129,7 +129,7 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
     assert len(entries) == audit.MAX_ENTRIES + 1
     assert changes(entries[0])[0][0] == "outputs.0.name"
     assert entries[-1]["number"] == 1 + 5 * audit.MAX_ENTRIES // 2
-    rows = [name for name in store.load().kept if name.startswith(DEED_PREFIX)]
+    rows = [name for name in store.load().kept if name.startswith(ACTION_PREFIX)]
     assert len(rows) == 2
 
 

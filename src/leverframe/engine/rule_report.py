@@ -27,7 +27,7 @@ _SWITCHING_WORDS = {OFF: "off", ON: "on", REVERSE: "reverse"}
 _ASKED = {">=": "at least ", "<": "below ", "=": ""}
 
 
-class Deed(Struct, frozen=True):
+class RuleEffect(Struct, frozen=True):
     """What a rule does when it begins or ceases."""
 
     #: The printed name of the action.
@@ -64,8 +64,8 @@ class RuleReport(Struct, frozen=True):
     depends: Dependence | None
     #: Missing while it is active.
     why: Why | None
-    when_met: Deed | None
-    when_ceasing: Deed | None
+    when_met: RuleEffect | None
+    when_ceasing: RuleEffect | None
     firings: list[Firing]
     advice: list[Advice]
     #: The item of `/inpa.cgi` that sets this entry; None if this version has no form for it.
@@ -123,28 +123,28 @@ def _told(condition: ConditionExplanation, unit: str) -> str:
     return f"{condition.label} is {now} ({asked}: {'yes' if condition.result else 'no'})"
 
 
-def _when_met(rule: Rule) -> Deed:
-    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or Deed(
+def _when_met(rule: Rule) -> RuleEffect:
+    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or RuleEffect(
         rule.action, "do", 0, f"does {rule.action}"
     )
 
 
-def _when_ceasing(rule: Rule) -> Deed | None:
+def _when_ceasing(rule: Rule) -> RuleEffect | None:
     return _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
 
 
-def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> Deed | None:
-    """Return the deed of an action that acts both when it begins and when it ceases, or None."""
+def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> RuleEffect | None:
+    """Return the effect of an action that acts both when it begins and when it ceases, or None."""
     if rule.action in SWITCHED:
         return _switching(rule.action, value, delay_s)
     if rule.action in LASTING:
         return _switching(rule.action, state, 0)
     if rule.action in MESSAGES:
-        return Deed(rule.action, "send", 0, f"sends {rule.action}")
+        return RuleEffect(rule.action, "send", 0, f"sends {rule.action}")
     return None
 
 
-def _switching(action: str, value: int, delay_s: int) -> Deed:
+def _switching(action: str, value: int, delay_s: int) -> RuleEffect:
     word = _SWITCHING_WORDS.get(value, "on")
     after = f" after {delay_s} s" if delay_s else ""
-    return Deed(action, word, delay_s, f"{action} {word}{after}")
+    return RuleEffect(action, word, delay_s, f"{action} {word}{after}")

@@ -22,7 +22,7 @@ from leverframe.engine.labels import ENERGIES
 from leverframe.engine.machine import Machine
 from leverframe.engine.tree import MASK
 from leverframe.storage.audit import (
-    DEED_PREFIX,
+    ACTION_PREFIX,
     MAX_ENTRIES,
     AuditChange,
     AuditEntry,
@@ -64,14 +64,14 @@ class ActionAudit:
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
-        self._deeds: deque[AuditEntry] = deque(maxlen=MAX_ENTRIES)
+        self._entries: deque[AuditEntry] = deque(maxlen=MAX_ENTRIES)
         self._unwritten: deque[AuditEntry] = deque(maxlen=MAX_ENTRIES)
         #: Rows on disk, oldest first, and how many entries each has.
         self._batches: deque[tuple[str, int]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        for name, action_audit in stored_actions(kept).items():
-            self._batches.append((name, len(action_audit)))
-            self._deeds.extend(action_audit)
+        for name, entries in stored_actions(kept).items():
+            self._batches.append((name, len(entries)))
+            self._entries.extend(entries)
 
     def note(
         self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
@@ -81,14 +81,14 @@ class ActionAudit:
         if not changes:
             return
         number = self._trail.next_number()
-        deed = entry_of(number, wall, cause, changes)
-        self._deeds.append(deed)
-        self._unwritten.append(deed)
+        entry = entry_of(number, wall, cause, changes)
+        self._entries.append(entry)
+        self._unwritten.append(entry)
         if self._timer is None:
             self._write_soon()
 
     def entries(self) -> dict[int, msgspec.Raw]:
-        return _by_number(self._deeds)
+        return _by_number(self._entries)
 
     def write(self) -> None:
         """Send what is not on disk yet on its way."""
@@ -97,29 +97,29 @@ class ActionAudit:
             self._timer = None
         if not self._unwritten:
             return
-        action_audit, self._unwritten = list(self._unwritten), deque(maxlen=MAX_ENTRIES)
-        name = row_name(DEED_PREFIX, action_audit[-1].number)
-        outlived = self._outlived(len(action_audit))
-        rows: dict[str, Any] = {name: msgspec.json.encode(action_audit).decode()}
+        entries, self._unwritten = list(self._unwritten), deque(maxlen=MAX_ENTRIES)
+        name = row_name(ACTION_PREFIX, entries[-1].number)
+        outlived = self._outlived(len(entries))
+        rows: dict[str, Any] = {name: msgspec.json.encode(entries).decode()}
         rows |= dict.fromkeys(outlived, DELETED)
-        on_committed = partial(self._on_committed, name, action_audit, outlived)
+        on_committed = partial(self._on_committed, name, entries, outlived)
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def _on_committed(
         self,
         name: str,
-        action_audit: Sequence[AuditEntry],
+        entries: Sequence[AuditEntry],
         outlived: Sequence[str],
         _: Sequence[Commit],
         error: StoreUnavailable | None,
     ) -> None:
         if error is None:
             self._batches = deque(batch for batch in self._batches if batch[0] not in outlived)
-            self._batches.append((name, len(action_audit)))
+            self._batches.append((name, len(entries)))
             self._pause_s = self._gather_s
         else:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-            self._unwritten = deque((*action_audit, *self._unwritten), maxlen=MAX_ENTRIES)
+            self._unwritten = deque((*entries, *self._unwritten), maxlen=MAX_ENTRIES)
             self._write_soon()
 
     def _outlived(self, added: int) -> list[str]:
@@ -141,20 +141,20 @@ class ActionAudit:
 
 def stored_actions(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:
     """Return the stored entries by row, oldest first."""
-    names = sorted(name for name in kept if name.startswith(DEED_PREFIX))
+    names = sorted(name for name in kept if name.startswith(ACTION_PREFIX))
     return {name: msgspec.json.decode(kept[name], type=list[AuditEntry]) for name in names}
 
 
 def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
     """Return the whole stored audit trail, of settings and of actions."""
-    entries = AuditTrail(kept).entries()
-    for action_audit in stored_actions(kept).values():
-        entries |= _by_number(action_audit)
-    return [entries[number] for number in sorted(entries)]
+    by_number = AuditTrail(kept).entries()
+    for entries in stored_actions(kept).values():
+        by_number |= _by_number(entries)
+    return [by_number[number] for number in sorted(by_number)]
 
 
-def _by_number(action_audit: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:
-    return {deed.number: msgspec.Raw(msgspec.json.encode(deed)) for deed in action_audit}
+def _by_number(entries: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:
+    return {entry.number: msgspec.Raw(msgspec.json.encode(entry)) for entry in entries}
 
 
 def _changes(

@@ -25,7 +25,7 @@ GO_TOGETHER = 50
 MAX_CHANGES = 200
 MAX_LETTERS = 300
 _PREFIX = "audit."
-DEED_PREFIX = "deed."
+ACTION_PREFIX = "deed."
 
 Leaf = tuple[str, Any, Any]
 
@@ -121,7 +121,7 @@ class AuditTrail:
 
 
 def is_audit(name: str) -> bool:
-    return name.startswith((_PREFIX, DEED_PREFIX))
+    return name.startswith((_PREFIX, ACTION_PREFIX))
 
 
 def row_name(prefix: str, number: int) -> str:

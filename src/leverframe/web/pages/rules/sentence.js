@@ -142,7 +142,7 @@ const DOES = ["off", "on", "reverse"];
 export const deedOf = (action, value, settings) =>
   t(`deed_${DOES[value]}`, { target: targetName(action, settings) });
 
-/** @param {Api.Deed} deed @param {Settings} settings */
+/** @param {Api.RuleEffect} deed @param {Settings} settings */
 function deedText({ action, does, delay_s: delay }, settings) {
   const deed = t(`deed_${does}`, { target: targetName(action, settings) });
   return delay ? t("after_delay", { delay, deed }) : deed;
