@@ -38,6 +38,7 @@ async def test_a_state_that_the_version_between_did_not_remember_switches_nothin
     old = await started(store, "3.5", "1.29")
     await old.ok("/outs.cgi?out0=1")
     await old.ok("/outs.cgi?out0=0")
+    await old.controller.stop()
     again = await started(store, "3.9", "1.75")
     assert (await again.settings())["outputs"][0]["remember"] is True
     assert (await again.outputs())[0] == "0"
