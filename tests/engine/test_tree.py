@@ -170,6 +170,7 @@ def test_the_difference_applied_to_the_old_leaves_gives_the_new(
 def test_the_difference_of_equal_trees_is_nothing() -> None:
     assert list(difference(defaults(NEWEST), defaults(NEWEST))) == []
     assert list(difference(Settings(), Settings())) == []
+    assert list(difference(None, None)) == []
 
 
 def test_an_entry_that_went_is_told_leaf_by_leaf() -> None:
