@@ -8,9 +8,7 @@ from leverframe.engine.machine import Value
 from leverframe.status_files.keys import mask_value
 
 _states = itemgetter(*OUTPUTS, *PWMS, *EVENT_VARIABLES)
-_REPLY = (
-    b"<response>\n<out>%d%d%d%d%d%d</out>\n<pwm>%d</pwm>\n<ev>%d</ev>\n</response>\n"
-)
+_REPLY = b"<response>\n<out>%d%d%d%d%d%d</out>\n<pwm>%d</pwm>\n<ev>%d</ev>\n</response>\n"
 _PWM, _VARIABLES = len(OUTPUTS), len(OUTPUTS) + len(PWMS)
 
 
