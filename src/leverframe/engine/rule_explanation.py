@@ -27,7 +27,7 @@ class ConditionExplanation(Struct, frozen=True):
 
 
 class Obstacle(Struct, frozen=True):
-    """What keeps a rule from acting: which sentence it is, and of what it speaks."""
+    """An obstacle that keeps a rule from acting: the kind of sentence, and its subject."""
 
     kind: str
     rule: int | None = None

@@ -28,7 +28,7 @@ _ASKED = {">=": "at least ", "<": "below ", "=": ""}
 
 
 class RuleEffect(Struct, frozen=True):
-    """What a rule does when it begins or ceases."""
+    """The effect of a rule when it begins or ceases."""
 
     #: The printed name of the action.
     action: str
@@ -45,7 +45,7 @@ class Dependence(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True):
-    """Why a rule is not active: an obstacle, or `waits` and `not_met`."""
+    """The reason why a rule is not active: an obstacle, or `waits` and `not_met`."""
 
     kind: str
     rule: int | None

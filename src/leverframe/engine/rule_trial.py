@@ -31,7 +31,7 @@ _Change = tuple[float, str, Value]
 
 
 class RuleTrial(Struct, frozen=True):
-    """What a rule would have done between two moments, in seconds since 1970."""
+    """The actions that a rule would have taken between two moments, in seconds since 1970."""
 
     first: float
     last: float

@@ -37,7 +37,7 @@ def shown_command(command: str) -> str:
 
 
 class ModemState(Struct, frozen=True):
-    """What everybody may know who may read the state."""
+    """The state of the modem, for everybody who may read the state."""
 
     state: str
     sim: str | None
@@ -48,7 +48,7 @@ class ModemState(Struct, frozen=True):
 
 
 class ModemReport(ModemState, frozen=True):
-    """What the administrator may know: also what was typed, and what the modem said unasked."""
+    """The state of the modem for the administrator, with the dialogue and unsolicited lines."""
 
     command: str | None
     answer: tuple[str, ...] | None

@@ -28,7 +28,7 @@ class NoHistory(ErrorForPeople):
 
 
 class BadExport(ErrorForPeople):
-    """What was asked for cannot be written: one sentence."""
+    """An export that cannot be written: one sentence."""
 
 
 def export_history(

@@ -24,7 +24,7 @@ MAX_LETTERS = 255
 
 
 class Release(msgspec.Struct, frozen=True):
-    """What the address says."""
+    """The answer of the address."""
 
     version: str
     hardware: tuple[str, ...] = ()

@@ -50,7 +50,7 @@ class Service(Protocol):
 
 
 class Sending(Struct, frozen=True):
-    """How the process sends messages."""
+    """The settings for sending messages."""
 
     #: Keep messages instead of sending them; None does so on virtual time, where tests run.
     capture: bool | None = None

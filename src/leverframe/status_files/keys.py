@@ -10,6 +10,7 @@ To add a key: make a `Keys` in the file of its feature and put it where it belon
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 from msgspec import Struct
@@ -138,9 +139,18 @@ def join_names(names: tuple[str, ...]) -> str:
     return ", ".join(names)
 
 
-def mask(bits: Iterable[object]) -> str:
+#: More than any list of states has.
+_POWERS = tuple(1 << bit for bit in range(64))
+
+
+def mask_value(bits: Iterable[object]) -> int:
     """Return a number with one bit per item, the first one lowest."""
-    return str(sum(1 << bit for bit, on in enumerate(bits) if on))
+    return sum(compress(_POWERS, bits))
+
+
+def mask(bits: Iterable[object]) -> str:
+    """Return the same number as text."""
+    return str(mask_value(bits))
 
 
 def states(name: str, labels: tuple[str, ...]) -> Keys:

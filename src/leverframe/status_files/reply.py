@@ -5,9 +5,10 @@ from operator import itemgetter
 from leverframe.engine.engine import Engine
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.machine import Value
-from leverframe.status_files.keys import mask
+from leverframe.status_files.keys import mask_value
 
 _states = itemgetter(*OUTPUTS, *PWMS, *EVENT_VARIABLES)
+_REPLY = b"<response>\n<out>%d%d%d%d%d%d</out>\n<pwm>%d</pwm>\n<ev>%d</ev>\n</response>\n"
 _PWM, _VARIABLES = len(OUTPUTS), len(OUTPUTS) + len(PWMS)
 
 
@@ -22,8 +23,5 @@ def bootloader_reply(engine: Engine) -> bytes:
 
 
 def _reply(states: tuple[Value, ...]) -> bytes:
-    out = "".join(["1" if on else "0" for on in states[:_PWM]])
-    pwm, variables = mask(states[_PWM:_VARIABLES]), mask(states[_VARIABLES:])
-    return (
-        f"<response>\n<out>{out}</out>\n<pwm>{pwm}</pwm>\n<ev>{variables}</ev>\n</response>\n"
-    ).encode()
+    pwm, variables = states[_PWM:_VARIABLES], states[_VARIABLES:]
+    return _REPLY % (*states[:_PWM], mask_value(pwm), mask_value(variables))

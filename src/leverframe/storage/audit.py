@@ -40,7 +40,7 @@ class AuditChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class AuditEntry(msgspec.Struct, frozen=True, gc=False):
-    """What one request changed."""
+    """The changes of one request."""
 
     number: int
     time: Annotated[float, Meta(description="Seconds since 1970.")]

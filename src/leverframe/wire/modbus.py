@@ -167,7 +167,7 @@ class TcpRequest(Struct, frozen=True):
 
 
 class NotModbus(Exception):
-    """What came is no frame, and behind it none can be found any more."""
+    """Bytes that are no frame and in which no frame can be found."""
 
 
 class TcpFrames:
