@@ -34,7 +34,7 @@ def cheap_password_hashes() -> Iterator[None]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("thorough") and not effort.THOROUGH:
-        pytest.skip("runs only with LEVERFRAME_TESTS=thorough, as make test-all does")
+        pytest.skip("runs only with TEST_EFFORT=thorough, as make test-all does")
     for mark in item.iter_markers("needs_program"):
         (name,) = mark.args
         if shutil.which(name, path=PROGRAM_FOLDERS) is None:

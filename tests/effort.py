@@ -1,4 +1,4 @@
-"""How hard the tests try: `quick` in every run, `thorough` with LEVERFRAME_TESTS=thorough.
+"""How hard the tests try: `quick` in every run, `thorough` with TEST_EFFORT=thorough.
 
 Quick runs take a fifth of the examples of each property, but at least five. Where a property names
 a number of examples, it names that of the thorough run: `@examples(400)`.
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import hypothesis
 
-EFFORT = os.environ.get("LEVERFRAME_TESTS", "quick")
+EFFORT = os.environ.get("TEST_EFFORT", "quick")
 THOROUGH = EFFORT == "thorough"
 THOROUGH_EXAMPLES = 100
 SHARES = {"quick": 5, "thorough": 1}
@@ -36,7 +36,7 @@ def load_profile() -> None:
     A failure is never a matter of luck or of a busy machine.
     """
     if EFFORT not in SHARES:
-        raise ValueError(f"LEVERFRAME_TESTS is {EFFORT!r}; it can be {' or '.join(SHARES)}")
+        raise ValueError(f"TEST_EFFORT is {EFFORT!r}; it can be {' or '.join(SHARES)}")
     hypothesis.settings.register_profile(
         EFFORT,
         derandomize=True,

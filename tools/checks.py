@@ -47,7 +47,7 @@ CHECKS = {
         "coverage": ["tools.coverage_goals"],
     },
 }
-ENVIRONMENT = {"thorough": {"LEVERFRAME_TESTS": "thorough"}}
+ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 
 
 @dataclass(frozen=True)
