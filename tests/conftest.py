@@ -32,6 +32,13 @@ def cheap_password_hashes() -> Iterator[None]:
         yield
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what tries more in thorough runs, so that `make test-all` can choose it."""
+    module = item.getparent(pytest.Module)
+    if module and effort.SAMPLING & vars(module.obj).keys():
+        item.add_marker("sampled")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("thorough") and not effort.THOROUGH:
         pytest.skip("runs only with TEST_EFFORT=thorough, as make test-all does")

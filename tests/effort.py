@@ -15,6 +15,8 @@ THOROUGH = EFFORT == "thorough"
 THOROUGH_EXAMPLES = 100
 SHARES = {"quick": 5, "thorough": 1}
 MIN_EXAMPLES = 5
+#: Names that a module of tests imports from here if it tries less in a quick run.
+SAMPLING = {"some_of", "SHARES"}
 
 T = TypeVar("T")
 
