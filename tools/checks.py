@@ -37,7 +37,7 @@ CHECKS = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {"tests": PYTEST},
     "test-all": {
-        # Hypothesis marks its tests by itself; all that has none of the marks is the same in both runs.
+        # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
         "thorough": [*PYTEST, "-m", "thorough or hypothesis or sampled"],
         "measured": [
             *PYTEST,
