@@ -190,8 +190,6 @@ async def test_what_was_heard_before_holds_when_the_place_is_gone(place: Place) 
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)
         await told(twin)
-        # A question is not asked while the answer to the last one is still being written.
-        await until(lambda: twin.controller.writer.is_idle)
         place.status = 500
         await twin.controller.advance(DAY_S + JITTER_S)
         await until(lambda: len(place.heads) == 2)

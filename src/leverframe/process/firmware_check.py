@@ -111,22 +111,23 @@ class FirmwareCheck:
     async def _listen(self, ask: Ask, wall: float) -> None:
         before = self._heard.news if self._heard else None
         # First of all, so that a process that ends while it waits does not ask again.
-        await self._remember(Heard(wall, before))
+        with suppress(StoreUnavailable):
+            await self._remember(Heard(wall, before))
         try:
-            await self._remember(Heard(wall, await ask()))
+            self._remember(Heard(wall, await ask()))
         except CannotSend as error:
-            await self._remember(Heard(wall, before, str(error)))
+            self._remember(Heard(wall, before, str(error)))
         except Exception as fault:
             # A fault of ours must not look like an answer that brought nothing.
             log.exception("the check for firmware ended unexpectedly")
             trouble = f"The check ended unexpectedly ({type(fault).__name__}); see the log."
-            await self._remember(Heard(wall, before, trouble))
+            self._remember(Heard(wall, before, trouble))
 
-    async def _remember(self, heard: Heard) -> None:
+    def _remember(self, heard: Heard) -> asyncio.Future[None]:
+        """Keep the last answer; what is returned is done when the answer is on disk."""
         self._heard = heard
         kept = msgspec.json.encode(heard).decode()
-        with suppress(StoreUnavailable):
-            await self._controller.writer.commit(Changes(kept={KEPT: kept}))
+        return self._controller.writer.commit(Changes(kept={KEPT: kept}))
 
 
 def _remembered(controller: Controller) -> Heard | None:
