@@ -47,6 +47,9 @@ CHECKS = {
         "coverage": ["tools.coverage_goals"],
     },
 }
+# Where nobody keeps compiled modules, each of hundreds of processes compiles the whole program: that
+# takes as much processor time again as the tests of processes need.
+KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 
 
@@ -66,7 +69,7 @@ def run_check(name: str, command: list[str], *, captured: bool = False) -> Resul
     done = subprocess.run(
         [sys.executable, "-m", *command],
         check=False,
-        env=os.environ | ENVIRONMENT.get(name, {}),
+        env=os.environ | KEEP_COMPILED | ENVIRONMENT.get(name, {}),
         stdout=subprocess.PIPE if captured else None,
         stderr=subprocess.STDOUT if captured else None,
         text=True,
