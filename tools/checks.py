@@ -47,8 +47,8 @@ CHECKS = {
         "coverage": ["tools.coverage_goals"],
     },
 }
-# Where nobody keeps compiled modules, each of hundreds of processes compiles the whole program: that
-# takes as much processor time again as the tests of processes need.
+# Without compiled modules each of hundreds of processes compiles the whole program, which takes as
+# much processor time again as the tests of processes need.
 KEEP_COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
 ENVIRONMENT = {"thorough": {"TEST_EFFORT": "thorough"}}
 
