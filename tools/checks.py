@@ -30,7 +30,7 @@ PYTEST = ["pytest", "-n", str(CORES), "--dist", "worksteal"]
 #: Tests of other processes, of pages and of long times: tracing takes three times as long, and they
 #: cover nothing more.
 UNMEASURED = [
-    *("clients", "crash", "docs", "soak", "tools", "web", "test_reference.py"),
+    *("clients", "crash", "docs", "soak", "tools", "web"),
     *("commands/test_openapi.py", "simulation/test_examples.py", "simulation/test_time.py"),
 ]
 CHECKS = {
