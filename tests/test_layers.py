@@ -19,7 +19,7 @@ CORE = {"profile", "errors"}
 ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
-JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller"}
+JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller", "log_throttle"}
 SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown", "exit_codes"}
 #: What the commands of the program are made of; these do not know each other.
 WORK = {"simulation", "maintenance", "reference"}
@@ -38,11 +38,15 @@ MAY_IMPORT = {
     "status_files": INTERFACE,
     "clock": ENGINE,
     "shutdown": set[str](),
+    "log_throttle": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},
-    **{edge: INTERFACE | {"clock", "durations", "wiring", "shutdown"} for edge in EDGES},
-    "controller": INTERFACE | EDGES | {"clock"},
+    **{
+        edge: INTERFACE | {"clock", "durations", "wiring", "shutdown", "log_throttle"}
+        for edge in EDGES
+    },
+    "controller": INTERFACE | EDGES | {"clock", "log_throttle"},
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
