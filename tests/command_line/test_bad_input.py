@@ -78,7 +78,7 @@ def test_a_command_line_that_is_not_understood(
         ("commands --hw 9", "3.0, 3.5"),
         ("config check --config none.toml", "none.toml cannot be read"),
         ("board check --config none.toml", "none.toml cannot be read"),
-        ("passwd nobody --generate --data d", "nobody"),
+        ("passwd nobody --generate --data .", "nobody"),
         ("simulate none.toml", "none.toml"),
         ("site build none", "none: No such file or directory; check the name"),
         ("site reset --config none.toml", "none.toml cannot be read"),

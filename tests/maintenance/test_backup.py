@@ -87,6 +87,7 @@ def test_a_backup_is_restored_into_a_data_folder(tmp_path: Path) -> None:
     text = tmp_path / "a.toml"
     text.write_text('hw = "3.9"\nsw = "1.75"\n[settings]\n"outputs.0.name" = "Lamp"\n')
     folder = tmp_path / "data"
+    folder.mkdir()
     assert main(["backup", "restore", str(text), "--data", str(folder)]) == 0
     assert stored_settings(folder) == with_value(defaults(NEWEST), "outputs.0.name", "Lamp")
 
@@ -99,6 +100,7 @@ def test_a_sealed_backup_is_restored_with_its_passphrase(
     file.write_bytes(encode_backup(NEWEST, tree, "correct horse"))
     monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
     folder = tmp_path / "data"
+    folder.mkdir()
     assert main(["backup", "restore", str(file), "--data", str(folder), "--passphrase"]) == 0
     assert stored_settings(folder) == tree
 
@@ -127,12 +129,12 @@ def test_a_file_that_will_not_do_ends_in_one_line_and_changes_nothing(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     folder = tmp_path / "data"
+    folder.mkdir()
     assert main(["backup", "restore", str(tmp_path / name), "--data", str(folder)]) == 2
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
-    if folder.exists():
-        assert stored_settings(folder) == defaults(NEWEST)
+    assert stored_settings(folder) == defaults(NEWEST)
 
 
 def test_a_file_that_is_not_there_is_told(

@@ -112,13 +112,3 @@ def test_a_folder_without_a_store_is_told(
 ) -> None:
     assert main(["data", task, "--data", str(tmp_path)]) == 2
     assert "There is no store" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("task", ["data check", "data repair", "data reset", "site reset"])
-def test_a_mistyped_folder_is_not_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str
-) -> None:
-    mistyped = tmp_path / "dta"
-    assert main([*task.split(), "--data", str(mistyped)]) != 0
-    assert "There is no store" in capsys.readouterr().err
-    assert not mistyped.exists()

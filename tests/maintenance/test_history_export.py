@@ -71,7 +71,8 @@ def test_a_mistake_is_told_in_one_line(
 def test_a_folder_without_history_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["data", "export", "--data", str(tmp_path)]) == 2
+    fill(tmp_path / "data")
+    assert main(["data", "export", "--data", str(tmp_path / "data")]) == 2
     assert "no history" in capsys.readouterr().err
 
 

@@ -32,6 +32,7 @@ def password_in(printed: str) -> str:
 
 
 def passwd(folder: Path, *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
     return subprocess.run(
         [*PROGRAM, "passwd", "--data", str(folder), *arguments],
         input=typed,

@@ -25,7 +25,7 @@ from leverframe.storage.backup import (
     encode_backup,
     unpack,
 )
-from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.snapshots import Snapshots
 from leverframe.storage.sqlite import SqliteStore
@@ -71,7 +71,7 @@ def _carried_over(file: BackupFile, target: Profile, passphrase: str | None) -> 
 async def restore(file: Path, config: Config, passphrase: bool) -> None:
     """Put a backup into the data folder of a controller that is stopped."""
     backup = read(file)
-    with DataFolder(Path(config.data)) as folder:
+    with existing_folder(Path(config.data)) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
             profile = config.profile(*stored_profile(store))

@@ -12,7 +12,7 @@ from leverframe.engine.tree import is_secret, masked
 from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.audit import is_audit
-from leverframe.storage.datafolder import DataFolder, existing_folder
+from leverframe.storage.datafolder import DataFolder, folder_with_store
 from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
 from leverframe.storage.soundness import check, findings
@@ -23,7 +23,7 @@ from leverframe.storage.store import Changes, Stored, StoreUnavailable
 
 def check_data(data_folder: Path) -> int:
     """Report whether store, snapshots and history are sound; ignore snapshots in the result."""
-    with existing_folder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         damage = findings(folder.store_path)
         print(damage or f"The store {folder.store_path} is sound.")
         for number, snapshot in Snapshots(folder.store_path).all():
@@ -48,7 +48,7 @@ async def repair_data(data_folder: Path) -> None:
 
     A damaged history is set aside; the next start begins a new one.
     """
-    with existing_folder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         try:
             told = recover(folder.store_path)
         except StoreDamaged:
@@ -110,7 +110,7 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
 
 async def show_data(data_folder: Path) -> None:
     """Print everything in the store as JSON; secrets are masked."""
-    with existing_folder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         stored = await _loaded(folder)
     document = {
         "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
@@ -134,7 +134,7 @@ async def _loaded(folder: DataFolder) -> Stored:
 
 async def reset_data(data_folder: Path, accounts: bool) -> None:
     """Reset to the factory settings and delete the key, so that what it sealed stays unreadable."""
-    with existing_folder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:
             stored = store.load().settings

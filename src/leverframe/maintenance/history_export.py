@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 from leverframe.errors import ErrorForPeople
-from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.reading import (
@@ -40,7 +40,7 @@ def export_history(
 ) -> None:
     asked = _labels(labels)
     begin, end = _second(first, -inf), _second(last, inf)
-    with DataFolder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         if not folder.history_path.exists():
             raise NoHistory(f"There is no history in {data_folder}; name the folder with --data.")
         with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:

@@ -17,12 +17,12 @@ from leverframe.process.administrator import (
     set_password,
 )
 from leverframe.process.build import stored_profile
-from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.datafolder import existing_folder
 from leverframe.storage.sqlite import SqliteStore
 
 
 async def change_password(config: Config, account: str | None, generate: bool) -> None:
-    with DataFolder(Path(config.data)) as folder:
+    with existing_folder(Path(config.data)) as folder:
         store = SqliteStore(folder.store_path)
         try:
             name = account or administrator_name(store)

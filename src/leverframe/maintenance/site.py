@@ -8,7 +8,7 @@ for whoever has the data folder in their hands and no page to go to; the control
 from collections.abc import Iterator
 from pathlib import Path
 
-from leverframe.storage.datafolder import existing_folder
+from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.uploads.bad_upload import BadUpload
@@ -41,7 +41,7 @@ def _pages(folder: Path, above: str = "") -> Iterator[tuple[str, bytes]]:
 
 async def reset_site(data_folder: Path) -> None:
     """Remove the uploaded site of a stopped controller."""
-    with existing_folder(data_folder) as folder:
+    with folder_with_store(data_folder) as folder:
         store = SqliteStore(folder.store_path)
         try:
             await store.commit(Changes(blobs={"site": None}))

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from leverframe.errors import ErrorForPeople
+from leverframe.storage.private_file import open_private
 
 STORE_NAME = "store.db"
 
@@ -30,6 +31,10 @@ class FolderInUse(ErrorForPeople):
 
 class FolderUnusable(ErrorForPeople):
     """The folder cannot be made or written."""
+
+
+class NoFolder(ErrorForPeople):
+    """There is no such folder: one sentence."""
 
 
 class NoStore(ErrorForPeople):
@@ -93,7 +98,14 @@ class DataFolder:
 
 
 def existing_folder(path: Path) -> DataFolder:
-    """Return the folder of a controller that has run there; a mistyped name makes no new one."""
+    """Return a folder that is there, perhaps an empty one; a mistyped name makes no new one."""
+    if not path.is_dir():
+        raise NoFolder(f"There is no folder {path}; name the folder with --data, or make it first.")
+    return DataFolder(path)
+
+
+def folder_with_store(path: Path) -> DataFolder:
+    """Return the folder of a controller that has run there."""
     if not (path / STORE_NAME).exists():
         raise NoStore(f"There is no store in {path}; name the folder with --data.")
     return DataFolder(path)
@@ -119,7 +131,7 @@ def _create(path: Path) -> None:
 def _open_lock(path: Path, reading_will_do: bool) -> int:
     """Open and lock the lock file; return -1 where it cannot be made and reading is enough."""
     try:
-        lock_fd = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock_fd = open_private(path / "lock")
     except OSError:
         if not reading_will_do:
             raise

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from leverframe.storage.private_file import create_private, hand_to_folder_owner
 from leverframe.storage.soundness import check, findings
 from leverframe.storage.sqlite_file import StoreDamaged, connect, reason
 from leverframe.storage.store import StoreUnavailable
@@ -48,7 +49,7 @@ class Snapshots:
         with _told_as("No snapshot could be made"):
             self._settle()
             _remove(new)
-            os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(create_private(new))
             with closing(connect(self._store_path)) as store, closing(connect(new)) as copy:
                 store.backup(copy)
                 # A single file, whole without a log beside it.
@@ -95,6 +96,7 @@ def set_aside(store_path: Path) -> Path:
     while (aside := store_path.parent / f"damaged-{number}").exists():
         number += 1
     aside.mkdir(mode=0o700)
+    hand_to_folder_owner(aside)
     for part in _parts(store_path):
         part.rename(aside / part.name)
     _sync(store_path.parent)
@@ -105,8 +107,8 @@ def put_back(snapshot: Path, store_path: Path) -> None:
     """Make a copy of a snapshot the store; the snapshot stays."""
     new = store_path.with_name(store_path.name + ".new")
     _remove(new)
+    os.close(create_private(new))
     shutil.copyfile(snapshot, new)
-    new.chmod(0o600)
     _sync(new)
     new.rename(store_path)
     _sync(store_path.parent)

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from leverframe.errors import ErrorForPeople
+from leverframe.storage.private_file import create_private, ensure_private
 from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     """Open the writing connection of a sound file and bring it to the present format."""
     with sentences(path):
         # Made here and not by SQLite, so that it is never readable to others, not even at first.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        os.chmod(path, 0o600)
+        ensure_private(path)
         connection = connect(path)
         scripts = shipped_migrations()
         try:
@@ -109,7 +109,7 @@ def copy_before_migration(connection: sqlite3.Connection, path: Path, present: i
     unfinished = copy.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     # Made here so that it is never readable to others; SQLite fills an empty file.
-    os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(create_private(unfinished))
     connection.execute("VACUUM INTO ?", (str(unfinished),))
     unfinished.rename(copy)
     log.info("The store is copied to %s before its format changes from %d.", copy, found)

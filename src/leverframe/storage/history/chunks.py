@@ -22,6 +22,7 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
+from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
 _FORMAT = 1
@@ -63,7 +64,7 @@ class ChunkStore:
         place = path or Path(":memory:")
         with sentences(place):
             if path is not None:
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+                os.close(open_private(path))
             self._connection = connect(place)
             if path is None:
                 # A history in memory ends with its controller, which need not be closed.
