@@ -16,6 +16,8 @@ import requests
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.routes.other_origins import opened_to
+from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from tests.twin import Twin
 
 HOST = "127.0.0.1"
@@ -67,12 +69,14 @@ class ServedTwin:
 
 
 @contextmanager
-def served(thread: LoopThread, profile: Profile, port: int = 0) -> Iterator[ServedTwin]:
+def served(
+    thread: LoopThread, profile: Profile, port: int = 0, reach: Reach = THIS_MACHINE
+) -> Iterator[ServedTwin]:
     """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
 
     async def start() -> tuple[Twin, HttpServer]:
-        twin = await Twin.start(profile)
-        server = HttpServer(twin.web.handle, http_limits())
+        twin = await Twin.start(profile, reach=reach)
+        server = HttpServer(opened_to(reach.names.origins, twin.web.handle), http_limits())
         try:
             await server.start(HOST, port)
         except OSError:

@@ -5,16 +5,23 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import trustme
 
+from leverframe.commands.table.user_interface import AUTO_SIGN_IN
+from leverframe.config import read_config
+from leverframe.process.reach import reach_of
+from leverframe.profile import offered
+from tests.boundary_profiles import PROFILES
+from tests.clients.served_twin import LoopThread, served
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
 from tests.docs.shell_page import free_ports
 from tests.process.controller_process import controller_process
+from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
 
 pytestmark = pytest.mark.needs_program("nginx")
 
@@ -38,26 +45,35 @@ def proxy_files(folder: Path, port: int, controller_port: int) -> Path:
     return configuration
 
 
-@pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
-    """A connection through nginx to a controller."""
+@contextmanager
+def nginx_before(folder: Path, controller_port: int) -> Iterator[http.client.HTTPSConnection]:
+    """A connection through nginx to what listens at the port."""
     nginx = shutil.which("nginx", path=PROGRAM_FOLDERS)
     assert nginx is not None
     (port,) = free_ports(1)
-    with controller_process(tmp_path, "--hosts", NAME) as controller:
-        configuration = proxy_files(tmp_path, port, controller.port)
-        command = [nginx, "-p", str(tmp_path), "-c", str(configuration)]
-        subprocess.run([*command, "-t", "-q"], check=True)
-        with subprocess.Popen(command) as process:
-            trusted = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
-            connection = http.client.HTTPSConnection(
-                "127.0.0.1", port, timeout=PATIENCE_S, context=trusted
-            )
-            try:
-                with closing(_connected(connection, process)):
-                    yield connection
-            finally:
-                process.terminate()
+    configuration = proxy_files(folder, port, controller_port)
+    command = [nginx, "-p", str(folder), "-c", str(configuration)]
+    subprocess.run([*command, "-t", "-q"], check=True)
+    with subprocess.Popen(command) as process:
+        trusted = ssl.create_default_context(cafile=str(folder / "authority.pem"))
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", port, timeout=PATIENCE_S, context=trusted
+        )
+        try:
+            with closing(_connected(connection, process)):
+                yield connection
+        finally:
+            process.terminate()
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
+    """A connection through nginx to a controller."""
+    with (
+        controller_process(tmp_path, "--hosts", NAME) as controller,
+        nginx_before(tmp_path, controller.port) as connection,
+    ):
+        yield connection
 
 
 def _connected(
@@ -98,3 +114,38 @@ def test_the_live_state_comes_through_the_proxy_at_once(
 ) -> None:
     with asked(proxy, "/api/stream", NAME, f"https://{NAME}") as answer:
         assert answer.readline() == b"event: state\n"
+
+
+@pytest.fixture
+def loop_thread() -> Iterator[LoopThread]:
+    thread = LoopThread()
+    yield thread
+    thread.close()
+
+
+def test_nobody_behind_the_proxy_is_signed_in_automatically_on_any_profile(
+    tmp_path: Path, loop_thread: LoopThread
+) -> None:
+    (port,) = free_ports(1)
+    reach = reach_of(read_config(None, {"hosts": NAME}))
+    switched_on = []
+    with nginx_before(tmp_path, port) as proxy:
+        for profile in PROFILES:
+            with served(loop_thread, profile, port, reach) as controller:
+                assert controller.port == port
+                fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
+                controller.get(f"/stm.cgi?auth=11{fields}")
+                chief = {"Authorization": basic(*ADMINISTRATOR), "Host": NAME}
+                # On a profile without auto sign-in the bit is a mere variable.
+                proxy.request("GET", "/eeprom.cgi?bit0=1", headers=chief)
+                with proxy.getresponse() as answer:
+                    answer.read()
+                    assert answer.status == 200, profile
+                if controller.twin.controller.engine.settings.ui.auto_sign_in:
+                    switched_on.append(profile)
+                for target in ("/signin", "/", "/api/settings"):
+                    with asked(proxy, target, NAME, f"https://{NAME}") as answer:
+                        answer.read()
+                        assert answer.getheader("Set-Cookie") is None, (profile, target)
+                        assert answer.status == (200 if target == "/signin" else 401), profile
+    assert switched_on == [profile for profile in PROFILES if offered(AUTO_SIGN_IN, profile)]

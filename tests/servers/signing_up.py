@@ -33,9 +33,11 @@ def basic(name: str, password: str) -> str:
     return "Basic " + base64(f"{name}:{password}")
 
 
-async def signed_up(profile: Profile = NEWEST, *, secure: bool = False) -> Twin:
+async def signed_up(
+    profile: Profile = NEWEST, *, secure: bool = False, names: OwnNames | None = None
+) -> Twin:
     """Accounts are there, and sign-in is required."""
-    twin = await Twin.start(profile, reach=Reach(OwnNames(), secure=secure))
+    twin = await Twin.start(profile, reach=Reach(names or OwnNames(), secure=secure))
     users = f"&u0={CONTROL_USER[0]}*{CONTROL_USER[1]}*1&&".encode()
     await twin.ok("/post.cgi?users_save", "POST", users)
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))

@@ -32,12 +32,10 @@ class NoAdministrator(ErrorForPeople):
 
 def reach_of(config: Config) -> Reach:
     """Determine from its listening address who can reach the controller."""
-    names = {*config.hosts}
     is_local = is_loopback(config.host)
-    if not is_local:
-        machine = socket.gethostname()
-        names |= {machine, f"{machine}.local"}
-    own = OwnNames(config.host, names, config.cors_origins)
+    machine = socket.gethostname()
+    named = () if is_local else (machine, f"{machine}.local")
+    own = OwnNames(config.host, config.hosts, config.cors_origins, named)
     return Reach(own, must_sign_in=not is_local, secure=uses_tls(config))
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from leverframe.profile import Profile
+from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Reply, Request
 from tests.servers.signing_up import (
     ADMINISTRATOR,
@@ -16,6 +17,7 @@ from tests.servers.signing_up import (
     sign_in,
     signed_up,
 )
+from tests.twin import Twin
 
 JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
 
@@ -154,16 +156,25 @@ async def test_the_new_password_has_at_least_twelve_letters() -> None:
     assert b"eleven" not in reply.body
 
 
+HERE = "127.0.0.1:8080"
+HAS_AUTO_SIGN_IN = Profile("3.9", "1.60a")
+
+
+async def with_auto_sign_in(names: OwnNames, profile: Profile = HAS_AUTO_SIGN_IN) -> Twin:
+    twin = await signed_up(profile, names=names)
+    await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
+    return twin
+
+
 @pytest.mark.parametrize(
     ("profile", "location"),
-    [(Profile("3.9", "1.60a"), "/"), (Profile("3.5", "1.24"), "/"), (Profile(), None)],
+    [(HAS_AUTO_SIGN_IN, "/"), (Profile("3.5", "1.24"), "/"), (Profile(), None)],
 )
 async def test_auto_sign_in_works_on_the_versions_that_have_it(
     profile: Profile, location: str | None
 ) -> None:
-    twin = await signed_up(profile)
-    await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
-    reply = await twin.ask("/signin", accept="text/html")
+    twin = await with_auto_sign_in(OwnNames(), profile)
+    reply = await twin.ask("/signin", accept="text/html", host=HERE)
     assert dict(reply.headers).get("Location") == location
     if location:
         cookie = cookie_of(reply)
@@ -171,10 +182,44 @@ async def test_auto_sign_in_works_on_the_versions_that_have_it(
     assert (await twin.ask("/api/settings")).status == 401
 
 
-async def test_auto_sign_in_is_for_this_machine_only() -> None:
-    twin = await signed_up(Profile("3.9", "1.60a"))
-    await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
-    reply = twin.web.handle(Request("GET", "/signin", None, {}, b"", "10.0.0.5"))
+@pytest.mark.parametrize("host", ["localhost", "LocalHost.:8080", "127.0.0.9", "[::1]:8080"])
+@pytest.mark.parametrize(
+    "names", [OwnNames("0.0.0.0", machine=["box"]), OwnNames(names=["localhost"])]
+)
+async def test_auto_sign_in_is_for_those_who_ask_at_this_machine(
+    names: OwnNames, host: str
+) -> None:
+    twin = await with_auto_sign_in(names)
+    assert "Set-Cookie" in dict((await twin.ask("/signin", host=host)).headers)
+
+
+@pytest.mark.parametrize("host", ["box", "192.168.1.5:8080", "127.0.0.1.nip.example", "", None])
+async def test_auto_sign_in_is_not_for_who_asks_by_another_name(host: str | None) -> None:
+    twin = await with_auto_sign_in(OwnNames("0.0.0.0", machine=["box"]))
+    reply = await twin.ask("/signin", **({} if host is None else {"host": host}))
+    assert reply.status in (200, 403)
+    assert "Set-Cookie" not in dict(reply.headers)
+
+
+@pytest.mark.parametrize("host", [HERE, "cellar.example"])
+async def test_auto_sign_in_is_off_where_the_configuration_has_a_name_for_others(
+    host: str,
+) -> None:
+    twin = await with_auto_sign_in(OwnNames(names=["cellar.example"]))
+    assert "Set-Cookie" not in dict((await twin.ask("/signin", host=host)).headers)
+
+
+@pytest.mark.parametrize(
+    "request_of_a_stranger",
+    [
+        Request("GET", "/signin", None, {"host": HERE}, b"", "10.0.0.5"),
+        # What nginx says when it is told nothing but the controller's address.
+        Request("GET", "/signin", None, {"host": HERE}, b"", "127.0.0.1", is_http10=True),
+    ],
+)
+async def test_auto_sign_in_is_for_this_machine_only(request_of_a_stranger: Request) -> None:
+    twin = await with_auto_sign_in(OwnNames())
+    reply = twin.web.handle(request_of_a_stranger)
     assert isinstance(reply, Reply)
     assert reply.status == 200
     assert "Set-Cookie" not in dict(reply.headers)
@@ -182,7 +227,6 @@ async def test_auto_sign_in_is_for_this_machine_only() -> None:
 
 @pytest.mark.parametrize("header", ["forwarded", "via", "x_forwarded_for", "x_real_ip"])
 async def test_auto_sign_in_is_not_for_those_behind_a_proxy(header: str) -> None:
-    twin = await signed_up(Profile("3.9", "1.60a"))
-    await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
-    reply = await twin.ask("/signin", **{header: "10.0.0.5"})
+    twin = await with_auto_sign_in(OwnNames())
+    reply = await twin.ask("/signin", host=HERE, **{header: "10.0.0.5"})
     assert "Set-Cookie" not in dict(reply.headers)

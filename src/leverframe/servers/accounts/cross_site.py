@@ -20,6 +20,10 @@ from leverframe.servers.problems import ForeignPage
 _NOT_FOREIGN = (None, "same-origin", "none")
 
 
+#: Headers that proxies add.
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip")
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach a server that listens on that address."""
     if host == "localhost":
@@ -38,8 +42,13 @@ class OwnNames:
         listening_on: str = "127.0.0.1",
         names: Iterable[str] = (),
         origins: Iterable[str] = (),
+        machine: Iterable[str] = (),
     ) -> None:
-        self._names = {"localhost", listening_on.lower(), *(name.lower() for name in names)}
+        """Take the names of the configuration, and those that the machine has by itself."""
+        configured = {name.lower() for name in names}
+        self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
+        #: The configuration has a name for strangers: a proxy at this machine may speak for them.
+        self._is_proxied = not all(map(is_loopback, configured))
         #: Reachable by any address the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
@@ -69,6 +78,23 @@ class OwnNames:
             raise _foreign()
         if headers.get("sec-fetch-site") not in _NOT_FOREIGN:
             raise _foreign()
+
+    def is_at_this_machine(self, request: Request) -> bool:
+        """Tell whether the person who asks is, not only a proxy that speaks for somebody elsewhere.
+
+        Proxies need not say what they are. So everything has to speak for a browser here: both ends
+        are loopback, nobody is expected under another name, and HTTP/1.1, which the proxies that
+        ask in their own name by default do not speak.
+        """
+        headers = request.headers
+        host = _without_port(headers.get("host", "")).lower().rstrip(".")
+        return (
+            not self._is_proxied
+            and is_loopback(request.peer)
+            and is_loopback(host)
+            and not request.is_http10
+            and not any(name in headers for name in _FORWARDED)
+        )
 
     def _is_own(self, name: str) -> bool:
         name = name.lower().rstrip(".")

@@ -89,7 +89,7 @@ class Web:
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
         self._backups = BackupEndpoint(controller, self._commands)
         self._signing_in = SignInEndpoint(
-            controller, self.access, self._commands, secure=reach.secure
+            controller, reach.names, self.access, self._commands, secure=reach.secure
         )
         board, files = controller.board, StatusFiles(controller, name, mac)
         self._uploads = Uploads(controller.store, files.view)

@@ -13,7 +13,7 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
-from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
@@ -21,8 +21,6 @@ from leverframe.servers.routes.sign_in_page import CHANGE, refused_page, sign_in
 from leverframe.servers.routes.sign_in_page import SIGN_IN as SIGN_IN_FORM
 
 SIGN_IN_PATH = "/signin"
-#: Headers that proxies add.
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")
 
 
 def wants_page(request: Request) -> bool:
@@ -73,16 +71,18 @@ def _languages(request: Request) -> str:
     return request.headers.get("accept-language", "")
 
 
-def _is_at_this_machine(request: Request) -> bool:
-    """Tell whether the person is, not only a proxy that speaks for somebody elsewhere."""
-    return is_loopback(request.peer) and not any(name in request.headers for name in FORWARDED)
-
-
 class SignInEndpoint:
     def __init__(
-        self, controller: Controller, access: Access, commands: CommandEndpoint, *, secure: bool
+        self,
+        controller: Controller,
+        names: OwnNames,
+        access: Access,
+        commands: CommandEndpoint,
+        *,
+        secure: bool,
     ) -> None:
         self._controller = controller
+        self._names = names
         self._access = access
         self._commands = commands
         self._secure = secure
@@ -92,7 +92,7 @@ class SignInEndpoint:
         settings, profile = self._controller.pending, self._controller.profile
         auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
-        if not (auto and admin.password and _is_at_this_machine(request)):
+        if not (auto and admin.password and self._names.is_at_this_machine(request)):
             return sign_in_page(_languages(request), signed_in=signed_in)
         token = self._open(account_at("access.admin.password", admin.name))
         return redirect("/", self._cookie(token))
