@@ -80,7 +80,8 @@ class Arrivals:
 
     async def stop(self) -> None:
         assert self._process is not None
-        self._process.terminate()
+        # SIGTERM can hang it: see Listener.stop of the tests.
+        self._process.kill()
         await self._process.wait()
         self._file.close()
 

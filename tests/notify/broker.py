@@ -170,9 +170,14 @@ class Listener:
         await until(lambda: self.of(topic)[-1:] == [payload])
 
     async def stop(self) -> None:
+        """End it; the broker keeps its session.
+
+        Not by SIGTERM: mosquitto_sub then takes locks in its signal handler, and hangs if it was
+        just holding one of them for a message that had come.
+        """
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.terminate()
+                self._process.kill()
             await self._process.wait()
         if self._task is not None:
             await self._task
