@@ -8,6 +8,7 @@ from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.problems import ForeignPage
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
+from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, signed_up
 from tests.twin import Twin
 
 OWN = "127.0.0.1:8080"
@@ -188,6 +189,25 @@ async def test_an_origin_that_only_resembles_it_gets_nothing(origin: str, method
     reply, outputs = await asked_by(origin, method=method, **more)
     assert (reply.status, outputs) == (403, "000000")
     assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> None:
+    names = OwnNames(origins=[PANEL])
+    twin = await signed_up(names=names)
+    handle = opened_to(names.origins, twin.web.handle)
+    cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
+
+    async def status(target: str, **credentials: str) -> int:
+        path, _, query = target.partition("?")
+        headers = {"host": OWN, "origin": PANEL, **credentials}
+        answer = handle(Request(method, path, query or None, headers, b"", "127.0.0.1"))
+        return (answer if isinstance(answer, Reply | StreamReply) else await answer).status
+
+    for target in ("/outs.cgi?out0=1", "/stm.cgi?oname=0x", "/outs.cgi"):
+        assert await status(target, cookie=cookie) == 401, target
+    assert twin.controller.engine.values["OUT0"] == 0
+    assert await status("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR)) == 200
 
 
 async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:

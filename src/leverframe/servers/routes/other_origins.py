@@ -1,7 +1,8 @@
 """CORS: lets pages of other sites that the configuration names read answers.
 
 The page reads answers and sends commands as any program does: it signs in with HTTP Basic of its
-own. Cookies are never allowed along, so that a visitor's open session is of no use to it.
+own. A visitor's open session is of no use to it: browsers may send the cookie along, since sites at
+another port count as the same to them, but it is taken off before anything looks at it.
 """
 
 from collections.abc import Coroutine
@@ -43,6 +44,7 @@ class OtherOrigins:
         opened: Headers = (("Access-Control-Allow-Origin", origin), ("Vary", "Origin"))
         if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
             return Reply(204, "", b"", (*opened, *_PREFLIGHT))
+        request.headers.pop("cookie", None)
         answer = self._handler(request)
         if isinstance(answer, Coroutine):
             return _opened_later(answer, opened)
