@@ -59,10 +59,14 @@ MAY_IMPORT = {
 
 #: The same within the servers: part of them -> the others it may import.
 SERVERS_MAY_IMPORT = {
-    "http": set[str](),
+    "fair_shares": set[str](),
+    "source_address": set[str](),
+    "descriptors": {"fair_shares", "source_address"},
+    "http": {"descriptors", "fair_shares", "source_address"},
+    "modbus": {"descriptors", "fair_shares", "source_address"},
     "problems": {"http"},
-    "accounts": {"http", "problems"},
-    "routes": {"http", "problems", "accounts", "sms_commands"},
+    "accounts": {"http", "problems", "source_address"},
+    "routes": {"http", "problems", "accounts", "sms_commands", "descriptors"},
     "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket"},
     "bootloader": {"udp_socket"},

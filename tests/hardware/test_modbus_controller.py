@@ -6,6 +6,7 @@ from leverframe.clock import VirtualClock
 from leverframe.config import Config
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.process.ports import connect_modbus
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.wire.modbus_modules import STALE_S
 from tests.twin import Twin
 
@@ -77,7 +78,7 @@ def test_readings_come_back_after_a_restart_of_the_controller() -> None:
 async def test_a_bus_that_is_not_there_degrades_the_controller_and_stops_nothing() -> None:
     twin = await Twin.start()
     config = Config(serial_modbus="/dev/there-is-no-such-port", modbus_port=0)
-    services = await connect_modbus(twin.controller, config)
+    services = await connect_modbus(twin.controller, config, DescriptorBudget())
     await twin.ok("/stm.cgi?modbus_sensor=01")
     await until(lambda: bool(twin.controller.troubles))
     assert "is not there" in twin.controller.troubles["Modbus slot 1"]

@@ -3,6 +3,7 @@
 import pytest
 
 from leverframe.engine.tree import with_value
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
 from tests.twin import Twin
@@ -19,7 +20,7 @@ async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_a
     server = (
         SnmpAgent(controller, IMPOSSIBLE, 0, name="name", mac="02:00:00:00:00:01")
         if switch.startswith("snmp")
-        else ModbusTcpServer(controller, IMPOSSIBLE, 0, ())
+        else ModbusTcpServer(controller, IMPOSSIBLE, 0, (), DescriptorBudget())
     )
     old = with_value(controller.engine.settings, "snmp.read_community", "watch")
     under_way = server.adopt(old, with_value(old, switch, True))

@@ -4,6 +4,7 @@ from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
 
@@ -17,9 +18,13 @@ async def connect_snmp(built: BuiltController, config: Config) -> Service:
     return agent
 
 
-async def connect_modbus(controller: Controller, config: Config) -> list[Service]:
+async def connect_modbus(
+    controller: Controller, config: Config, descriptors: DescriptorBudget
+) -> list[Service]:
     """Connect the Modbus TCP server, which listens once switched on, and the bus if any."""
-    server = ModbusTcpServer(controller, config.host, config.modbus_port, config.writing_networks())
+    server = ModbusTcpServer(
+        controller, config.host, config.modbus_port, config.writing_networks(), descriptors
+    )
     controller.settings_watchers.append(server.adopt)
     await server.follow(controller.engine.settings)
     if config.serial_modbus is None:

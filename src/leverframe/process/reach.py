@@ -5,7 +5,6 @@ other address strangers can reach it, so there is an administrator before anythi
 """
 
 import logging
-import resource
 import socket
 from functools import partial
 from pathlib import Path
@@ -21,9 +20,6 @@ from leverframe.servers.routes.sign_in import redirect_to_https
 from leverframe.storage.store import Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
-
-#: Room for the store, the buses and messages on their way out.
-OTHER_FILES = 512
 
 
 class NoAdministrator(ErrorForPeople):
@@ -83,20 +79,11 @@ def try_address(host: str, port: int) -> None:
 async def listen(
     server: HttpServer, config: Config, certificate: Certificate | None, reach: Reach
 ) -> None:
-    _allow_sockets(server.state.limits.connections + OTHER_FILES)
     if certificate is None:
         await server.start(config.host, config.port)
     else:
         to_https = partial(redirect_to_https, reach.names)
         await server.start(config.host, config.port, certificate.context, to_https)
-
-
-def _allow_sockets(wanted: int) -> None:
-    """Raise the limit of open files: each connection is one, and the usual limit is too low."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < enough:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
 
 
 def take_up_certificate(certificate: Certificate | None) -> None:

@@ -18,6 +18,7 @@ from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.build import BuiltController, build
+from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
     certificate_of,
@@ -32,6 +33,7 @@ from leverframe.process.supervisor import Supervisor
 from leverframe.process.version_change import settle_version
 from leverframe.servers import journal_log
 from leverframe.servers.bootloader import BootloaderServer
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.server import HttpLimits, HttpServer
@@ -82,7 +84,9 @@ async def serve(config: Config) -> None:
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
             built.controller.troubles[part] = sentence
-        server = HttpServer(opened_to(reach.names.origins, built.web.handle), http_limits())
+        descriptors = descriptor_budget()
+        handler = opened_to(reach.names.origins, built.web.handle)
+        server = HttpServer(handler, http_limits(), descriptors=descriptors)
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
             connect_snapshots(built.controller, folder.store_path, opened.store.settle)
@@ -93,7 +97,7 @@ async def serve(config: Config) -> None:
             stop = _listen_to_signals(certificate)
             with _told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
-            async for service in _services(built, config, server.port):
+            async for service in _services(built, config, server.port, descriptors):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
             log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
@@ -139,13 +143,13 @@ async def _built(
 
 
 async def _services(
-    built: BuiltController, config: Config, http_port: int
+    built: BuiltController, config: Config, http_port: int, descriptors: DescriptorBudget
 ) -> AsyncIterator[Service]:
     """Start the services beside HTTP one by one, so that a failure closes those before it."""
     controller = built.controller
     if journal_log.is_wanted():
         yield JournalLog(controller)
-    for service in await connect_modbus(controller, config):
+    for service in await connect_modbus(controller, config, descriptors):
         yield service
     yield await connect_snmp(built, config)
     yield BootloaderServer(controller, config.host, config.tftp_port, config.public_key())

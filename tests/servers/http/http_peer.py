@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer
 
@@ -127,9 +128,12 @@ class Serving:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler, limits: HttpLimits | None = None, tls: ssl.SSLContext | None = None
+    handler: Handler,
+    limits: HttpLimits | None = None,
+    tls: ssl.SSLContext | None = None,
+    descriptors: DescriptorBudget | None = None,
 ) -> AsyncIterator[Serving]:
-    server = HttpServer(handler, limits or HttpLimits())
+    server = HttpServer(handler, limits or HttpLimits(), descriptors=descriptors)
     await server.start("127.0.0.1", 0, tls)
     running = Serving(server)
     try:

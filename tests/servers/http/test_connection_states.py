@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http import connection as connections
 from leverframe.servers.http.connection import (
     READY,
@@ -79,7 +80,10 @@ class Wire:
 def connected(
     handler: Handler = path_as_text, limits: HttpLimits | None = None, *, tls: bool = False
 ) -> tuple[Connection, Wire]:
-    connection, wire = Connection(ServerState(handler, limits or HttpLimits())), Wire(tls=tls)
+    lease = DescriptorBudget().lease("http", "127.0.0.1", 3)
+    assert lease is not None
+    server, wire = ServerState(handler, limits or HttpLimits()), Wire(tls=tls)
+    connection = Connection(server, lease)
     connection.connection_made(cast(asyncio.Transport, wire))
     return connection, wire
 

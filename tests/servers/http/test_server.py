@@ -5,15 +5,23 @@ import socket
 
 import pytest
 
+from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.messages import AnyReply, Request
-from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.http.server import HttpServer
 
 from .handlers import Gate, Ticker, path_as_text
 from .http_peer import GET, PATIENCE_S, Client, serving
 
 
+def few_clients(count: int) -> DescriptorBudget:
+    budget = DescriptorBudget()
+    budget.clients = FairShares(count, 2.0)
+    return budget
+
+
 async def test_a_connection_too_many_is_turned_away_until_another_leaves() -> None:
-    async with serving(path_as_text, HttpLimits(connections=2)) as running:
+    async with serving(path_as_text, descriptors=few_clients(3)) as running:
         first, second = await running.connect(), await running.connect()
         await first.ask(GET)
         await second.ask(GET)
@@ -29,12 +37,30 @@ async def test_a_connection_too_many_is_turned_away_until_another_leaves() -> No
 
 
 async def test_one_address_cannot_take_all_connections() -> None:
-    async with serving(path_as_text, HttpLimits(connections_per_address=1)) as running:
-        first = await running.connect()
-        await first.ask(GET)
+    async with serving(path_as_text, descriptors=few_clients(4)) as running:
+        for _ in range(3):
+            await (await running.connect()).ask(GET)
         assert (await (await running.connect()).answer()).status == 503
         other = await running.connect(source="127.0.0.2")
         assert (await other.ask(GET)).status == 200
+
+
+async def test_what_connections_hold_is_given_back_when_they_end() -> None:
+    descriptors = DescriptorBudget()
+    async with serving(path_as_text, descriptors=descriptors) as running:
+        clients = [await running.connect() for _ in range(5)]
+        for client in clients:
+            await client.ask(GET)
+        assert descriptors.clients.used == 5
+        clients[0].vanish()
+        clients[1].send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        clients[2].send(b"bad\r\n\r\n")
+        for client in clients[1:3]:
+            await client.rest()
+            await client.close()
+        await running.settle()
+        assert descriptors.clients.used == 2
+    assert descriptors.clients.used == 0
 
 
 async def test_a_stop_waits_for_the_answer_in_work_and_closes_idle_connections() -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
@@ -31,9 +33,11 @@ def say_hello(request: Request) -> Reply:
 
 @asynccontextmanager
 async def serving(
-    certificate: Certificate, limits: HttpLimits | None = None
+    certificate: Certificate,
+    limits: HttpLimits | None = None,
+    descriptors: DescriptorBudget | None = None,
 ) -> AsyncIterator[HttpServer]:
-    server = HttpServer(say_hello, limits or HttpLimits())
+    server = HttpServer(say_hello, limits or HttpLimits(), descriptors=descriptors)
     plain = partial(redirect_to_https, OwnNames())
     await server.start("127.0.0.1", 0, certificate.context, plain)
     try:
@@ -205,12 +209,35 @@ async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
 
 
 async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
-    limits = HttpLimits(connections_per_address=2)
-    async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:
-        waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+    descriptors = DescriptorBudget()
+    descriptors.clients = FairShares(9, 2.0)
+    certificate = own_certificate(tmp_path, "leverframe-1", [])
+    async with serving(certificate, descriptors=descriptors) as server:
+        waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(7)]
+        for said, (_, writer) in zip(
+            (b"", b"", b"\x16\x03", b"\x16\x03", b"GET /", b"GET /"), waiting, strict=False
+        ):
+            writer.write(said)
         async with asyncio.timeout(PATIENCE_S):
-            assert await waiting[2][0].read() == b""
+            assert await waiting[6][0].read() == b""
+        assert descriptors.clients.used == 6
         for _, writer in waiting:
+            writer.close()
+    assert descriptors.clients.used == 0
+
+
+async def test_what_never_became_a_connection_is_given_back(tmp_path: Path) -> None:
+    descriptors, limits = DescriptorBudget(), HttpLimits(header_timeout_s=0.05)
+    certificate = own_certificate(tmp_path, "leverframe-1", [])
+    async with serving(certificate, limits, descriptors) as server:
+        for said in (b"", b"\x16\x03", b"\x16nonsense that is no handshake"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(said)
+            async with asyncio.timeout(PATIENCE_S):
+                with suppress(ConnectionResetError):
+                    await reader.read()
+                while descriptors.clients.used:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
             writer.close()
 
 

@@ -14,6 +14,7 @@ from pymodbus.client import AsyncModbusTcpClient
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
 from leverframe.profile import Profile
+from leverframe.servers.descriptors import SHARE, DescriptorBudget
 from leverframe.servers.modbus import tcp as modbus_tcp
 from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import MemoryStore
@@ -55,9 +56,11 @@ async def served(
     profile: Profile = Profile(),  # noqa: B008
     writers: Sequence[Network] = LOOPBACK,
     store: MemoryStore | None = None,
+    descriptors: DescriptorBudget | None = None,
 ) -> AsyncIterator[ServedByModbus]:
     twin = await Twin.start(profile, store=store)
-    server = ModbusTcpServer(twin.controller, HOST, 0, writers)
+    descriptors = descriptors or DescriptorBudget()
+    server = ModbusTcpServer(twin.controller, HOST, 0, writers, descriptors)
     twin.controller.settings_watchers.append(server.adopt)
     await twin.ok("/stm.cgi?modbuson=1")
     yield ServedByModbus(twin, server)
@@ -249,7 +252,9 @@ async def test_once_answered_the_setting_has_switched_the_server_and_its_connect
 async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
     twin = await Twin.start()
     with socket.create_server((HOST, 0)) as taken:
-        server = ModbusTcpServer(twin.controller, HOST, taken.getsockname()[1], LOOPBACK)
+        server = ModbusTcpServer(
+            twin.controller, HOST, taken.getsockname()[1], LOOPBACK, DescriptorBudget()
+        )
         await twin.ok("/stm.cgi?modbuson=1")
         await server.follow(twin.controller.engine.settings)
         assert server.port is None
@@ -271,18 +276,55 @@ async def test_bytes_that_are_no_modbus_end_the_connection_only() -> None:
         assert await it.ask("01 0000 0001") == "010100"
 
 
-async def test_one_connection_too_many_is_closed() -> None:
-    async with served() as it:
-        open_ones = [
-            await asyncio.open_connection(HOST, it.port) for _ in range(modbus_tcp.MAX_CONNECTIONS)
+FRAME = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
+
+
+async def test_forty_silent_connections_of_one_address_stop_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    descriptors = DescriptorBudget()
+    async with served(descriptors=descriptors) as it:
+        strangers = [
+            await asyncio.open_connection(HOST, it.port, local_addr=(f"127.0.0.{2 + n // 40}", 0))
+            for n in range(80)
         ]
-        frame = struct.pack(">HHHBBHH", 1, 0, 6, 1, 1, 0, 1)
-        open_ones[-1][1].write(frame)
-        assert len(await open_ones[-1][0].readexactly(10)) == 10
+        others = [await asyncio.open_connection(HOST, it.port) for _ in range(3)]
+        for reader, writer in others:
+            writer.write(FRAME)
+            assert len(await reader.readexactly(10)) == 10
+        refused = descriptors.refused[modbus_tcp.SERVER, SHARE]
+        assert 80 - modbus_tcp.MAX_CONNECTIONS < refused < 80
+        assert descriptors.clients.used == 83 - refused
+        warned = [text for text in caplog.messages if "is refused" in text]
+        assert len(warned) == 2
+        for _, one in (*strangers, *others):
+            one.close()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert descriptors.clients.used == 0
+
+
+async def test_a_process_without_room_refuses_the_connection() -> None:
+    descriptors = DescriptorBudget(0)
+    async with served(descriptors=descriptors) as it:
         reader, writer = await asyncio.open_connection(HOST, it.port)
         assert await has_ended(reader)
-        for _, one in (*open_ones, (reader, writer)):
-            one.close()
+        assert it.server._shares.used == 0
+        writer.close()
+
+
+async def test_a_connection_that_never_asks_ends_sooner_than_one_that_did() -> None:
+    async with served() as it:
+        silent = await asyncio.open_connection(HOST, it.port)
+        asking = await asyncio.open_connection(HOST, it.port)
+        asking[1].write(FRAME)
+        await asking[0].readexactly(10)
+        it.server.sweep(asyncio.get_running_loop().time() + modbus_tcp.FIRST_FRAME_S + 1.0)
+        assert await has_ended(silent[0])
+        asking[1].write(FRAME)
+        assert len(await asking[0].readexactly(10)) == 10
+        silent[1].close()
+        asking[1].close()
 
 
 async def test_unfinished_frames_and_silence_end_a_connection() -> None:

@@ -13,11 +13,11 @@ that is refused leaves no counter behind: else made-up names would push out thos
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
 from math import ceil
 
 from leverframe.commands.table.accounts import MAX_LETTERS
 from leverframe.servers.problems import TooManyTries
+from leverframe.servers.source_address import source_of
 
 PAIR_FAILURES = 10
 SOURCE_FAILURES = 30
@@ -72,17 +72,6 @@ class Throttle:
                     counter.remove(moment)
             if not counter:
                 counters.pop(name, None)
-
-
-def source_of(peer: str) -> str:
-    """Return the address, or the /64 of an IPv6 address: its owner has at least that network."""
-    try:
-        address = ip_address(peer.partition("%")[0])
-    except ValueError:
-        return peer
-    if isinstance(address, IPv6Address):
-        return address.exploded[:19] if address.ipv4_mapped is None else str(address.ipv4_mapped)
-    return peer
 
 
 def _names(account: str, source: str) -> tuple[str, str, str]:

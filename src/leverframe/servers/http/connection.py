@@ -16,12 +16,12 @@ from enum import IntEnum, auto
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.parsing import (
     MAX_FEED_BYTES,
     NOTHING,
-    RETRY,
     BadRequest,
     Reading,
     RequestParser,
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
     _transport: asyncio.Transport
     _parser: RequestParser
 
-    def __init__(self, server: "ServerState") -> None:
+    def __init__(self, server: "ServerState", lease: Lease) -> None:
         self.state = HEAD
         self.peer = ""
         #: The client's bytes are left in the network: enough requests wait.
@@ -113,6 +113,7 @@ class Connection(asyncio.Protocol):
         #: The client does not read what it was sent: it gets no more until it does.
         self.output_paused = False
         self._server = server
+        self._lease = lease
         self._limits = server.limits
         self._since = server.now  # when the state began
         self._drain_by = inf  # when what was sent has to be with the client
@@ -139,15 +140,15 @@ class Connection(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         self.peer = address[0] if address else ""
         self._parser = RequestParser(self._limits, self._server.bodies, self.peer)
-        if not self._server.admit(self):
-            detail = "Too many connections are open. Close some, or try again in a few seconds."
-            self._send_refusal(BadRequest(503, detail, RETRY))
-            self._close(CLOSE)
+        self._server.add(self)
         self._since = self._server.now
+        if self._server.is_stopping:
+            self._close(STOP)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._change(LOST)
         self._let_go()
+        self._lease.end()
         self._server.forget(self)
 
     def eof_received(self) -> bool:

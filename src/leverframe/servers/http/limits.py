@@ -51,10 +51,6 @@ class HttpLimits:
     #: How long what a refused client still sends is read, so that it gets to see the refusal.
     linger_s: float = 2.0
 
-    #: A client that opens a thousand and sends nothing blocks no other; one address alone
-    #: cannot take them all.
-    connections: int = 2048
-    connections_per_address: int = 1536
     #: Requests of one connection that wait for their turn before no more is read from it.
     waiting_requests: int = 32
     #: Unsent bytes of one connection before no more is answered on it.

@@ -4,19 +4,20 @@ It accepts by itself instead of by an `asyncio.Server`, which fails half-way if 
 connection is being made: this one waits for those when it closes.
 
 With TLS, the first byte of a connection tells whether it speaks it, and is looked at without taking
-it. Until then, and until the handshake is done, a connection costs one socket; their number and
-their time are limited as those of the connections that follow.
+it. Until then, and until the handshake is done, a connection costs one socket, and counts as the
+connection that follows; its time is limited.
 """
 
 import asyncio
 import logging
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
+from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.http.limits import HttpLimits
 
 logger = logging.getLogger(__name__)
@@ -24,37 +25,42 @@ logger = logging.getLogger(__name__)
 #: The first byte of every TLS connection.
 HANDSHAKE = b"\x16"
 BACKLOG = 256
+#: As `/metrics` and the log call it.
+NAME = "http"
 #: One at a time costs 70 us more for each of 64 clients that come at once.
 MAX_ACCEPTED_AT_ONCE = 64
 #: How long to leave new connections waiting when the process can have no more sockets.
 PAUSE_S = 1.0
 
-Factory = Callable[[], asyncio.Protocol]
+Factory = Callable[[Lease], asyncio.Protocol]
 
 
 class HttpListener:
     """Listening sockets; `protocol` gets accepted clients, with TLS where there is a `context`.
 
-    Who comes to a TLS port without TLS goes to `plain`.
+    Who comes to a TLS port without TLS goes to `plain`. One client too many gets the `refusal`.
     """
 
     def __init__(
         self,
         sockets: Sequence[socket.socket],
         limits: HttpLimits,
+        descriptors: DescriptorBudget,
+        refusal: bytes,
         protocol: Factory,
         context: ssl.SSLContext | None,
         plain: Factory,
     ) -> None:
         self.sockets = tuple(sockets)
         self._limits = limits
+        self._descriptors = descriptors
+        self._refusal = refusal
         self._protocol = protocol
         self._context = context
         self._plain = plain
         self._loop = asyncio.get_running_loop()
-        #: Connections that have not sent anything yet, with their peer and time.
-        self._silent: dict[socket.socket, tuple[str, asyncio.TimerHandle]] = {}
-        self._per_address: Counter[str] = Counter()
+        #: Connections that have not sent anything yet, with their time.
+        self._silent: dict[socket.socket, tuple[Lease, asyncio.TimerHandle]] = {}
         self._accepting: set[asyncio.Task[None]] = set()
         self._handshakes: set[asyncio.Task[None]] = set()
         for listening in self.sockets:
@@ -86,62 +92,68 @@ class HttpListener:
                 self._loop.call_later(PAUSE_S, self._listen_again, listening)
                 return
             client.setblocking(False)
-            if self._context is None:
-                self._run(self._connect(client, self._protocol), self._accepting)
+            lease = self._descriptors.lease(NAME, address[0], client.fileno())
+            if lease is None:
+                self._turn_away(client)
+            elif self._context is None:
+                self._run(self._connect(client, lease, self._protocol), lease, self._accepting)
             else:
-                self._await_first_byte(client, address[0])
+                self._await_first_byte(client, lease)
+
+    def _turn_away(self, client: socket.socket) -> None:
+        if self._context is None:
+            with suppress(OSError):  # the client has left
+                client.send(self._refusal)
+        client.close()
 
     def _listen_again(self, listening: socket.socket) -> None:
         if listening.fileno() >= 0:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _run(
-        self, work: Coroutine[Any, Any, None], running: set[asyncio.Task[None]]
-    ) -> asyncio.Task[None]:
+        self, work: Coroutine[Any, Any, None], lease: Lease, running: set[asyncio.Task[None]]
+    ) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            if task.cancelled():
+                lease.end()
+
         task = self._loop.create_task(work)
         running.add(task)
-        task.add_done_callback(running.discard)
-        return task
+        task.add_done_callback(ended)
 
     async def _connect(
-        self, client: socket.socket, protocol: Factory, context: ssl.SSLContext | None = None
+        self,
+        client: socket.socket,
+        lease: Lease,
+        protocol: Factory,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         timeout = self._limits.header_timeout_s if context else None
         # What fails here is a client that does not trust the certificate, or one that has left.
-        with suppress(OSError):
+        try:
             await self._loop.connect_accepted_socket(
-                protocol, client, ssl=context, ssl_handshake_timeout=timeout
+                partial(protocol, lease), client, ssl=context, ssl_handshake_timeout=timeout
             )
+        except OSError:
+            lease.end()
 
     # TLS
 
-    def _await_first_byte(self, client: socket.socket, peer: str) -> None:
-        waiting = len(self._silent) + len(self._handshakes)
-        if (
-            waiting >= self._limits.connections
-            or self._per_address[peer] >= self._limits.connections_per_address
-        ):
-            client.close()
-            return
-        self._per_address[peer] += 1
+    def _await_first_byte(self, client: socket.socket, lease: Lease) -> None:
         timer = self._loop.call_later(self._limits.header_timeout_s, self._drop, client)
-        self._silent[client] = peer, timer
+        self._silent[client] = lease, timer
         self._loop.add_reader(client, self._sort, client)
 
     def _drop(self, client: socket.socket) -> None:
-        self._left(self._stop_waiting(client))
+        self._stop_waiting(client).end()
         client.close()
 
-    def _stop_waiting(self, client: socket.socket) -> str:
-        peer, timer = self._silent.pop(client)
+    def _stop_waiting(self, client: socket.socket) -> Lease:
+        lease, timer = self._silent.pop(client)
         timer.cancel()
         self._loop.remove_reader(client)
-        return peer
-
-    def _left(self, peer: str) -> None:
-        self._per_address[peer] -= 1
-        if not self._per_address[peer]:
-            del self._per_address[peer]
+        return lease
 
     def _sort(self, client: socket.socket) -> None:
         """Hand over a client by its first byte: to TLS or plain HTTP; drop it if it has left."""
@@ -154,13 +166,12 @@ class HttpListener:
         if not first:
             self._drop(client)
             return
-        peer = self._stop_waiting(client)
+        lease = self._stop_waiting(client)
         if first == HANDSHAKE:
-            handshake = self._connect(client, self._protocol, self._context)
-            task = self._run(handshake, self._handshakes)
+            handshake = self._connect(client, lease, self._protocol, self._context)
+            self._run(handshake, lease, self._handshakes)
         else:
-            task = self._run(self._connect(client, self._plain), self._accepting)
-        task.add_done_callback(lambda _: self._left(peer))
+            self._run(self._connect(client, lease, self._plain), lease, self._accepting)
 
 
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:

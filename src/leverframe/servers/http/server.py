@@ -15,16 +15,20 @@ from typing import Any
 
 import msgspec
 
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.listener import HttpListener, listening_sockets
 from leverframe.servers.http.messages import Handler, Reply, problem_reply
-from leverframe.servers.http.parsing import BadRequest, BodyBudget
+from leverframe.servers.http.parsing import RETRY, BadRequest, BodyBudget
 
 __all__ = ["HttpServer", "HttpLimits"]
 
 SWEEP_S = 1.0
 DEFAULT_LIMITS = HttpLimits()
+TOO_MANY = BadRequest(
+    503, "Too many connections are open. Close some, or try again in a few seconds.", RETRY
+)
 
 
 class ServerState:
@@ -51,30 +55,19 @@ class ServerState:
         self.next_sweep: asyncio.TimerHandle | None = None
         self.is_stopping = False
         self.connections: set[Connection] = set()
-        self._per_address: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
         self._unsent: list[Connection] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def admit(self, connection: Connection) -> bool:
-        """Note a new connection; False if it is one too many."""
+    def add(self, connection: Connection) -> None:
         if not self.connections:
             self._empty.clear()
             self._sweep_every_second()
         self.connections.add(connection)
-        self._per_address[connection.peer] += 1
-        return not (
-            self.is_stopping
-            or len(self.connections) > self.limits.connections
-            or self._per_address[connection.peer] > self.limits.connections_per_address
-        )
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)
-        self._per_address[connection.peer] -= 1
-        if not self._per_address[connection.peer]:
-            del self._per_address[connection.peer]
         if not self.connections:
             self._empty.set()
             if self.next_sweep:
@@ -153,8 +146,10 @@ class HttpServer:
         handler: Handler,
         limits: HttpLimits = DEFAULT_LIMITS,
         problem: Callable[[int, str], Reply] = problem_reply,
+        descriptors: DescriptorBudget | None = None,
     ) -> None:
         self.state = ServerState(handler, limits, problem)
+        self.descriptors = descriptors or DescriptorBudget()
         #: Those who came to a TLS port without TLS.
         self._plain = self.state
         self._listener: HttpListener | None = None
@@ -172,7 +167,10 @@ class HttpServer:
         self._plain = ServerState(plain or self.state.handler, limits)
         sockets = await listening_sockets(host, port)
         secure, others = partial(Connection, self.state), partial(Connection, self._plain)
-        self._listener = HttpListener(sockets, limits, secure, context, others)
+        refusal = self.state.refusal(TOO_MANY).encode(close=True)
+        self._listener = HttpListener(
+            sockets, limits, self.descriptors, refusal, secure, context, others
+        )
 
     @property
     def port(self) -> int:

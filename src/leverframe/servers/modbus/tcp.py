@@ -2,7 +2,9 @@
 
 A connection's requests are answered one after the other, in their order. Bytes that are no Modbus
 end the connection, because behind them no frame can be found any more; so do a frame that is not
-finished in time and long silence. Whoever does not take its answers is not read from.
+finished in time and long silence, sooner before the first request than after it. Whoever does not
+take its answers is not read from. An address has a share of the connections, so that there are some
+for others.
 """
 
 import asyncio
@@ -14,7 +16,11 @@ from typing import cast
 
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
+from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.registers import ModbusRegisters
+from leverframe.servers.source_address import source_of
 from leverframe.wire.modbus import (
     DEVICE_FAILURE,
     NotModbus,
@@ -26,11 +32,17 @@ from leverframe.wire.modbus import (
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 32
+#: One address alone gets a third of the connections, the next one a third of the rest.
+PER_FREE = 0.5
+#: From the connection to the first complete request.
+FIRST_FRAME_S = 10.0
 #: A frame that has begun must be complete in this time.
 FRAME_S = 10.0
 IDLE_S = 600.0
 SWEEP_S = 2.0
 NAME = "Modbus TCP server"
+#: As `/metrics` calls it.
+SERVER = "modbus"
 
 Network = IPv4Network | IPv6Network
 
@@ -39,13 +51,21 @@ class ModbusTcpServer:
     """The server, which listens while the controller's settings enable it."""
 
     def __init__(
-        self, controller: Controller, host: str, port: int, writers: Sequence[Network]
+        self,
+        controller: Controller,
+        host: str,
+        port: int,
+        writers: Sequence[Network],
+        descriptors: DescriptorBudget,
     ) -> None:
         self._controller = controller
         self._registers = ModbusRegisters(controller)
         self._host = host
         self._wanted_port = port
         self._writers = tuple(writers)
+        self._descriptors = descriptors
+        self._shares = FairShares(MAX_CONNECTIONS, PER_FREE)
+        self._warn = LogThrottle(log).warning
         self._listener: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
         self._sweep: asyncio.TimerHandle | None = None
@@ -116,16 +136,28 @@ class ModbusTcpServer:
 
     # --- what connections tell --------------------------------------------------------------------
 
-    def admit(self, connection: "_Connection") -> bool:
-        if len(self._connections) >= MAX_CONNECTIONS:
-            return False
+    def admit(self, connection: "_Connection", descriptor: int) -> Lease | None:
+        """Count a new connection; None if it is one too many, of all or of its address."""
+        source = source_of(connection.peer)
+        if not self._shares.take(source):
+            self._descriptors.refused[SERVER, SHARE] += 1
+            self._warn(
+                source, "share", "%s: a connection from %s is refused: it has %d of %d",
+                NAME, source, self._shares.held_by(source), self._shares.limit,
+            )  # fmt: skip
+            return None
+        lease = self._descriptors.lease(SERVER, connection.peer, descriptor)
+        if lease is None:
+            self._shares.give_back(source)
+            return None
         self._connections.add(connection)
         if self._sweep is None:
             self._plan_sweep()
-        return True
+        return lease
 
     def forget(self, connection: "_Connection") -> None:
         self._connections.discard(connection)
+        self._shares.give_back(source_of(connection.peer))
         if not self._connections and self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
@@ -166,6 +198,8 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._is_reading = True
         self._heard_at = self._loop.time()
+        self._lease: Lease | None = None
+        self._has_asked = False
         #: When the frame began that is not complete yet.
         self._frame_began_at: float | None = None
         self._waiting: asyncio.Future[bytes] | None = None
@@ -178,13 +212,15 @@ class _Connection(asyncio.Protocol):
         name = transport.get_extra_info("peername")
         self.peer = str(name[0]) if name else ""
         self.may_write = self._server.may_write(self.peer)
-        if not self._server.admit(self):
-            log.warning("%s: %s is one connection too many", NAME, self.peer)
+        self._lease = self._server.admit(self, transport.get_extra_info("socket").fileno())
+        if self._lease is None:
             self.drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._server.forget(self)
+        if self._lease is not None:
+            self._lease.end()
+            self._server.forget(self)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
@@ -205,13 +241,15 @@ class _Connection(asyncio.Protocol):
 
     def is_overdue(self, now: float) -> bool:
         began = self._frame_began_at
-        return now - self._heard_at > IDLE_S or (began is not None and now - began > FRAME_S)
+        silence_s = IDLE_S if self._has_asked else FIRST_FRAME_S
+        return now - self._heard_at > silence_s or (began is not None and now - began > FRAME_S)
 
     def _serve(self) -> None:
         """Answer complete requests until one must be waited for."""
         try:
             while self._is_free and (request := self._frames.next()) is not None:
                 self._frame_began_at = None
+                self._has_asked = True
                 self._take(request)
         except NotModbus:
             self.drop()

@@ -13,6 +13,7 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
+from leverframe.servers.descriptors import FULL, SHARE
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.context import Context
@@ -166,6 +167,30 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         GAUGE,
         "Connections that are open.",
         [(NO_LABELS, server.connection_count)],
+    )
+    descriptors = server.descriptors
+    yield Family(
+        "leverframe_client_connections",
+        GAUGE,
+        "Connections that clients hold at all servers together, TLS handshakes included.",
+        [(NO_LABELS, descriptors.clients.used)],
+    )
+    yield Family(
+        "leverframe_client_connections_max",
+        GAUGE,
+        "How many they may hold, which follows from the limit of open files.",
+        [(NO_LABELS, descriptors.clients.limit)],
+    )
+    yield Family(
+        "leverframe_connections_refused_total",
+        COUNTER,
+        "Connections that were refused: by the server, and whether the address had its share or"
+        " none was left.",
+        [
+            ({"server": name, "reason": reason}, descriptors.refused[name, reason])
+            for name in ("http", "modbus")
+            for reason in (SHARE, FULL)
+        ],
     )
     yield Family(
         "leverframe_loop_lag_seconds",

@@ -1,0 +1,46 @@
+"""A supply of which nobody can take so much that others get nothing.
+
+A fixed share for everybody would be too small for one alone, or too large for many. So a holder may
+have a given multiple of what is still free: one alone gets most of the supply, and every further
+one makes the shares smaller. The last eighth is for those who have next to nothing yet, so that
+it takes many greedy holders, not a few, to leave nothing for one more.
+"""
+
+from collections import Counter
+
+#: The last part of the supply, and what each may have of it.
+LAST_PART = 8
+LITTLE_PART = 128
+
+
+class FairShares:
+    def __init__(self, limit: int, per_free: float) -> None:
+        self.limit = limit
+        self.used = 0
+        self._per_free = per_free
+        self._last = limit // LAST_PART
+        self._little = max(1, limit // LITTLE_PART)
+        self._held: Counter[str] = Counter()
+
+    def held_by(self, holder: str) -> int:
+        return self._held[holder]
+
+    def take(self, holder: str, amount: int = 1) -> bool:
+        """Take from the supply; False, and nothing is taken, where that is more than the share."""
+        held = self._held[holder]
+        # As if it came in single pieces: the last one still has to be within the share.
+        before, free = held + amount - 1, self.limit - self.used - amount + 1
+        share = self._per_free * free
+        if free <= self._last:
+            share = min(share, self._little)
+        if free <= 0 or before >= share:
+            return False
+        self.used += amount
+        self._held[holder] = held + amount
+        return True
+
+    def give_back(self, holder: str, amount: int = 1) -> None:
+        self.used -= amount
+        self._held[holder] -= amount
+        if not self._held[holder]:
+            del self._held[holder]

@@ -1,0 +1,66 @@
+"""The count of what clients hold: shares per source, and a part that no client reaches."""
+
+import logging
+
+import pytest
+
+from leverframe.servers.descriptors import FULL, MAX_CLIENTS, RESERVED, SHARE, DescriptorBudget
+
+
+def take_all(budget: DescriptorBudget, *peers: str) -> int:
+    """Connections until one is refused, each from the next of the peers."""
+    taken = 0
+    while budget.lease("http", peers[taken % len(peers)], 10):
+        taken += 1
+    return taken
+
+
+def test_two_addresses_do_not_fill_the_pool() -> None:
+    budget = DescriptorBudget()
+    assert budget.clients.limit == MAX_CLIENTS
+    assert take_all(budget, "192.0.2.1") > MAX_CLIENTS // 2
+    take_all(budget, "192.0.2.2")
+    assert take_all(budget, "192.0.2.3") > 16
+
+
+def test_a_network_of_64_bits_is_one_source() -> None:
+    budget = DescriptorBudget()
+    one_owner = [f"2001:db8:0:1::{number:x}" for number in range(1, 100)]
+    assert take_all(budget, *one_owner) == take_all(DescriptorBudget(), "192.0.2.1")
+    assert budget.lease("http", "2001:db8:0:2::1", 10)
+
+
+@pytest.mark.parametrize(("descriptors", "clients"), [(1024, 768), (256, 192), (10**6, 2048)])
+def test_the_count_follows_from_the_limit_of_open_files(descriptors: int, clients: int) -> None:
+    assert DescriptorBudget(descriptors).clients.limit == clients
+
+
+def test_a_descriptor_close_to_the_end_is_given_back_whatever_the_count_says() -> None:
+    budget = DescriptorBudget(1024)
+    assert budget.lease("modbus", "192.0.2.1", 895)
+    assert budget.lease("modbus", "192.0.2.1", 896) is None
+    assert budget.refused == {("modbus", FULL): 1}
+
+
+def test_a_lease_ends_once() -> None:
+    budget = DescriptorBudget()
+    first, second = (budget.lease("http", "192.0.2.1", 10) for _ in range(2))
+    assert first
+    assert second
+    first.end()
+    first.end()
+    assert budget.clients.used == 1
+
+
+def test_refusals_are_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    budget = DescriptorBudget(MAX_CLIENTS + RESERVED)
+    for _ in range(MAX_CLIENTS):
+        budget.lease("http", "192.0.2.1", 10)
+    assert budget.refused["http", SHARE] == MAX_CLIENTS - budget.clients.used > 100
+    (told,) = caplog.messages
+    assert "192.0.2.1" in told
+    for number in range(5 * MAX_CLIENTS):
+        budget.lease("http", f"198.51.{number >> 8}.{number & 255}", 10)
+    assert budget.clients.used == MAX_CLIENTS
+    assert budget.refused["http", FULL] == 5 * MAX_CLIENTS - budget.refused["http", SHARE]
