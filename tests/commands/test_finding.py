@@ -127,7 +127,7 @@ def test_a_bad_combined_form_is_not_taken_for_shorter_ones(query: str, field: st
         ("/outs.cgi?oname=0x", UnknownCommand, "It exists under /stm.cgi."),
         ("/stm.cgi?em9=1", UnknownCommand, "/stm.cgi has no command 'em9'."),
         ("/stm.cgi?=1", UnknownCommand, "/stm.cgi has no command ''."),
-        ("/stm.cgi?o%6Eame=0x", UnknownCommand, "/stm.cgi has no command 'o%6Eame'."),
+        ("/stm.cgi?o%6Eame=0x", UnknownCommand, "/stm.cgi has no such command."),
         ("/post.cgi?oled_save", WrongMethod, "takes POST"),
         ("/stm.cgi?lightmod=2", Malformed, "lightmod=1 has no other form"),
         ("/stm.cgi?gsmsendsms=1", Malformed, "takes no value"),
@@ -227,7 +227,6 @@ def test_any_command_may_be_posted() -> None:
 @pytest.mark.parametrize(
     ("target", "profile", "kind"),
     [
-        ("/stm.cgi?" + "x" * 300, NEWEST, UnknownCommand),
         ("/stm.cgi?oname=0" + "x" * 300, NEWEST, Refusal),
         ("/post.cgi?sched_save=" + "x" * 300, NEWEST, Malformed),
         ("/inpa.cgi?diffzsel=" + "1" * 300, NEWEST, Withdrawn),

@@ -334,4 +334,6 @@ def _misshapen_bodies(row: Row, profile: Profile) -> Iterator[Sample]:
         texts, _ = Fields(row.line, row.body.fields, profile).filled({})
         twice = _form(texts) + b"&" + _form(texts)
         yield _with_body(row, profile, twice, is_good=False, field=next(iter(texts)))
-        yield _with_body(row, profile, b"unknown=1", is_good=False, field="unknown")
+        # Beside a password, the name of a field that nobody knows may be a part of it.
+        field = None if row.secret else "unknown"
+        yield _with_body(row, profile, b"unknown=1", is_good=False, field=field)

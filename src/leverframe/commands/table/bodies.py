@@ -33,8 +33,8 @@ class ListBody(Struct, frozen=True):
     max_bytes: int = LIST_BODY_LIMIT
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> list[dict[str, Any]]:
-        items = self._items(_ascii(body), profile)
-        return [self._fields(item, profile) for item in items if item]
+        items = [item for item in self._items(_ascii(body), profile) if item]
+        return [self._fields(item, place, profile) for place, item in enumerate(items, start=1)]
 
     def _items(self, text: str, profile: Profile) -> list[str]:
         within, end, _ = text.partition("&&")
@@ -49,14 +49,16 @@ class ListBody(Struct, frozen=True):
         is_item = self.item.match_name(first.partition("=")[0]) is not None
         return [first, *others] if is_item else others
 
-    def _fields(self, text: str, profile: Profile) -> dict[str, Any]:
+    def _fields(self, text: str, place: int, profile: Profile) -> dict[str, Any]:
         name, _, value = text.partition("=")
         texts = self.item.match_name(name)
         if texts is None:
+            # Where the list holds passwords, it may be the end of one that was not encoded.
             raise Malformed(
                 f"{text[:60]!r} is not an item of this list.",
                 command=text[:120],
                 allowed=item_of_version(self.item, self.params, profile).text,
+                discreet=f"Number {place} of the list is not one of its items.",
             )
         seen: dict[str, Any] = {}
         try:
@@ -96,10 +98,12 @@ class FormBody(Struct, frozen=True):
             name, _, raw = pair.partition("=")
             param = self.fields.get(name)
             if param is None:
+                # Where the form holds a password, the name may be the end of it, not encoded.
                 raise BadValue(
                     f"{name[:40]!r} is not a field of this form.",
                     field=name[:40],
                     allowed=", ".join(self.fields),
+                    discreet="The form has a field that does not belong to it.",
                 )
             if name in values:
                 raise BadValue(

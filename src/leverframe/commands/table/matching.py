@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table import (
     accounts,
@@ -100,7 +101,7 @@ class Call(Struct, frozen=True):
 
     row: Row
     values: dict[str, Any]
-    #: The command as it was sent, for refusals.
+    #: The command as it was sent, for refusals; without its values where they may be secret.
     text: str
 
     def perform(self, stage: Stage, body: Any = None) -> None:
@@ -108,8 +109,9 @@ class Call(Struct, frozen=True):
         try:
             self.row.perform(stage, self.values, body)
         except Refusal as refusal:
-            refusal.of(self.text)
-            raise refusal.without_value() if self.row.secret else refusal from None
+            if self.row.secret:
+                refusal.without_value()
+            raise refusal.of(self.text) from None
 
 
 #: The maker's client library forgets the `&` between these three.
@@ -130,15 +132,27 @@ def _parted(item: str) -> list[str]:
 
 
 def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator[Call | Refusal]:
-    """Yield one call per command of a query, or the refusal of an item that is none."""
-    position = 0
+    """Yield one call per command of a query, or the refusal of an item that is none.
+
+    An item beside a secret may be a part of it: the secret was sent with a bare `&` in it.
+    """
+    position, hidden, looked = 0, False, False
     while position < len(items):
         if not items[position]:
             position += 1
             continue
         found, taken = _find_one(method, path, items, position, profile)
-        if isinstance(found, Refusal) and _may_hold_secret(items[position]):
-            found.without_value()
+        if isinstance(found, Refusal):
+            if not looked:
+                hidden, looked = any(map(may_hold_secret, items)), True
+            if hidden:
+                told = _without_values(found.command or items[position])
+                if not isinstance(found, UnknownCommand) or told != f"{found.command}=...":
+                    found.without_value()
+                found.command = told
+        elif hidden or found.row.secret:
+            hidden = True
+            found = replace(found, text=_without_values(items[position]) or found.row.line)
         yield found
         position += taken
 
@@ -198,9 +212,30 @@ def _candidates(path: str, text: str) -> tuple[Row, ...]:
     return _ROWS_BY_NAME.get((path, name_key(text.partition("=")[0])), ())
 
 
-def _may_hold_secret(text: str) -> bool:
-    """Tell whether a command of this name holds a secret, on whichever path it was sent."""
-    return any(row.secret for path in COMMAND_PATHS for row in _candidates(path, text))
+_KEYS = frozenset(item.key for row in TABLE for item in row.form.items)
+#: Of all names in a form that holds a secret: `em` for `em4`.
+_SECRET_KEYS = tuple({item.key for row in TABLE if row.secret for item in row.form.items})
+#: A name in which no value hides.
+_PLAIN_NAME = re.compile(r"[a-z0-9_.]{0,30}", re.ASCII)
+
+
+def may_hold_secret(text: str) -> bool:
+    """Tell whether a command could hold a secret, also where its name or path is not right."""
+    name = text.partition("=")[0]
+    key = name_key(name)
+    if key in _KEYS:
+        return key in _SECRET_KEYS
+    return name.startswith(_SECRET_KEYS) or _PLAIN_NAME.fullmatch(name) is None
+
+
+def _without_values(text: str) -> str | None:
+    """Return the name of a command that may hold a secret; None where the name may hold it, too."""
+    name = text.partition("=")[0]
+    key = name_key(name)
+    if key not in _KEYS:
+        return None
+    # One digit is a place; more of them may be a code.
+    return f"{name if len(name) <= len(key) + 1 else key}=..."
 
 
 def _not_in_this_version(row: Row, text: str, profile: Profile) -> Refusal:
@@ -233,4 +268,9 @@ def _unknown(path: str, text: str) -> Refusal:
         }
     )
     hint = f" It exists under {', '.join(others)}." if others else ""
-    return UnknownCommand(f"{path} has no command {name[:40]!r}.{hint}", command=text[:120])
+    # Only its name: whatever was meant by it, the value may be a secret.
+    return UnknownCommand(
+        f"{path} has no command {name[:40]!r}.{hint}",
+        command=name[:40],
+        discreet=f"{path} has no such command.{hint}",
+    )

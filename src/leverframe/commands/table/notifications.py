@@ -74,6 +74,7 @@ ROWS = (
         B=URL,
         run=set_url,
         limits={"http.*.url": URL},
+        secret=True,
         doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
         "in it are replaced by values.",
     ),
@@ -84,6 +85,7 @@ ROWS = (
         C=REQUEST_BODY,
         run=set_post,
         limits={"http.*.post": Flag(), "http.*.body": REQUEST_BODY},
+        secret=True,
         doc="Choose the method of HTTP1-HTTP4: 0 GET, 1 POST; and the body of the POST. Reading "
         "codes in it are replaced by values.",
     ),

@@ -4,7 +4,13 @@ Where no path is given, the commands are looked for on every path: all together 
 forms have several items, then each by itself.
 """
 
-from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
+from leverframe.commands.table.matching import (
+    COMMAND_PATHS,
+    Call,
+    find,
+    items_of,
+    may_hold_secret,
+)
 from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
 from leverframe.profile import Profile
 
@@ -32,7 +38,13 @@ def calls_in(text: str, profile: Profile) -> list[Call]:
     items = items_of(text.strip())
     if len(items) < 2 or not isinstance(refusal, UnknownCommand):
         raise refusal
-    return [call for item in items for call in calls_in(item, profile)]
+    try:
+        return [call for item in items for call in calls_in(item, profile)]
+    except Refusal as refused:
+        # What follows a secret may be the rest of it.
+        if any(map(may_hold_secret, items)):
+            refused.without_value()
+        raise
 
 
 def _calls_on(path: str, query: str, profile: Profile) -> list[Call]:

@@ -2,6 +2,9 @@
 
 Every refusal is a sentence for a person: what was wrong, what is allowed, what to do. After a
 refusal nothing has changed.
+
+A sentence that repeats what was sent says so: by `value`, or by `discreet`, the same sentence
+without it and without a field. So a refusal of what may be a secret can leave it out.
 """
 
 
@@ -17,9 +20,11 @@ class Refusal(Exception):
         field: str | None = None,
         value: str | None = None,
         allowed: str | None = None,
+        discreet: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.detail = detail
+        self._discreet = discreet
         self.command = command
         self.field = field
         self.value = value
@@ -33,11 +38,11 @@ class Refusal(Exception):
 
     def without_value(self) -> "Refusal":
         """Remove what was sent from the refusal: it may be a secret."""
-        if self.value is not None:
-            self.value = None
+        if self._discreet is not None:
+            self.detail, self.field = self._discreet, None
+        elif self.value is not None:
             self.detail = "The value is not allowed."
-        if self.command:
-            self.command = f"{self.command.partition('=')[0]}=..."
+        self.command = self.value = None
         return self
 
     def _sentence(self) -> str:

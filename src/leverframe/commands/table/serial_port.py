@@ -82,6 +82,8 @@ ROWS = (
         A=Text(255, 1),
         run=send_command,
         example={"A": "AT%2BCSQ"},
+        # A PIN, or the password of an access point.
+        secret=True,
         doc="Send a command to the GSM modem.",
     ),
     row(

@@ -13,7 +13,7 @@ import msgspec
 
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import Call, find, items_of
-from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, CONTROL
 from leverframe.commands.table.stage import NO_HASHES
@@ -108,11 +108,7 @@ class CommandEndpoint:
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
         """Journal a command that a lenient controller skips though it answers 200."""
-        command = refusal.command or ""
-        if isinstance(refusal, UnknownCommand):
-            # What was meant as another command may hold a password.
-            command = command.partition("=")[0]
-        text = f"skipped {command}: {refusal.as_problem()['detail']}"
+        text = f"skipped {refusal.command or 'a command'}: {refusal.as_problem()['detail']}"
         self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, text)
 
     def handle(

@@ -12,7 +12,6 @@ from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in import SignInEndpoint
 from leverframe.servers.routes.sim import SimCommands
 from leverframe.servers.routes.status_files import StatusFiles
-from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 
@@ -25,7 +24,6 @@ class Handlers(Struct, frozen=True):
     sign_in: SignInEndpoint
     uploads: Uploads
     status_files: StatusFiles
-    streams: StreamShares
     #: None where the board is not simulated.
     sim: SimCommands | None
 

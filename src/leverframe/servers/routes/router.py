@@ -34,7 +34,6 @@ from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, Endpoint
-from leverframe.servers.routes.metrics import stream_families
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
@@ -46,7 +45,6 @@ from leverframe.servers.routes.sign_in import (
 from leverframe.servers.routes.sign_in_page import STYLE_PATH
 from leverframe.servers.routes.sim import SimCommands
 from leverframe.servers.routes.status_files import StatusFiles
-from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
@@ -102,11 +100,9 @@ class Web:
             self._signing_in,
             self._uploads,
             files,
-            StreamShares(),
             SimCommands(controller, board) if isinstance(board, SimulatedBoard) else None,
         )
         controller.upload_watchers.append(self._uploads.changed)
-        controller.figures.append(lambda: stream_families(self._handlers.streams))
         #: Replies of the endpoints that are fixed for a version.
         self._fixed: dict[str, CompressedReply] = {}
         controller.profile_watchers.append(self._fixed.clear)
@@ -183,11 +179,11 @@ class Web:
                 return pages()[path].reply_to(request)
             require(account, CONTROL)
             return self._awaited(request, "", self._uploaded_file(path))
-        raise _nothing_at(path)
+        raise _nothing_there()
 
     async def _uploaded_file(self, path: str) -> Reply:
         if (page := await self._uploads.page(path)) is None:
-            raise _nothing_at(path)
+            raise _nothing_there()
         return page
 
     def _command(self, request: Request, account: Account) -> Answer:
@@ -230,8 +226,9 @@ def _as_reply(value: Any, content_type: str) -> AnyReply:
     return Reply(200, content_type, msgspec.json.encode(value))
 
 
-def _nothing_at(path: str) -> NoSuchPath:
-    return NoSuchPath(f"There is nothing at {path[:80]}.")
+def _nothing_there() -> NoSuchPath:
+    # Without the path: a query that was encoded by mistake is a part of it, with its passwords.
+    return NoSuchPath("There is nothing at this path.")
 
 
 def _is_open(request: Request) -> bool:

@@ -20,6 +20,7 @@ from msgspec import Meta
 from leverframe.clock import VirtualClock
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.codes import I2C_SENSORS
+from leverframe.commands.table.matching import may_hold_secret
 from leverframe.commands.table.params import NOTHING_SEEN, OneWireId, Text, decoded
 from leverframe.commands.table.refusals import (
     BadValue,
@@ -80,7 +81,12 @@ class SimCommands:
 
     def steps(self, query: str) -> list[Step]:
         """Parse the items of a query; refuse the first bad one."""
-        return [self._step(item) for item in query.split("&") if item]
+        try:
+            return [self._step(item) for item in query.split("&") if item]
+        except Refusal as refusal:
+            if any(map(_may_hold_secret, query.split("&"))):
+                refusal.without_value().field = None
+            raise refusal from None
 
     async def run(self, query: str) -> None:
         """Carry out all items of a query, or refuse and carry out none."""
@@ -95,7 +101,11 @@ class SimCommands:
     def _step(self, item: str) -> Step:
         name, equals, raw = item.partition("=")
         if not equals:
-            raise Malformed(f"{item[:60]!r} has no value.", command=item[:120])
+            raise Malformed(
+                f"{item[:60]!r} has no value.",
+                command=item[:120],
+                discreet="An item has no value.",
+            )
         try:
             return self._parse(decoded(name), raw)
         except Refusal as refusal:
@@ -135,6 +145,8 @@ class SimCommands:
             return None if text == NONE else _number(text)
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
+            command=name[:40],
+            discreet="The simulated board has no such reading.",
             allowed="advance, plant, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
             + ", ".join(sorted(SETTABLE)),
         )
@@ -203,6 +215,12 @@ class SimCommands:
                 allowed=f"0 to {MAX_S:.0f}, or next",
             )
         return seconds
+
+
+def _may_hold_secret(item: str) -> bool:
+    """Tell whether an item is an SMS, which begins with a code, or a command on the wrong path."""
+    name = item.partition("=")[0].lower()
+    return name.startswith("sms") or may_hold_secret(name)
 
 
 def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:

@@ -1,0 +1,178 @@
+"""A secret in every command and body that can hold one, each broken in many ways.
+
+No answer and no entry of the log about what was skipped repeats any part of it: neither strictly
+nor leniently, neither over HTTP nor by SMS or MQTT.
+"""
+
+import logging
+from base64 import b64encode
+from collections.abc import Iterator
+
+import pytest
+
+from leverframe.commands.describe.examples import example_body_texts, example_texts
+from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.params import Base64Text, Text
+from leverframe.commands.table.pathless import calls_in
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.row import Row
+from leverframe.profile import Profile
+from leverframe.servers.sms_commands import SmsCommands
+from tests.effort import some_of
+from tests.twin import Twin
+
+SECRET = "Zq7Xw9Kd3Vb5"
+#: Digits alone: commands have digits in their names.
+PIN = "8046193"
+PART_LETTERS = 4
+OLDEST = Profile("3.0", "1.19")
+#: What a typing mistake, or text that was not encoded, puts into a request or takes out of it.
+SLIPS = ("", "&", "=", "*", "%", "%00", "%FF", "%0A", "%26", ";", "+", "?", "x" * 300)
+URL = f"https://hook.example/go?token={SECRET}"
+
+
+def base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def planted(texts: dict[str, str], row: Row, secret: str) -> dict[str, str]:
+    """The fields with the secret in every one that takes any text."""
+    params = row.body.params if isinstance(row.body, ListBody) else row.params
+    params = row.body.fields if isinstance(row.body, FormBody) else params
+    found = {}
+    for letter, text in texts.items():
+        param = params[letter]
+        if isinstance(param, Base64Text):
+            text = base64(secret)
+        elif isinstance(param, Text) and param.pattern is None:
+            text = secret
+        elif isinstance(param, Text) and "http" in param.form:
+            text = URL.replace(SECRET, secret)
+        found[letter] = text
+    return found
+
+
+def requests(secret: str) -> Iterator[tuple[str, str]]:
+    """Target and body of a good request of every row that can hold a secret."""
+    profile = Profile()
+    for row in TABLE:
+        if not row.secret:
+            continue
+        target = row.form.write(planted(example_texts(row, profile), row, secret))
+        texts = planted(example_body_texts(row, profile), row, secret)
+        body = ""
+        if isinstance(row.body, ListBody):
+            body = row.body.write([texts]).decode()
+        elif isinstance(row.body, FormBody):
+            body = "&".join(f"{name}={text}" for name, text in texts.items())
+        yield target, body
+
+
+def slips(text: str) -> Iterator[str]:
+    for place in range(len(text)):
+        for slip in SLIPS:
+            yield text[:place] + slip + text[place:]
+            yield text[:place] + slip + text[place + 1 :]
+        yield text[:place]
+
+
+def broken(secret: str) -> Iterator[tuple[str, str]]:
+    for target, body in requests(secret):
+        path, _, query = target.partition("?")
+        for slip in some_of(sorted(set(slips(query)))):
+            yield f"{path}?{slip}", body
+        for slip in some_of(sorted(set(slips(body)))):
+            yield target, slip
+        yield target, body + "superfluous"
+        yield f"{path}?{query.upper()}", body
+        yield f"{path}?oname=0x&{query}&nonsense=1&oname=9{secret}", body
+        yield f"{path}?{body}", query
+        for other in ("/outs.cgi", "/inpa.cgi", "/eeprom.cgi", "/stm.cgi", "/post.cgi", "/sim.cgi"):
+            yield f"{other}?{query}", body
+        yield f"{path}%3F{query}", body
+        yield f"{path}/{query}", body
+
+
+def parts_of(secret: str) -> list[bytes]:
+    """Every part of it that is long enough to be found by its letters, also in Base64."""
+    return [
+        text[place : place + PART_LETTERS].encode()
+        for text in (secret, base64(secret))
+        for place in range(len(text) - PART_LETTERS + 1)
+    ]
+
+
+def leaked(text: bytes, parts: list[bytes]) -> bool:
+    return any(part in text for part in parts)
+
+
+async def check_skipped(twin: Twin, parts: list[bytes]) -> None:
+    """What was accepted after all may show it: a slip makes a user name of a password."""
+    for entry in await twin.json("/api/log"):
+        if entry["text"].startswith("skipped"):
+            assert not leaked(entry["text"].encode(), parts), entry
+
+
+@pytest.mark.parametrize(
+    ("secret", "lenient", "profile"),
+    [
+        (SECRET, False, Profile()),
+        (SECRET, True, Profile()),
+        (PIN, False, Profile()),
+        (PIN, True, Profile()),
+        (SECRET, False, OLDEST),
+    ],
+    ids=str,
+)
+async def test_no_refusal_repeats_a_part_of_a_secret(
+    secret: str, lenient: bool, profile: Profile, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    twin = await Twin.start(profile, lenient=lenient)
+    parts = parts_of(secret)
+    for number, (target, body) in enumerate(broken(secret)):
+        method = "POST" if body or target.startswith("/post") else ("GET", "POST")[number % 2]
+        reply = await twin.ask(target, method, body.encode())
+        if reply.status >= 400:
+            assert not leaked(reply.body, parts), (target, body, reply.body)
+        if twin.controller.pending.access.required:
+            # Accepted after all: go on with a controller that is open to everybody.
+            await twin.controller.stop()
+            twin = await Twin.start(profile, lenient=lenient)
+        if number % 400 == 0:
+            await check_skipped(twin, parts)
+    assert number > 2000
+    await check_skipped(twin, parts)
+    assert not leaked(caplog.text.encode(), parts)
+    await twin.controller.stop()
+
+
+@pytest.mark.parametrize("secret", [SECRET, PIN])
+async def test_no_answer_by_another_way_than_http_repeats_one(
+    secret: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?gsmcode=code")
+    sms = SmsCommands(twin.controller)
+    parts = parts_of(secret)
+    for target, _ in broken(secret):
+        for text in (target, target.partition("?")[2]):
+            try:
+                calls_in(text, twin.controller.profile)
+            except Refusal as refusal:
+                problem = str(refusal.as_problem())
+                assert not leaked(problem.encode(), parts), (text, problem)
+                answer = await sms.take("+48123456780", f"code:{text}")
+                assert not leaked(str(answer).encode(), parts), (text, answer)
+    assert not leaked(caplog.text.encode(), parts)
+    await twin.controller.stop()
+
+
+@pytest.mark.parametrize("item", ["sms=%s:out0=1", "sms=12:%s:x&%s", "sms=+48123:%s:a&b%s=1"])
+async def test_a_simulated_sms_is_refused_without_its_code(item: str) -> None:
+    twin = await Twin.start()
+    reply = await twin.ask(f"/sim.cgi?{item.replace('%s', SECRET)}")
+    assert reply.status in (400, 404)
+    assert not leaked(reply.body, parts_of(SECRET)), reply.body
