@@ -57,18 +57,16 @@ MAY_IMPORT = {
     "__main__": {"command_line", "exit_codes"},
 }
 
-#: What clients may hold, and who counts as one of them.
-SHARING = {"descriptors", "fair_shares", "source_address"}
 #: The same within the servers: part of them -> the others it may import.
 SERVERS_MAY_IMPORT = {
     "fair_shares": set[str](),
     "source_address": set[str](),
     "descriptors": {"fair_shares", "source_address"},
-    "http": SHARING,
-    "modbus": SHARING,
+    "http": {"descriptors", "fair_shares", "source_address"},
+    "modbus": {"descriptors", "fair_shares", "source_address"},
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},
-    "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
+    "routes": {"http", "problems", "accounts", "sms_commands", "descriptors"},
     "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket"},
     "bootloader": {"udp_socket"},

@@ -42,6 +42,19 @@ async def test_secrets_are_masked() -> None:
     ]
 
 
+async def test_an_address_shows_its_server_and_a_body_nothing() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?http1=https://hook.example:8443/go%3Ft=canary&httppost1=1*canary")
+    await twin.ok("/stm.cgi?http1=")
+    first, second = (entry["changes"] for entry in await trail(twin))
+    assert [(change["path"], change["new"]) for change in first] == [
+        ("http.0.url", "https://hook.example:8443/***"),
+        ("http.0.post", True),
+        ("http.0.body", "***"),
+    ]
+    assert second == [{"path": "http.0.url", "old": "https://hook.example:8443/***", "new": None}]
+
+
 async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
     twin = await Twin.start()
     await twin.refused("/stm.cgi?oname=9x", 400)

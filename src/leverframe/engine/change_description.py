@@ -1,22 +1,18 @@
 """Description of a change of settings, for the log. Secrets are named and never shown.
 
-The addresses and bodies of HTTP1-HTTP4 are no secrets to the administrator, who has to see them to
-change them. But anyone who knows the address of a web hook can use it, and logs are passed around.
+Logs are passed around, so that what only the administrator sees is not shown either.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from leverframe.engine.tree import MISSING, is_secret
+from leverframe.engine.tree import MISSING, is_confidential
 
 #: How many changed settings of one request are named, and how much of a value is shown.
 TOLD_CHANGES = 5
 TOLD_LETTERS = 60
-
-_UNTOLD = re.compile(r"http\.\d+\.(url|body)")
 
 
 class ChangeDescription(msgspec.Struct):
@@ -46,7 +42,7 @@ class ChangeDescription(msgspec.Struct):
 
 
 def _told_leaf(path: str, old: Any, new: Any) -> str:
-    if is_secret(path) or _UNTOLD.fullmatch(path):
+    if is_confidential(path):
         return f"{path} changed"
     if new is MISSING:
         return f"{path} removed"

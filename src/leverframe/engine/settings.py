@@ -405,6 +405,10 @@ SECRETS = frozenset(
     }
 )
 
+#: Leaves that the administrator sees and has to see, but no backup, log or audit trail shows:
+#: anyone who knows the address of a web hook can use it.
+CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
+
 
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
     """Return what m1-m30 stand for; without a choice, the readings of slot 1 in order."""

@@ -18,6 +18,7 @@ from msgspec.structs import astuple, replace
 from leverframe.engine import settings as tree_classes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
+    CONFIDENTIAL,
     MAX_RULES,
     SECRETS,
     ControlUser,
@@ -169,8 +170,18 @@ def masked(secret: Any) -> str | None:
 
 @lru_cache(maxsize=8192)
 def is_secret(path: str) -> bool:
-    steps = ("*" if step.isdigit() else step for step in path.split("."))
-    return ".".join(steps) in SECRETS
+    """Tell whether a leaf never leaves the controller."""
+    return _pattern(path) in SECRETS
+
+
+@lru_cache(maxsize=8192)
+def is_confidential(path: str) -> bool:
+    """Tell whether a leaf is for nobody but the administrator: no backup, log or audit trail."""
+    return _pattern(path) in CONFIDENTIAL
+
+
+def _pattern(path: str) -> str:
+    return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 
 def settings_from_leaves(profile: Profile, stored: dict[str, Any]) -> tuple[Settings, list[str]]:

@@ -12,7 +12,13 @@ from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.tree import MISSING, difference, is_secret, settings_from_leaves
+from leverframe.engine.tree import (
+    MISSING,
+    difference,
+    is_confidential,
+    is_secret,
+    settings_from_leaves,
+)
 from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
@@ -56,7 +62,8 @@ def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase
         restored = _carried_over(backup, profile, words)
         left_out = () if words else backup.left_out
         backup = unpack(encode_backup(profile, restored.settings, words))
-        backup.left_out = left_out
+        # A file of an earlier version may hold openly what is left out today.
+        backup.left_out = tuple(dict.fromkeys((*left_out, *backup.left_out)))
         tell(restored.not_carried_over)
     write(output, backup)
 
@@ -106,7 +113,7 @@ def tell(lost: tuple[NotCarriedOver, ...]) -> None:
 def _everything(file: BackupFile) -> dict[str, Any]:
     """Return all settings by path, factory settings too: short and full files then compare."""
     known = {**factory_settings(file), **file.settings}
-    return {path: value for path, value in known.items() if not is_secret(path)} | {
+    return {path: value for path, value in known.items() if not is_confidential(path)} | {
         "profile.hw": file.hw,
         "profile.sw": file.sw,
     }

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from leverframe.commands.version_change.version_change import EARLIER
-from leverframe.engine.tree import is_secret, masked
+from leverframe.engine.tree import is_confidential, masked
 from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
 from leverframe.storage.audit import is_audit
@@ -121,7 +121,7 @@ async def show_data(data_folder: Path) -> None:
 
 
 def _masked(path: str, value: Any) -> Any:
-    return masked(value) if is_secret(path) else value
+    return masked(value) if is_confidential(path) else value
 
 
 async def _loaded(folder: DataFolder) -> Stored:

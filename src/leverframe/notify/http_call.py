@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.engine.effects import Notify
+from leverframe.engine.http_address import split_address
 from leverframe.engine.settings import HttpClient, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
@@ -44,7 +45,7 @@ class HttpCalls:
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
             raise CannotSend(f"HTTP{self._slot} has no address; set one with http{self._slot}=...")
-        origin, path = _split(effect.text)
+        origin, path = split_address(effect.text)
         content: dict[str, str] = {"path": path}
         if settings.http[self._slot - 1].post:
             content["body"] = effect.body
@@ -69,7 +70,7 @@ class HttpCalls:
         if not call.url:
             raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
         try:
-            server = RemoteServer.of(_split(call.url)[0])
+            server = RemoteServer.of(split_address(call.url)[0])
         except (ValueError, KeyError) as error:
             raise CannotSend(
                 f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
@@ -94,15 +95,6 @@ class HttpCalls:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-
-
-def _split(url: str) -> tuple[str, str]:
-    """Split into `https://host:port` and `/path?query`; without a scheme it is http."""
-    scheme, mark, rest = url.partition("://")
-    if not mark:
-        scheme, rest = "http", url
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host}", slash + path or "/"
 
 
 def _judged(status: int, place: str) -> str:

@@ -97,9 +97,8 @@ async def answer_of(
         except httpx.HTTPError as error:
             raise CannotSend(sentence(error, server.host, server.port)) from error
         except httpx.InvalidURL as error:
-            raise CannotSend(
-                f"The path that the codes made is none: {error}.", final=True
-            ) from error
+            # Without the library's words: they quote the path, in which a token may stand.
+            raise CannotSend("What the reading codes made is no path.", final=True) from error
     raise CannotSend(f"The name {server.host} has no address.")
 
 

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from leverframe.engine.http_address import split_address
 from leverframe.engine.journal import Cause
-from leverframe.engine.tree import MISSING, is_secret, masked
+from leverframe.engine.tree import MASK, MISSING, is_confidential, masked
 from leverframe.storage.store import DELETED
 
 MAX_ENTRIES = 1000
@@ -134,20 +135,27 @@ def _number(name: str) -> int:
 
 
 def _change(path: str, old: Any, new: Any) -> AuditChange:
-    secret = is_secret(path)
-    return AuditChange(path, _shown(old, secret), _shown(new, secret))
+    shown = _hidden if is_confidential(path) else _shown
+    return AuditChange(path, shown(path, old), shown(path, new))
 
 
 def _upload(name: str, body: bytes | None) -> AuditChange:
     return AuditChange(name, None, None if body is None else f"{len(body)} bytes")
 
 
-def _shown(value: Any, secret: bool) -> Any:
-    """Return a leaf's value for the trail; null for an absent leaf or a secret that is not set."""
+def _hidden(path: str, value: Any) -> str | None:
+    """Return whether a secret is set; of an address also the server, which is none."""
     if value is MISSING:
         return None
-    if secret:
-        return masked(value)
+    if value and path.endswith(".url"):
+        return f"{split_address(value)[0]}/{MASK}"
+    return masked(value)
+
+
+def _shown(_: str, value: Any) -> Any:
+    """Return a leaf's value for the trail; null for an absent leaf."""
+    if value is MISSING:
+        return None
     text = msgspec.json.encode(value)
     if len(text) <= MAX_LETTERS:
         return value

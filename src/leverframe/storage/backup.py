@@ -2,8 +2,9 @@
 
 The content is the profile and every leaf of the settings tree by path, as JSON. Secrets are sealed
 with a key made from a passphrase (Argon2id, ChaCha20-Poly1305) or left out; the file then names
-those that were set. The checksum is over the content, so a cut or changed file is known as such.
-Keys to the content may be added; whoever does not know them leaves them alone.
+those that were set. So are addresses and bodies of HTTP1-HTTP4, in which tokens stand; files of
+earlier versions hold them openly. The checksum is over the content, so a cut or changed file is
+known as such. Keys to the content may be added; whoever does not know them leaves them alone.
 """
 
 import secrets
@@ -16,7 +17,7 @@ import msgspec
 from leverframe.commands.table.system import MAX_BACKUP_BYTES
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import is_secret, leaves
+from leverframe.engine.tree import is_confidential, is_secret, leaves
 from leverframe.errors import ErrorForPeople
 from leverframe.profile import Profile, UnknownProfile
 
@@ -56,13 +57,13 @@ class BackupFile(msgspec.Struct, omit_defaults=True):
 def encode_backup(profile: Profile, settings: Settings, passphrase: str | None = None) -> bytes:
     """Encode the backup of a controller; this takes a while with a passphrase."""
     every = {path: value for path, value in leaves(settings) if not path.startswith("profile.")}
-    hidden = {path: value for path, value in every.items() if is_secret(path) and value}
+    hidden = {path: value for path, value in every.items() if is_confidential(path) and value}
     sealed = None if passphrase is None else _seal(hidden, passphrase)
     return pack(
         BackupFile(
             profile.hw,
             profile.sw,
-            {path: value for path, value in every.items() if not is_secret(path)},
+            {path: value for path, value in every.items() if not is_confidential(path)},
             () if sealed else tuple(hidden),
             sealed,
         )
@@ -146,7 +147,7 @@ def _open(sealed: Sealed, passphrase: str) -> dict[str, Any]:
             "The passphrase does not open this backup. Give the right one, or none to restore "
             "everything but the passwords."
         ) from None
-    return {path: value for path, value in hidden.items() if is_secret(path)}
+    return {path: value for path, value in hidden.items() if is_confidential(path)}
 
 
 def _checked(passphrase: str) -> str:

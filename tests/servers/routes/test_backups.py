@@ -70,6 +70,43 @@ async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> N
     assert "without its secrets" in lost["reason"]
 
 
+HOOK = "/stm.cgi?http1=https://hook.example/go%3Ftoken=canary-url&httppost1=1*canary-body"
+
+
+async def test_addresses_and_bodies_of_http_are_in_a_backup_only_with_a_passphrase() -> None:
+    twin = await Twin.start()
+    await twin.ok(HOOK)
+    backup = (await twin.ok("/dev_settings.bin")).body
+    assert b"canary" not in backup
+    other = await Twin.start()
+    await other.ok("/stm.cgi?http1=own.example/x")
+    await other.ok(UPLOAD, "POST", backup)
+    assert other.controller.engine.settings.http[0].url == "own.example/x"
+    assert {lost["path"] for lost in await other.json("/api/restore-report")} == {
+        "http.0.url",
+        "http.0.body",
+    }
+    sealed = (await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)).body
+    assert b"canary" not in sealed
+    await other.ask(UPLOAD, "POST", sealed, backup_passphrase=ENCODED)
+    assert other.controller.engine.settings.http == twin.controller.engine.settings.http
+
+
+async def test_a_backup_of_an_earlier_version_that_holds_addresses_openly_restores_them() -> None:
+    twin = await Twin.start()
+    earlier = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "hook.example/x?t=1"}}
+    await twin.ok(UPLOAD, "POST", packed(earlier))
+    assert twin.controller.engine.settings.http[0].url == "hook.example/x?t=1"
+
+
+async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
+    twin = await Twin.start()
+    bad = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "ftp://x/?canary"}}
+    reply = await twin.ask(UPLOAD, "POST", packed(bad))
+    assert reply.status == 400
+    assert b"canary" not in reply.body
+
+
 async def test_a_wrong_passphrase_changes_nothing() -> None:
     twin = await Twin.start()
     backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)

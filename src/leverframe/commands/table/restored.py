@@ -3,20 +3,20 @@
 from typing import Any, NamedTuple
 
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import is_secret
+from leverframe.engine.tree import is_confidential
 
 
 class NotCarriedOver(NamedTuple):
     """A setting that a restore leaves out, with the reason as a sentence."""
 
     path: str
-    #: What the backup holds; never a secret.
+    #: What the backup holds; never a secret or a token.
     value: Any
     reason: str
 
 
 def left_behind(path: str, value: Any, reason: str) -> NotCarriedOver:
-    return NotCarriedOver(path, None if is_secret(path) else value, reason)
+    return NotCarriedOver(path, None if is_confidential(path) else value, reason)
 
 
 class Restored(NamedTuple):

@@ -23,7 +23,7 @@ from leverframe.engine.tree import (
     MISSING,
     UnfitSettings,
     difference,
-    is_secret,
+    is_confidential,
     settings_from_leaves,
 )
 from leverframe.profile import Profile
@@ -76,7 +76,7 @@ def _check_plain(tree: Settings, profile: Profile) -> None:
         if is_allowed(path, value, default, profile):
             continue
         if not any(is_allowed(path, value, default, version) for version in all_profiles()):
-            shown = None if is_secret(path) else str(value)[:80]
+            shown = None if is_confidential(path) else str(value)[:80]
             raise BadValue(
                 f"The backup holds a value for {path} that no version allows.",
                 field=path,

@@ -40,7 +40,13 @@ from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings, Ui
-from leverframe.engine.tree import is_secret, leaves, settings_from_leaves, value_at, with_value
+from leverframe.engine.tree import (
+    is_confidential,
+    leaves,
+    settings_from_leaves,
+    value_at,
+    with_value,
+)
 from leverframe.profile import Profile, Spans, offered
 
 _ACCESS = "access."
@@ -178,7 +184,7 @@ def _with_present_secrets(
     accounts = settings.access
     if not content.with_secrets:
         for path, _ in leaves(settings):
-            if is_secret(path) and not path.startswith(_ACCESS):
+            if _stays(path, content):
                 settings = with_value(settings, path, value_at(present, path))
         reason = "The backup was read without its secrets; it stays as it is on this controller."
         lost += (left_behind(path, None, reason) for path in content.left_out)
@@ -188,6 +194,12 @@ def _with_present_secrets(
         reason = "Accounts come only with their passwords; they stay as they are."
         lost.append(left_behind("access", None, reason))
     return with_value(settings, "access", present.access)
+
+
+def _stays(path: str, content: Content) -> bool:
+    """Tell whether a setting is one that the file does not hold because it is nobody's business."""
+    # Files of earlier versions hold the addresses of HTTP1-HTTP4 openly.
+    return is_confidential(path) and path not in content.settings and not path.startswith(_ACCESS)
 
 
 def _without_passwords(accounts: Any) -> list[tuple[str, Any]]:
