@@ -27,6 +27,7 @@ READINGS = ListBody(
         "D": Int(0, 9),
         "E": Trailing(Flag(), False, HW35_SW["1.57"]),
     },
+    max_items=150,
 )
 SCREEN = FormBody({"enabled": Flag(), "time": Int(0, 99), "line": Text(15)})
 FILE = Upload("a picture")
@@ -154,6 +155,17 @@ def test_a_list_that_is_written_is_read_again(entries: list[tuple[int, int, str]
         for a, b, c in entries
     ]
     assert read(READINGS.write(texts)) == [item(A=a, B=b, C=c, E=False) for a, b, c in entries]
+
+
+def test_a_list_has_no_more_items_than_there_are_places_for() -> None:
+    assert len(read(b"&m00=x*1" * 150 + b"&&")) == 150
+    with pytest.raises(Malformed, match="The list has 151 items"):
+        read(b"&m00=x*1" * 151 + b"&&")
+
+
+def test_every_list_of_the_table_takes_as_many_items_as_its_places() -> None:
+    lists = {body.item.text[0]: body.max_items for body in BODIES if isinstance(body, ListBody)}
+    assert lists == {"u": 50, "s": 50, "m": 150}
 
 
 # --- forms ---------------------------------------------------------------------------------------

@@ -7,18 +7,21 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.restored import Restored
+from leverframe.commands.table.versions import all_profiles
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
-from leverframe.engine.tree import with_value
+from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from leverframe.storage.backup import (
     FORMAT,
     MAGIC,
+    MAX_ENTRIES,
     BackupRefused,
     decode_backup,
     encode_backup,
+    unpack,
 )
 from tests.random_settings import random_settings
 
@@ -108,6 +111,32 @@ def test_every_truncation_is_noticed() -> None:
 def test_a_refusal_says_which_check_failed(data: bytes, reason: str) -> None:
     with pytest.raises(BackupRefused, match=reason):
         decode_backup(data)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"settings": {f"unknown.{number}": 1 for number in range(MAX_ENTRIES + 1)}},
+        {"settings": {}, "left_out": [f"email.{number}" for number in range(MAX_ENTRIES + 1)]},
+    ],
+    ids=["settings", "secrets that were left out"],
+)
+def test_more_settings_than_any_controller_has_are_refused(file: dict[str, object]) -> None:
+    with pytest.raises(BackupRefused, match=f"has {MAX_ENTRIES + 1} settings; at most"):
+        decode_backup(packed({"hw": "3.9", "sw": "1.75", **file}))
+
+
+def test_sealed_secrets_count_as_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    backup = encode_backup(NEWEST, tree_with_secret(), PASSPHRASE)
+    monkeypatch.setattr("leverframe.storage.backup.MAX_ENTRIES", len(unpack(backup).settings))
+    decode_backup(backup)
+    with pytest.raises(BackupRefused, match="at most"):
+        decode_backup(backup, PASSPHRASE)
+
+
+def test_all_settings_that_a_controller_can_have_are_taken() -> None:
+    most = max(len(dict(leaves(defaults(profile)))) for profile in all_profiles())
+    assert most * 2 < MAX_ENTRIES
 
 
 def test_what_a_later_program_adds_is_left_alone() -> None:

@@ -1,6 +1,7 @@
 """Site archives: what goes in comes out, and nothing dangerous is taken."""
 
 import stat
+import tracemalloc
 from hashlib import sha256
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -101,6 +102,73 @@ def test_an_archive_that_lies_about_a_size_is_not_unpacked_further_than_that() -
 def test_too_many_files_are_refused() -> None:
     with pytest.raises(BadUpload, match="1001 files"):
         pack_site({**FRONT, **{f"{number}.html": b"" for number in range(MAX_FILES)}})
+
+
+def with_entries(count: int, said: int) -> bytes:
+    """An archive with so many files in its directory, which says another number of them."""
+    content = ARCHIVE[len(sealed(b"")) :]
+    end = content.rindex(b"PK\x05\x06")
+    start = content.index(b"PK\x01\x02")
+    directory = content[start:end]
+    # Entries with a name of one letter, all of them of the same file.
+    directory += (directory[:28] + b"\1\0" + directory[30:46] + b"x") * count
+    numbers = said.to_bytes(2, "little") * 2
+    sizes = len(directory).to_bytes(4, "little") + content[end + 16 : end + 20]
+    return sealed(
+        content[:start] + directory + b"PK\x05\x06" + bytes(4) + numbers + sizes + b"\0\0"
+    )
+
+
+def test_a_directory_of_many_files_is_refused_before_it_is_read() -> None:
+    """Reading 340,000 entries took seconds and 235 MB, whatever number the archive said."""
+    with pytest.raises(BadUpload, match="is there twice"):
+        unpack_site(with_entries(2, said=4))
+    for count, said, why in (
+        (340_000, 2, "directory of the site archive is too large"),
+        (340_000, 60_000, "60000 files; at most 1000"),
+        (MAX_FILES, MAX_FILES + 1, "1001 files; at most 1000"),
+    ):
+        archive = with_entries(count, said)
+        tracemalloc.start()
+        try:
+            with pytest.raises(BadUpload, match=why):
+                unpack_site(archive)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        # The content without its head, and nothing for each entry.
+        assert most < len(archive) + 100_000
+
+
+def test_an_archive_that_says_its_size_elsewhere_is_refused() -> None:
+    """What stands in front of its end, or a comment behind it, could say something else."""
+    content = ARCHIVE[len(sealed(b"")) :]
+    end = content.rindex(b"PK\x05\x06")
+    elsewhere = b"PK\x06\x07" + bytes(16)
+    for other in (
+        content[:end] + elsewhere + content[end:],
+        content[:-2] + b"\1\0" + b"x",
+        content[:-2] + b"\1\0",
+        content[end:][:10],
+        b"",
+    ):
+        with pytest.raises(BadUpload, match="leverframe site build"):
+            unpack_site(sealed(other))
+
+
+def test_a_file_without_a_name_is_refused() -> None:
+    content = ARCHIVE[len(sealed(b"")) :]
+    start, end = content.index(b"PK\x01\x02"), content.rindex(b"PK\x05\x06")
+    nameless = content[start : start + 28] + b"\0\0" + content[start + 30 : start + 46]
+    sizes = (1).to_bytes(2, "little") * 2 + len(nameless).to_bytes(4, "little")
+    tail = b"PK\x05\x06" + bytes(4) + sizes + content[end + 16 :]
+    with pytest.raises(BadUpload, match="not a safe name"):
+        unpack_site(sealed(content[:start] + nameless + tail))
+
+
+def test_the_largest_site_that_is_made_is_taken() -> None:
+    longest = {f"{number:0200}": b"" for number in range(MAX_FILES - 1)}
+    assert len(unpack_site(pack_site({**FRONT, **longest}))) == MAX_FILES
 
 
 def test_a_plain_zip_file_is_refused_with_the_way_to_make_an_archive() -> None:

@@ -9,6 +9,7 @@ known as such. Keys to the content may be added; whoever does not know them leav
 
 import secrets
 from base64 import b64decode, b64encode
+from collections.abc import Collection
 from hashlib import sha256
 from typing import Any
 
@@ -24,6 +25,8 @@ from leverframe.profile import Profile, UnknownProfile
 MAGIC = b"LEVERFRAME\x00"
 FORMAT = 1
 MIN_PASSPHRASE_LETTERS = 8
+#: A controller has at most 2,700 settings; newer programs may have more.
+MAX_ENTRIES = 5000
 _HEAD_BYTES = len(MAGIC) + 1
 _CHECKSUM_BYTES = 32
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
@@ -80,6 +83,7 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
         profile = Profile(file.hw, file.sw)
     except UnknownProfile as error:
         raise BackupRefused(f"The backup is of an unknown version. {error}") from None
+    _check_count(file.settings, file.left_out)
     if any(is_secret(path) for path in file.settings):
         raise BackupRefused("The backup holds a secret that is not sealed; it was tampered with.")
     if file.sealed is None:
@@ -87,7 +91,17 @@ def content_of(file: BackupFile, passphrase: str | None) -> Content:
     if passphrase is None:
         return Content(profile, file.settings, ("all passwords and keys",))
     opened = _open(file.sealed, passphrase)
+    _check_count(file.settings, opened)
     return Content(profile, file.settings | opened, with_secrets=True)
+
+
+def _check_count(*parts: Collection[str]) -> None:
+    """Refuse what no controller can have made: going through it would take seconds."""
+    if (count := sum(map(len, parts))) > MAX_ENTRIES:
+        raise BackupRefused(
+            f"The backup has {count} settings; at most {MAX_ENTRIES} are taken. No controller has"
+            " as many: it was tampered with."
+        )
 
 
 def pack(file: BackupFile) -> bytes:

@@ -8,6 +8,7 @@ packed.
 
 import re
 import stat
+import struct
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from io import BytesIO
@@ -26,6 +27,12 @@ _ENCRYPTED = 0x1
 #: Folders and file names; none begins with a dot, so none is `..` or hidden.
 _NAME = re.compile(r"(?=.{1,200}\Z)[\w~-][\w.~-]*(/[\w~-][\w.~-]*)*", re.ASCII)
 _MAKE_ONE = "make one with `leverframe site build FOLDER`"
+#: The last bytes of an archive, which say how large its directory is. We write no comment behind
+#: them, and nothing in front of them that says the same with larger numbers.
+_END = struct.Struct("<4s4H2LH")
+_END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
+#: An entry of the directory: what it says about a file, its name, and a little that others add.
+_MAX_ENTRY_BYTES = 46 + 200 + 64
 
 
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
@@ -43,12 +50,13 @@ def pack_site(pages: Mapping[str, bytes]) -> bytes:
 def unpack_site(file: bytes) -> dict[str, bytes]:
     """Return the pages of an archive by name; raise `BadUpload`."""
     content = _content(file)
+    _check_directory(content)
     try:
         with ZipFile(BytesIO(content)) as archive:
             infos = archive.infolist()
+            _check_names([info.filename for info in infos])
             for info in infos:
                 _check_kind(info)
-            _check_names([info.filename for info in infos])
             _check_sizes([info.file_size for info in infos])
             return {info.filename: _read(archive, info) for info in infos}
     except (BadZipFile, ZlibError, NotImplementedError, ValueError, EOFError, OSError) as error:
@@ -70,6 +78,20 @@ def _content(file: bytes) -> bytes:
     if sha256(content).digest() != file[len(MAGIC) + 1 : _HEAD]:
         raise BadUpload("The site archive is damaged or cut off; send it again.")
     return content
+
+
+def _check_directory(content: bytes) -> None:
+    """Refuse a directory of too many entries before it is read: each takes time and memory."""
+    end = len(content) - _END.size
+    if end < 0 or not content.startswith(_END_MARK, end):
+        raise BadUpload(f"The site archive cannot be unpacked; {_MAKE_ONE}.")
+    *_, files, size, _start, comment_bytes = _END.unpack_from(content, end)
+    if comment_bytes or content.startswith(_LARGE_END_MARK, end - _LARGE_END_BYTES):
+        raise BadUpload(f"The site archive has too many files or a comment; {_MAKE_ONE}.")
+    if files > MAX_FILES:
+        raise _too_many(files)
+    if size > MAX_FILES * _MAX_ENTRY_BYTES:
+        raise BadUpload(f"The directory of the site archive is too large; {_MAKE_ONE}.")
 
 
 def _read(archive: ZipFile, info: ZipInfo) -> bytes:
@@ -106,6 +128,10 @@ def _check_names(names: Iterable[str]) -> None:
 
 def _check_sizes(sizes: list[int]) -> None:
     if len(sizes) > MAX_FILES:
-        raise BadUpload(f"The site has {len(sizes)} files; at most {MAX_FILES} are taken.")
+        raise _too_many(len(sizes))
     if sum(sizes) > MAX_BYTES:
         raise BadUpload(f"The site has {sum(sizes)} bytes; at most {MAX_BYTES} are taken.")
+
+
+def _too_many(files: int) -> BadUpload:
+    return BadUpload(f"The site has {files} files; at most {MAX_FILES} are taken.")

@@ -1,7 +1,12 @@
 """Backup and restore over HTTP: all or nothing, and the answer says what was left behind."""
 
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -153,6 +158,94 @@ async def test_the_log_and_the_audit_trail_tell_of_a_restore() -> None:
     await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": {"a.b": 1}}))
     assert any("restore-report" in entry["text"] for entry in await twin.json("/api/log"))
     assert (await twin.json("/api/audit"))[-1]["changes"]
+
+
+async def test_a_restore_that_leaves_much_out_is_one_line_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    twin = await Twin.start()
+    unknown = {f"unknown.{number}": 1 for number in range(4000)}
+    reply = await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": unknown}))
+    assert ("Not-Carried-Over", "4000") in reply.headers
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == "the restore left 4000 settings out; /api/restore-report lists them"
+    assert len(await twin.json("/api/restore-report")) == 4000
+
+
+class HeldThreads(ThreadPoolExecutor):
+    """The threads beside the loop, which begin a piece of work only when they are told to."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self._held = asyncio.Semaphore(0)
+        self._go = threading.Semaphore(0)
+        asyncio.get_running_loop().set_default_executor(self)
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        self._held.release()
+
+        def when_told() -> Any:
+            # Not for ever: a test that fails must end.
+            assert self._go.acquire(timeout=10)
+            return work(*given, **named)
+
+        return super().submit(when_told)
+
+    async def hold_something(self) -> None:
+        await asyncio.wait_for(self._held.acquire(), 10)
+
+    def go_on(self) -> None:
+        self._go.release()
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        (UPLOAD, packed({})),
+        ("/post.cgi?sched_save", b"x" * 40_000),
+        ("/post.cgi?oled_save", b"x" * 40_000),
+        ("/post.cgi?wwwfileupload", b"x"),
+        ("/post.cgi?pictureupload", b"x"),
+    ],
+)
+async def test_others_are_answered_while_a_body_is_checked(target: str, body: bytes) -> None:
+    twin, threads = await Twin.start(), HeldThreads()
+    asked = asyncio.ensure_future(twin.ask(target, "POST", body))
+    await threads.hold_something()
+    await twin.ok("/outs.cgi?out0=1")
+    assert not asked.done()
+    threads.go_on()
+    assert (await asked).status == 400
+
+
+async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> None:
+    twin = await Twin.start()
+    backup = (await twin.ok("/dev_settings.bin")).body
+    threads = HeldThreads()
+    restoring = asyncio.ensure_future(twin.ask(UPLOAD, "POST", backup))
+    # While it is decoded, while it is converted, and not any more while it is converted again.
+    for command in ("oname=0Lamp", "em4=hunter2", None):
+        await threads.hold_something()
+        if command is not None:
+            await twin.ok(f"/stm.cgi?{command}")
+        threads.go_on()
+    assert (await restoring).status == 200
+    assert twin.controller.engine.settings.email.password == "hunter2"
+    assert twin.controller.engine.settings.outputs[0].name != "Lamp"
+
+
+async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
+    twin = await Twin.start()
+    backup = (await twin.ok("/dev_settings.bin")).body
+    threads = HeldThreads()
+    restoring = asyncio.ensure_future(twin.ask(UPLOAD, "POST", backup))
+    for number in range(6):
+        await threads.hold_something()
+        await twin.ok(f"/stm.cgi?oname=0Lamp{number}")
+        threads.go_on()
+    assert (await restoring).status == 409
+    assert b"Send it again" in (await restoring).body
+    assert twin.controller.engine.settings.outputs[0].name == "Lamp5"
 
 
 @pytest.mark.parametrize(

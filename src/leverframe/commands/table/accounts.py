@@ -161,7 +161,7 @@ ROWS = (
     ),
     row(
         "POST /post.cgi?users_save",
-        body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS),
+        body=ListBody(Item("u<A>=<B>*<C>*<D>"), USER_FIELDS, CONTROL_USERS),
         run=save_users,
         limits={
             "access.users.*.name": USER_FIELDS["B"],

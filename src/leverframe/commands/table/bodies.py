@@ -20,9 +20,12 @@ LIST_BODY_LIMIT = 1 << 20
 UPLOAD_LIMIT = 16 << 20
 
 
+_PERCENT_ENCODED = {byte: f"%{byte:02X}" for byte in range(0x80, 0x100)}
+
+
 def _ascii(body: bytes) -> str:
     """Decode the body to raw text; letters beyond ASCII count as percent-encoded."""
-    return "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in body)
+    return body.decode("latin-1").translate(_PERCENT_ENCODED)
 
 
 class ListBody(Struct, frozen=True):
@@ -30,6 +33,8 @@ class ListBody(Struct, frozen=True):
 
     item: Item
     params: Mapping[str, Param]
+    #: As many as there are places for them.
+    max_items: int
     max_bytes: int = LIST_BODY_LIMIT
 
     def read(self, body: bytes, content_type: str, profile: Profile) -> list[dict[str, Any]]:
@@ -44,6 +49,8 @@ class ListBody(Struct, frozen=True):
                 f"The body is not a list of &{printed} items that ends with &&.",
                 allowed=f"&{printed}...&&",
             )
+        if (count := within.count("&")) > self.max_items:
+            raise Malformed(f"The list has {count} items.", allowed=f"up to {self.max_items} items")
         first, *others = within.split("&")
         first = first.strip()
         is_item = self.item.match_name(first.partition("=")[0]) is not None

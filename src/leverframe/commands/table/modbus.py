@@ -45,6 +45,8 @@ READING_FIELDS: dict[str, Param] = {
     "H": Word(codes.MODBUS_TYPES),
     "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
 }
+#: Of all custom devices together.
+MAX_READINGS = 5 * 30
 #: The setting of a reading that each of these fields sets.
 READING_SETTINGS = {
     "C": "name",
@@ -132,7 +134,7 @@ ROWS = (
     ),
     row(
         "POST /post.cgi?mod_custom_save",
-        body=ListBody(READING_ITEM, READING_FIELDS),
+        body=ListBody(READING_ITEM, READING_FIELDS, MAX_READINGS),
         run=save_readings,
         limits={
             f"modbus_devices.*.readings.*.{name}": READING_FIELDS[letter]

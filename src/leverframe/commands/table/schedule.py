@@ -98,7 +98,7 @@ def set_active(stage: Stage, A: int, B: bool) -> None:
 ROWS = (
     row(
         "POST /post.cgi?sched_save",
-        body=ListBody(Item("s<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>"), FIELDS),
+        body=ListBody(Item("s<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>"), FIELDS, SCHEDULE_ENTRIES),
         run=save,
         example={
             "A": "0",

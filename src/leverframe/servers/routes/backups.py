@@ -1,18 +1,21 @@
-"""Settings backups over HTTP: download and restore; the encryption runs in a thread.
+"""Settings backups over HTTP: download and restore; the work is done in a thread.
 
 The passphrase comes in a header: unlike a query it is in no log and no history, and a foreign page
-cannot send it. A restore is decoded and checked first, then the controller takes it as one change.
+cannot send it. A restore is decoded, checked and converted first, then the controller takes it as
+one change.
 """
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from leverframe.commands.describe.openapi import BINARY
 from leverframe.commands.table.matching import Call
 from leverframe.commands.table.params import decoded
-from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
+from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, Refusal
+from leverframe.commands.table.restored import Restored
 from leverframe.commands.table.rights import Account
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.controller import Controller
@@ -25,11 +28,15 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
+_Result = TypeVar("_Result")
+
 PASSPHRASE_HEADER = "backup-passphrase"
 MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
 #: Deriving a key takes 64 MiB, so one at a time.
 _AT_A_TIME = 1
+#: A restore is checked again when settings change meanwhile, so often.
+_MAX_TRIES = 5
 
 
 class BackupEndpoint:
@@ -44,7 +51,7 @@ class BackupEndpoint:
         make = partial(encode_backup, controller.profile, controller.engine.settings)
         try:
             passphrase = _passphrase(request)
-            backup = make() if passphrase is None else await self._slowly(make, passphrase)
+            backup = await self._in_thread(make, passphrase)
         except BackupRefused as refused:
             raise BadValue(str(refused)) from None
         return Reply(200, BINARY, backup)
@@ -52,10 +59,7 @@ class BackupEndpoint:
     async def restore(self, request: Request, call: Call, account: Account) -> Reply:
         """Restore all of a backup or nothing; say how much could not be carried over."""
         try:
-            passphrase = _passphrase(request)
-            read = partial(decode_backup, request.body)
-            content = read() if passphrase is None else await self._slowly(read, passphrase)
-            restored = carry_over(content, self._controller.profile, self._controller.pending)
+            restored = await self._restored(request.body, _passphrase(request))
             cause = Cause(
                 "command", f"{account.name} {request.peer}".strip(), account.name, request.peer
             )
@@ -67,15 +71,29 @@ class BackupEndpoint:
             return reply_to_refusal(refusal.of(call.row.line))
         except StoreUnavailable as error:
             return reply_to_refusal(StoreFailed(str(error)))
-        for lost in restored.not_carried_over:
-            log.warning("not carried over by the restore: %s: %s", lost.path, lost.reason)
+        if lost := len(restored.not_carried_over):
+            log.warning("the restore left %d settings out; /api/restore-report lists them", lost)
         reply = self._commands.status_reply()
-        count = (COUNT_HEADER, str(len(restored.not_carried_over)))
+        count = (COUNT_HEADER, str(lost))
         return Reply(reply.status, reply.content_type, reply.body, (count,))
 
-    async def _slowly(self, work: Any, passphrase: str) -> Any:
+    async def _restored(self, file: bytes, passphrase: str | None) -> Restored:
+        """Convert a backup for this controller as it is when that is done."""
+        controller = self._controller
+        content = await self._in_thread(decode_backup, file, passphrase)
+        for _ in range(_MAX_TRIES):
+            profile, present = controller.profile, controller.pending
+            restored = await self._in_thread(carry_over, content, profile, present)
+            if controller.pending is present and controller.profile == profile:
+                return restored
+        raise Conflict(
+            "The settings were changed again and again while the backup was checked; nothing was "
+            "restored. Send it again."
+        )
+
+    async def _in_thread(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         async with self._turns:
-            return await asyncio.to_thread(work, passphrase)
+            return await asyncio.to_thread(work, *arguments)
 
 
 def _passphrase(request: Request) -> str | None:

@@ -34,6 +34,8 @@ from leverframe.storage.store import StoreUnavailable
 MAX_COMMANDS = 100
 MAX_KEPT_REQUESTS = 1024
 MAX_KEPT_LETTERS = 100
+#: Larger bodies are checked off the event loop; lists and forms of our own pages are smaller.
+LARGE_BODY_BYTES = 32 << 10
 
 
 class Commands(msgspec.Struct, frozen=True):
@@ -117,16 +119,18 @@ class CommandEndpoint:
         """Perform the commands; a coroutine where something is waited for."""
         if request.method not in ("GET", "POST"):
             raise WrongMethodForPath("Commands take GET or POST.", allowed="GET, POST")
-        if commands.takes_file:
-            return self._take_file(request, commands, account)
+        if commands.takes_file or len(request.body) > LARGE_BODY_BYTES:
+            return self._take_large_body(request, commands, account)
         try:
             with_bodies = self._with_bodies(request, commands)
         except Refusal as refusal:
             return self._bad_body(refusal, request)
         return self._carry_out(with_bodies, request, account)
 
-    async def _take_file(self, request: Request, commands: Commands, account: Account) -> Reply:
-        """Check a file off the event loop, since that takes a while, and carry it out."""
+    async def _take_large_body(
+        self, request: Request, commands: Commands, account: Account
+    ) -> Reply:
+        """Check a body off the event loop, since that takes a while, and carry it out."""
         try:
             with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
