@@ -1,44 +1,20 @@
 """A real browser: a page of another site tries to switch an output, and our own page does."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.conftest import CHROMIUM
 from tests.process.controller_process import ControllerProcess, controller_process
+from tests.process.foreign_pages import (
+    ATTACKS,
+    FOREIGN,
+    HIDDEN_ATTACKS,
+    attack_from,
+    foreign_site,
+)
 
 pytestmark = pytest.mark.needs_program("chromium")
-
-#: A name of the attacker, which the browser believes to be at this machine.
-FOREIGN = "evil.example"
-
-
-class ForeignSite(BaseHTTPRequestHandler):
-    """A page with nothing on it; the tests put the attacks there."""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Kittens</title><body></body>")
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Quietly."""
-
-
-@contextmanager
-def foreign_site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), ForeignSite) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://{FOREIGN}:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -60,63 +36,6 @@ def browser() -> Iterator[object]:
         chromium.close()
 
 
-HIDDEN_ATTACKS = {
-    "image": """async target => {
-        const image = new Image();
-        await new Promise(done => { image.onload = image.onerror = done; image.src = target; });
-    }""",
-    "image without referrer": """async target => {
-        const image = new Image();
-        image.referrerPolicy = "no-referrer";
-        await new Promise(done => { image.onload = image.onerror = done; image.src = target; });
-    }""",
-    "script": """async target => {
-        const script = document.createElement("script");
-        script.referrerPolicy = "no-referrer";
-        await new Promise(done => {
-            script.onload = script.onerror = done; script.src = target;
-            document.body.append(script);
-        });
-    }""",
-    "stream of events": """async target => {
-        const source = new EventSource(target);
-        await new Promise(done => { source.onopen = source.onerror = done; });
-        source.close();
-    }""",
-    "web socket": """async target => {
-        const socket = new WebSocket(target.replace("http", "ws"));
-        await new Promise(done => { socket.onopen = socket.onclose = done; });
-    }""",
-    "fetch": "async target => { try { await fetch(target); } catch {} }",
-    "fetch without cors": """async target => {
-        try { await fetch(target, {mode: "no-cors", credentials: "include"}); } catch {}
-    }""",
-    "post": """async target => {
-        try { await fetch(target, {mode: "no-cors", method: "POST", body: ""}); } catch {}
-    }""",
-}
-ATTACKS = {
-    "beacon": "target => navigator.sendBeacon(target)",
-    "form": """target => {
-        const form = document.createElement("form");
-        const field = document.createElement("input");
-        form.action = target.split("?")[0]; form.method = "get";
-        field.name = "out0"; field.value = "1";
-        form.append(field); document.body.append(form); form.submit();
-    }""",
-    "posted form": """target => {
-        const form = document.createElement("form");
-        form.action = target; form.method = "post";
-        document.body.append(form); form.submit();
-    }""",
-    "link": "target => { location.href = target; }",
-    "frame": """target => {
-        const frame = document.createElement("iframe");
-        frame.src = target; document.body.append(frame);
-    }""",
-}
-
-
 def outputs(process: ControllerProcess) -> bytes:
     return process.ask("/outs.cgi")[1].partition(b"<out>")[2][:6]
 
@@ -129,13 +48,7 @@ def test_a_foreign_page_switches_nothing(
     with foreign_site() as site:
         page = browser.new_page()  # type: ignore[attr-defined]
         page.goto(site)
-        if attack in HIDDEN_ATTACKS:
-            # They wait for the answer by themselves; the browser does not show it to the page.
-            page.evaluate(HIDDEN_ATTACKS[attack], target)
-        else:
-            with page.expect_response(lambda answer: "/outs.cgi" in answer.url) as seen:
-                page.evaluate(ATTACKS[attack], target)
-            assert seen.value.status == 403
+        assert attack_from(page, attack, target) in (None, 403)
         page.close()
     assert outputs(process) == b"000000"
 

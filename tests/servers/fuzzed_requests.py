@@ -21,7 +21,7 @@ from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import accepted
-from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, signed_up
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, OWN_PAGE, USER, signed_up
 from tests.twin import Twin
 
 NOBODY = "nobody"
@@ -112,7 +112,7 @@ async def run(count: int, seed: int) -> Outcome:
             random.choice((method, "GET", "POST")),
             fuzzed(random, path) if random.random() < 0.1 else path,
             fuzzed(random, query),
-            {"cookie": signed_in[role]},
+            {"cookie": signed_in[role], "origin": OWN_PAGE},
             fuzzed(random, body.decode("latin-1")).encode("utf-8", "replace"),
             "127.0.0.1",
         )

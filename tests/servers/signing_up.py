@@ -11,6 +11,8 @@ from tests.twin import NEWEST, Twin
 ADMINISTRATOR = ("chief", "long admin secret")
 USER = ("guest", "long guest secret")
 CONTROL_USER = ("panel", "long panel secret")
+#: What our own pages say about where they stand; without it a session changes nothing.
+OWN_PAGE = "http://127.0.0.1"
 #: What a browser accepts when a person opens a page.
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
@@ -37,7 +39,7 @@ async def signed_up(
     profile: Profile = NEWEST, *, secure: bool = False, names: OwnNames | None = None
 ) -> Twin:
     """Accounts are there, and sign-in is required."""
-    twin = await Twin.start(profile, reach=Reach(names or OwnNames(), secure=secure))
+    twin = await Twin.start(profile, reach=Reach(names or OwnNames(secure=secure)))
     users = f"&u0={CONTROL_USER[0]}*{CONTROL_USER[1]}*1&&".encode()
     await twin.ok("/post.cgi?users_save", "POST", users)
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))

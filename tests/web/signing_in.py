@@ -18,6 +18,7 @@ def sign_in_as_user(page: Page, twin: ServedTwin) -> None:
     twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
     signed_in = page.request.post(
         f"http://{HOST}:{twin.port}/post.cgi?signin",
+        headers={"Origin": f"http://{HOST}:{twin.port}"},
         form={"username": USER[0], "password": USER[1]},
     )
     assert signed_in.ok

@@ -236,6 +236,7 @@ def sign_in(page: Page, twin: ServedTwin, account: tuple[str, str]) -> None:
     """In another tab of the same browser."""
     signed_in = page.request.post(
         f"http://{HOST}:{twin.port}/post.cgi?signin",
+        headers={"Origin": f"http://{HOST}:{twin.port}"},
         form={"username": account[0], "password": account[1]},
     )
     assert signed_in.ok
@@ -262,5 +263,6 @@ def test_signing_out_in_one_tab_leaves_nothing_open_in_another(
     page = open_page("status", allow=REFUSALS)
     sign_in_as_user(page, twin)
     expect(lever(page, "OUT0")).to_be_visible()
-    page.request.post(f"http://{HOST}:{twin.port}/post.cgi?signout")
+    origin = f"http://{HOST}:{twin.port}"
+    page.request.post(f"{origin}/post.cgi?signout", headers={"Origin": origin})
     page.wait_for_url("**/signin")

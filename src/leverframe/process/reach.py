@@ -31,8 +31,8 @@ def reach_of(config: Config) -> Reach:
     is_local = is_loopback(config.host)
     machine = socket.gethostname()
     named = () if is_local else (machine, f"{machine}.local")
-    own = OwnNames(config.host, config.hosts, config.cors_origins, named)
-    return Reach(own, must_sign_in=not is_local, secure=uses_tls(config))
+    own = OwnNames(config.host, config.hosts, config.cors_origins, named, secure=uses_tls(config))
+    return Reach(own, must_sign_in=not is_local)
 
 
 def uses_tls(config: Config) -> bool:

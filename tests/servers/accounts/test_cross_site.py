@@ -69,6 +69,55 @@ async def test_a_foreign_page_and_a_foreign_host_switch_nothing(headers: dict[st
     assert await switch(**headers) == (403, "000000")
 
 
+TLS, PROXIED = OwnNames("0.0.0.0", secure=True), OwnNames(names=["cellar.example"])
+
+
+@pytest.mark.parametrize(
+    ("names", "host", "origin", "more", "is_own"),
+    [
+        (OwnNames(), "localhost", "http://localhost", {}, True),
+        (OwnNames(), "localhost", "https://localhost", {}, False),
+        (TLS, "10.0.0.5", "https://10.0.0.5", {}, True),
+        (TLS, "10.0.0.5", "http://10.0.0.5", {}, False),
+        (TLS, "10.0.0.5", "http://10.0.0.5", {"x_forwarded_proto": "http"}, False),
+        (PROXIED, "cellar.example", "http://cellar.example", {}, True),
+        (PROXIED, "cellar.example", "https://cellar.example", {}, True),
+        (PROXIED, "localhost", "https://localhost", {}, False),
+        *(
+            (PROXIED, "cellar.example", f"{page}://cellar.example", forwarded, is_own)
+            for forwarded in ({"x_forwarded_proto": "HTTPS"},)
+            for page, is_own in (("https", True), ("http", False))
+        ),
+    ],
+)
+async def test_the_same_name_with_and_without_tls_are_two_sites(
+    names: OwnNames, host: str, origin: str, more: dict[str, str], is_own: bool
+) -> None:
+    twin = await Twin.start(reach=Reach(names))
+    reply = await twin.ask("/outs.cgi?out0=1", host=host, origin=origin, **more)
+    assert reply.status == (200 if is_own else 403)
+
+
+async def test_a_session_changes_something_only_from_a_page_of_ours() -> None:
+    twin = await signed_up()
+    cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
+
+    async def status(target: str, method: str = "GET", **headers: str) -> int:
+        return (await twin.ask(target, method, host=OWN, **headers)).status
+
+    for method in ("GET", "POST"):
+        for target in ("/outs.cgi?out0=1", "/stm.cgi?oname=0x", "/sim.cgi?DS1=20"):
+            assert await status(target, method, cookie=cookie) == 403, target
+            here = f"http://{OWN}"
+            assert await status(target, method, cookie=cookie, origin=here) == 200, target
+            assert await status(target, method, cookie=cookie, referer=f"{here}/x") == 200, target
+            assert await status(target, method, authorization=basic(*ADMINISTRATOR)) == 200, target
+    for target in ("/post.cgi?signout", "/post.cgi?signin", "/api/rules/try"):
+        assert await status(target, "POST", cookie=cookie) == 403, target
+    for target in ("/?safe", "/api/history?points=2", "/outs.cgi", "/api/settings"):
+        assert await status(target, cookie=cookie) == 200, target
+
+
 @pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?signout", "/sim.cgi?DS1=1"])
 async def test_a_foreign_page_can_send_nothing_else_either(target: str) -> None:
     twin = await Twin.start()

@@ -11,6 +11,7 @@ from tests.servers.signing_up import (
     ADMINISTRATOR,
     BROWSER,
     CONTROL_USER,
+    OWN_PAGE,
     USER,
     basic,
     cookie_of,
@@ -26,7 +27,7 @@ async def test_the_cookie_of_a_sign_in_opens_what_the_account_may() -> None:
     twin = await signed_up()
     admin, user = [cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, USER)]
     assert (await twin.ask("/api/settings", cookie=f"other=1; {admin}")).status == 200
-    assert (await twin.ask("/outs.cgi?out0=1", cookie=user)).status == 200
+    assert (await twin.ask("/outs.cgi?out0=1", cookie=user, origin=OWN_PAGE)).status == 200
     assert (await twin.ask("/api/settings", cookie=user)).status == 403
     assert (await twin.ask("/outs.cgi", cookie=admin + "x")).status == 401
 
@@ -52,7 +53,7 @@ async def test_the_cookie_goes_only_over_tls_where_there_is_tls() -> None:
 async def test_signing_in_ends_the_session_that_the_browser_had() -> None:
     twin = await signed_up()
     first = cookie_of(await sign_in(twin, USER))
-    second = cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=first))
+    second = cookie_of(await sign_in(twin, ADMINISTRATOR, cookie=first, origin=OWN_PAGE))
     assert second != first
     assert (await twin.ask("/outs.cgi", cookie=first)).status == 401
     assert (await twin.ask("/outs.cgi", cookie=second)).status == 200
@@ -69,7 +70,7 @@ async def test_a_cookie_that_somebody_made_up_is_not_taken_over() -> None:
 async def test_signing_out_ends_the_session_and_takes_the_cookie_away() -> None:
     twin = await signed_up()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
-    reply = await twin.ask("/post.cgi?signout", "POST", cookie=cookie)
+    reply = await twin.ask("/post.cgi?signout", "POST", cookie=cookie, origin=OWN_PAGE)
     assert reply.status == 204
     assert "Max-Age=0" in dict(reply.headers)["Set-Cookie"]
     assert (await twin.ask("/outs.cgi", cookie=cookie)).status == 401
@@ -127,7 +128,8 @@ async def test_a_changed_password_ends_the_sessions_of_its_account_only() -> Non
         cookie_of(await sign_in(twin, who)) for who in (ADMINISTRATOR, ADMINISTRATOR, USER)
     ]
     body = b"username=chief&password=long+admin+secret&new=another+long+secret"
-    assert (await twin.ask("/post.cgi?passwd", "POST", body, cookie=first)).status == 200
+    own = {"cookie": first, "origin": OWN_PAGE}
+    assert (await twin.ask("/post.cgi?passwd", "POST", body, **own)).status == 200
     assert (await twin.ask("/outs.cgi", cookie=first)).status == 401
     assert (await twin.ask("/outs.cgi", cookie=second)).status == 401
     assert (await twin.ask("/outs.cgi", cookie=user)).status == 200

@@ -5,6 +5,7 @@ import pytest
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     BROWSER,
+    OWN_PAGE,
     USER,
     cookie_of,
     sign_in,
@@ -61,7 +62,8 @@ async def test_a_password_that_is_not_taken_is_told_above_its_form() -> None:
     twin = await signed_up()
     cookie = cookie_of(await sign_in(twin, ADMINISTRATOR))
     body = b"username=chief&password=long+admin+secret&new=short"
-    reply = await twin.ask("/post.cgi?passwd", "POST", body, cookie=cookie, accept=BROWSER)
+    own = {"cookie": cookie, "origin": OWN_PAGE}
+    reply = await twin.ask("/post.cgi?passwd", "POST", body, **own, accept=BROWSER)
     page = reply.body.decode()
     assert (reply.status, reply.content_type) == (400, "text/html")
     assert page.index("/post.cgi?passwd") < page.index("12 to 128") < page.index('id="own-new"')

@@ -8,6 +8,7 @@ import msgspec
 from leverframe.servers.http.messages import Request, StreamReply
 from tests.servers.signing_up import (
     ADMINISTRATOR,
+    OWN_PAGE,
     USER,
     base64,
     basic,
@@ -87,7 +88,7 @@ async def test_a_stream_ends_when_its_session_does() -> None:
     twin = await signed_up()
     cookie, other = [cookie_of(await sign_in(twin, USER)) for _ in range(2)]
     stream, others = await followed(twin, cookie=cookie), await followed(twin, cookie=other)
-    await twin.ask("/post.cgi?signout", "POST", b"", cookie=cookie)
+    await twin.ask("/post.cgi?signout", "POST", b"", cookie=cookie, origin=OWN_PAGE)
     assert [message async for message in stream] == []
     await twin.ask("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR))
     assert content(await anext(others), "change")["OUT0"] == 1

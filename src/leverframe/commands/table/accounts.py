@@ -112,7 +112,9 @@ SIGN_IN = row(
     role=ANYBODY,
     secret=True,
     example={"username": "keeper", "password": "secret"},
-    doc="Check a user name and password, and open a session: the answer sets a cookie.",
+    doc="Check a user name and password, and open a session: the answer sets a cookie. A request "
+    "that changes something with the cookie needs the controller's address as `Origin` or "
+    "`Referer`.",
 )
 SIGN_OUT = row(
     "POST /post.cgi?signout",

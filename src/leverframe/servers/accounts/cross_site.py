@@ -4,6 +4,11 @@ Commands change things by GET, so any page in the world could switch an output t
 of somebody who can reach the controller. Browsers say where a request comes from: by `Origin`,
 `Referer` and `Sec-Fetch-Site`. Programs send none of these, and need not.
 
+A page can make a browser send none of them, too: to a plain HTTP address in the network there is no
+`Sec-Fetch-Site`, a GET has no `Origin`, and the page decides about the `Referer`. The cookie of a
+session goes along even so where the page stands at another port of the same host. So a request that
+changes something with the rights of a session has to name the page it comes from.
+
 Origins that are named in the configuration count as our own pages, exactly as they are written.
 
 A page can also give its own name the address of the controller (DNS rebinding); then the `Host` is
@@ -43,12 +48,16 @@ class OwnNames:
         names: Iterable[str] = (),
         origins: Iterable[str] = (),
         machine: Iterable[str] = (),
+        *,
+        secure: bool = False,
     ) -> None:
         """Take the names of the configuration, and those that the machine has by itself."""
+        #: Requests come by TLS.
+        self.secure = secure
         configured = {name.lower() for name in names}
         self._names = {"localhost", listening_on.lower(), *map(str.lower, machine), *configured}
         #: The configuration has a name for strangers: a proxy at this machine may speak for them.
-        self._is_proxied = not all(map(is_loopback, configured))
+        self._for_others = frozenset(name for name in configured if not is_loopback(name))
         #: Reachable by any address the machine has now or gets later.
         self._any_address = _is_any_address(listening_on)
         #: Other sites whose pages may use the controller.
@@ -68,13 +77,16 @@ class OwnNames:
         if len(self._known) < 64:
             self._known.add(host)
 
-    def check_page(self, request: Request) -> None:
-        """Refuse what a foreign page has made a browser send."""
+    def check_page(self, request: Request, *, needs_source: bool) -> None:
+        """Refuse what a foreign page has made a browser send; `needs_source` for a session's."""
         headers = request.headers
-        if self.origins and headers.get("origin") in self.origins:
+        if self.origins and not needs_source and headers.get("origin") in self.origins:
             return
         source = headers.get("origin") or headers.get("referer")
-        if source is not None and not self._is_own_page(source, headers.get("host")):
+        if source is None:
+            if needs_source:
+                raise _without_source()
+        elif not self._is_own_page(source, headers):
             raise _foreign()
         if headers.get("sec-fetch-site") not in _NOT_FOREIGN:
             raise _foreign()
@@ -89,7 +101,7 @@ class OwnNames:
         headers = request.headers
         host = _without_port(headers.get("host", "")).lower().rstrip(".")
         return (
-            not self._is_proxied
+            not self._for_others
             and is_loopback(request.peer)
             and is_loopback(host)
             and not request.is_http10
@@ -106,14 +118,24 @@ class OwnNames:
             return False
         return address.is_loopback or self._any_address
 
-    def _is_own_page(self, source: str, host: str | None) -> bool:
-        scheme, mark, rest = source.partition("://")
-        authority = rest.partition("/")[0].lower()
-        if not mark or scheme.lower() not in ("http", "https"):
+    def _is_own_page(self, source: str, headers: dict[str, str]) -> bool:
+        scheme, mark, rest = source.lower().partition("://")
+        authority = rest.partition("/")[0]
+        if not mark or scheme not in ("http", "https"):
             return False
-        if host is None:
+        if "host" not in headers:
             return self._is_own(_without_port(authority))
-        return _with_port(authority, scheme) == _with_port(host.lower(), scheme)
+        host = headers["host"].lower()
+        return _with_port(authority, scheme) == _with_port(host, self._scheme(headers, scheme))
+
+    def _scheme(self, headers: dict[str, str], of_page: str) -> str:
+        """Return the scheme by which the browser asked; without a port it stands for one."""
+        if self.secure:
+            return "https"
+        if forwarded := headers.get("x-forwarded-proto"):
+            return forwarded.lower()
+        # A proxy that passes on a name for others may speak TLS without saying so.
+        return of_page if _without_port(headers["host"]).lower() in self._for_others else "http"
 
 
 def _is_any_address(host: str) -> bool:
@@ -133,11 +155,19 @@ def _without_port(authority: str) -> str:
 def _with_port(authority: str, scheme: str) -> str:
     if authority.rpartition("]")[2].count(":"):
         return authority
-    return f"{authority}:{443 if scheme.lower() == 'https' else 80}"
+    return f"{authority}:{443 if scheme == 'https' else 80}"
 
 
 def _foreign() -> ForeignPage:
     return ForeignPage(
         "The request was made by a page of another site. Open the controller's own page, or send "
         "the request without a browser."
+    )
+
+
+def _without_source() -> ForeignPage:
+    return ForeignPage(
+        "The request has the cookie of a session but does not say which page it comes from. Use "
+        "the controller's own page, or send the user name and password by HTTP Basic instead; a "
+        "program that keeps the cookie sends an Origin header with the controller's address."
     )

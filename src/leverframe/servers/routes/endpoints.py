@@ -58,6 +58,8 @@ class Endpoint(EndpointDescription, frozen=True, kw_only=True):
     function: Callable[[Context], Any]
     #: The value is the same as long as the controller is the same version.
     fixed: bool = False
+    #: A query changes something, by GET too.
+    changes: bool = False
     #: Answers while the bootloader waits, too.
     in_bootloader: bool = False
 
@@ -369,6 +371,7 @@ OTHERS = (
         methods=("GET", "POST"),
         query=sim.PARAMETERS,
         function=simulate,
+        changes=True,
         in_bootloader=True,
         doc="Make the simulated board sense something, or move virtual time. 404 on any other "
         "board.",

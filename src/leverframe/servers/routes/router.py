@@ -50,6 +50,8 @@ from leverframe.servers.routes.uploaded import Uploads
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
+#: Paths at which a query changes something, whatever the method.
+_CHANGING_PATHS = COMMAND_PATHS | {x.path for x in ENDPOINTS if x.changes}
 _BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}
 _OPEN_COMMANDS = ("signin", "signout")
 
@@ -60,8 +62,6 @@ class Reach(Struct, frozen=True):
     names: OwnNames
     #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
     must_sign_in: bool = False
-    #: Requests come by TLS.
-    secure: bool = False
 
 
 THIS_MACHINE = Reach(OwnNames())
@@ -88,9 +88,7 @@ class Web:
         self._admission = Admission(controller, self.access, must_sign_in=reach.must_sign_in)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
         self._backups = BackupEndpoint(controller, self._commands)
-        self._signing_in = SignInEndpoint(
-            controller, reach.names, self.access, self._commands, secure=reach.secure
-        )
+        self._signing_in = SignInEndpoint(controller, reach.names, self.access, self._commands)
         board, files = controller.board, StatusFiles(controller, name, mac)
         self._uploads = Uploads(controller.store, files.view)
         self._handlers = Handlers(
@@ -131,7 +129,8 @@ class Web:
 
     def _answer(self, request: Request, account: Account) -> Answer:
         if request.query or request.method == "POST":
-            self._names.check_page(request)
+            by_session = account.path and "authorization" not in request.headers
+            self._names.check_page(request, needs_source=bool(by_session) and _changes(request))
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
@@ -229,6 +228,10 @@ def _as_reply(value: Any, content_type: str) -> AnyReply:
 def _nothing_there() -> NoSuchPath:
     # Without the path: a query that was encoded by mistake is a part of it, with its passwords.
     return NoSuchPath("There is nothing at this path.")
+
+
+def _changes(request: Request) -> bool:
+    return request.method == "POST" or request.path in _CHANGING_PATHS
 
 
 def _is_open(request: Request) -> bool:

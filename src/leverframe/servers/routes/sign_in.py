@@ -78,14 +78,11 @@ class SignInEndpoint:
         names: OwnNames,
         access: Access,
         commands: CommandEndpoint,
-        *,
-        secure: bool,
     ) -> None:
         self._controller = controller
         self._names = names
         self._access = access
         self._commands = commands
-        self._secure = secure
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
         """Show the sign-in page, or sign in the administrator's machine where that is allowed."""
@@ -163,4 +160,4 @@ class SignInEndpoint:
         return token
 
     def _cookie(self, token: str) -> Headers:
-        return (("Set-Cookie", self._access.sessions.set_cookie(token, secure=self._secure)),)
+        return (("Set-Cookie", self._access.sessions.set_cookie(token, secure=self._names.secure)),)
