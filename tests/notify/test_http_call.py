@@ -214,14 +214,29 @@ async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
     assert sent["state"] == "sent"
 
 
-async def test_another_server_in_the_settings_gets_what_waits(
+async def test_another_server_in_the_settings_does_not_get_what_waits_for_the_old_one(
     office: PostOffice, peer: HttpPeer
 ) -> None:
-    request(office, f"127.0.0.1:{closed_port()}/then?t=21.5")
+    request(office, f"127.0.0.1:{closed_port()}/then?token=canary")
     await office.until_problem("refuses connections; does the server run on that port?", "http1")
     office.set(http__0__url=f"127.0.0.1:{peer.port}/now")
+    (given_up,) = await office.until_ended()
+    assert given_up["state"] == "failed"
+    assert "HTTP1 has another server now" in given_up["problem"]
+    assert "canary" not in str(given_up)
+    assert peer.paths == []
+
+
+async def test_another_path_at_the_same_server_changes_nothing_for_what_waits(
+    office: PostOffice, peer: HttpPeer
+) -> None:
+    peer.answer = lambda _: (503, {})
+    request(office, f"127.0.0.1:{peer.port}/then")
+    await office.until_problem("503", "http1")
+    peer.answer = lambda _: (200, {})
+    office.set(http__0__url=f"http://127.0.0.1:{peer.port}/now")
     await office.until_ended()
-    assert peer.paths == ["/then?t=21.5"]
+    assert set(peer.paths) == {"/then"}
 
 
 async def test_a_name_that_cannot_be_resolved_is_told(office: PostOffice) -> None:

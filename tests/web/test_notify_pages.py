@@ -82,6 +82,59 @@ def test_a_password_is_forgotten_only_by_a_second_press(
     assert twin.settings()["email"]["password"] is None
 
 
+def test_another_mail_server_asks_for_the_password_again(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?em1=mail.example&em4=a+secret")
+    page = open_page("email")
+    server = titled(page, "Mail server")
+    server.get_by_label("Server", exact=True).fill("other.example")
+    server.get_by_role("button", name="Save").click()
+    expect(server.get_by_role("alert")).to_contain_text("Type this again")
+    assert twin.settings()["email"]["host"] == "mail.example"
+    server.get_by_label("Password").fill("a secret")
+    server.get_by_role("button", name="Save").click()
+    expect(server.locator("footer").get_by_role("status")).to_have_text("Saved")
+    email = twin.settings()["email"]
+    assert (email["host"], email["password"]) == ("other.example", "***")
+
+
+def test_another_path_keeps_the_login_and_another_server_asks_for_it(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?http1=hook.example/a&httpauth1=me*secret")
+    page = open_page("http")
+    first = page.locator("form.card").first
+    first.get_by_label("Address").fill("http://hook.example:80/b")
+    first.get_by_role("button", name="Save").click()
+    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["http"][0]["password"] == "***"
+    first.get_by_label("Address").fill("https://hook.example/b")
+    first.get_by_role("button", name="Save").click()
+    expect(first.get_by_role("alert")).to_contain_text("Type this again")
+    first.get_by_label("Password").fill("secret")
+    first.get_by_role("button", name="Save").click()
+    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    http = twin.settings()["http"][0]
+    assert (http["url"], http["username"], http["password"]) == (
+        "https://hook.example/b",
+        "me",
+        "***",
+    )
+
+
+def test_an_address_that_is_removed_takes_the_password_along(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?http1=hook.example/a&httpauth1=me*secret")
+    page = open_page("http")
+    first = page.locator("form.card").first
+    first.get_by_label("Address").fill("")
+    first.get_by_role("button", name="Save").click()
+    expect(first.locator("footer").get_by_role("status")).to_have_text("Saved")
+    assert twin.settings()["http"][0]["password"] is None
+
+
 def test_a_request_shows_its_last_outcome(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("http")
     second = page.locator("form.card").nth(1)

@@ -259,6 +259,7 @@ class Controller(Hooks):
                 _perform_or_skip(call, body, stage, skipped)
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
+        stage.forget_redirected()
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
             return self._write(stage, cause)
         return self._act(stage.actions, cause)
@@ -277,6 +278,8 @@ class Controller(Hooks):
         """Queue the changes now, in order; the engine follows when they are on disk."""
         leaves = stage.leaves()
         description = ChangeDescription.of(leaves, stage.blobs)
+        if stage.forgotten:
+            description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
         persisted = self._persistent.missing()
         # Changes that only set are handed over together, each one with actions for itself.
         on_committed = partial(self._on_committed) if stage.actions else self._on_committed

@@ -1,9 +1,10 @@
 """The channels HTTP1-HTTP4: one request each, to an address that the settings hold.
 
-The path and the body are those of the moment of the effect; server and login are the present ones,
-so that correcting them helps what waits. Redirects are not followed. An answer below 300 is a
-delivery. What the server refuses in a way that trying again cannot change is given up; a refused
-login, a busy or a broken server is tried again.
+The server, the path and the body are those of the moment of the effect; the login is the present
+one, so that correcting it helps what waits. A request to a server that the settings no longer name
+is given up: in its path and body are the tokens of that server. Redirects are not followed. An
+answer below 300 is a delivery. What the server refuses in a way that trying again cannot change is
+given up; a refused login, a busy or a broken server is tried again.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.http_address import split_address
+from leverframe.engine.sent_secrets import server_of
 from leverframe.engine.settings import HttpClient, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
@@ -76,6 +78,11 @@ class HttpCalls:
                 f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
                 final=True,
             ) from error
+        if server_of(message.target) != server_of(call.url):
+            raise CannotSend(
+                f"HTTP{self._slot} has another server now; this request was for {message.target}.",
+                final=True,
+            )
         addresses = await self._addresses(server.host, server.port)
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s)

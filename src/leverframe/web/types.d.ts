@@ -162,6 +162,7 @@ interface FieldSpec {
   read?(settings: Settings): Value;
   secret?: boolean;
   keepsSecret?: boolean;
+  forgottenBy?(card: BoundField[]): boolean;
   hidden?: boolean;
   draw?: Draw;
 }

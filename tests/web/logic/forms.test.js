@@ -71,6 +71,26 @@ test("a secret that keeps itself when it is empty is not asked for", () => {
   assert.equal(form.fields[0].problem({}, true), null);
 });
 
+test("a secret that another server would get is asked for, and comes along", async () => {
+  controller.settings.email.password = "***";
+  await context.load();
+  let other = false;
+  const form = card([
+    { command: "em1=<A>" },
+    { command: "em4=<A>", forgottenBy: (fields) => other && fields[0].isChanged },
+  ]);
+  form.type(form.fields[0], "same.example");
+  assert.equal(await form.save(), true);
+  assert.deepEqual(targets(), ["/stm.cgi?em1=same.example"]);
+  other = true;
+  form.type(form.fields[0], "other.example");
+  assert.equal(await form.save(), false);
+  assert.match(textOf(form.view()), /Type this again/);
+  form.type(form.fields[1], "new");
+  assert.equal(await form.save(), true);
+  assert.equal(targets().at(-1), "/stm.cgi?em1=other.example&em4=new");
+});
+
 test("a connection that goes after saving leaves the card as it was typed", async () => {
   const form = card([{ command: "oname", at: { A: 0 } }]);
   form.type(form.fields[0], "Pump");

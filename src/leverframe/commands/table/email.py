@@ -38,6 +38,8 @@ WHAT = {
     "G": "subject",
     "H": "text (of eMail 1 when it activates)",
 }
+#: Of the fields that say which server it is.
+FORGETS = " Another one forgets the password, unless `em4` gives it in the same request."
 EXAMPLE = {
     "A": "mail.example",
     "B": "587",
@@ -71,7 +73,8 @@ ROWS = (
         limits={"email.on_texts": ListOf(TEXT, 4), "email.off_texts": ListOf(TEXT, 4)},
         example={**EXAMPLE, "H": "Door%20open*Warm***Door%20closed*Cool**"},
         doc="Set up e-mail: server, port, user name, password, recipient, sender, subject, eight "
-        "texts (four for activation, four for deactivation), TLS.",
+        "texts (four for activation, four for deactivation), TLS. The password comes along every "
+        "time; sent empty, it is forgotten.",
     ),
     row(
         "GET /stm.cgi?em1=<A>&em2=<B>&em3=<C>&em4=<D>&em5=<E>&em6=<F>&em7=<G>&em8=<H>",
@@ -87,7 +90,7 @@ ROWS = (
             A=FIELDS[letter],
             sets=PATHS[letter],
             example={"A": EXAMPLE[letter]},
-            doc=f"Set one e-mail field: {WHAT[letter]}.",
+            doc=f"Set one e-mail field: {WHAT[letter]}.{FORGETS if letter in 'AB' else ''}",
         )
         for number, letter in enumerate(FIELDS, start=1)
     ),

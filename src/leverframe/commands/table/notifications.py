@@ -76,7 +76,8 @@ ROWS = (
         limits={"http.*.url": URL},
         secret=True,
         doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
-        "in it are replaced by values.",
+        "in it are replaced by values. The login was given for one server: another scheme, host or "
+        "port forgets its password, unless `httpauth<A>` gives it in the same request.",
     ),
     row(
         "GET /stm.cgi?httppost<A>=<B>*<C>",
@@ -131,7 +132,8 @@ ROWS = (
             "G": "mqtt.tls",
         },
         example={"C": "8883", "D": "cellar", "E": "secret"},
-        doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS.",
+        doc="Set up the MQTT client: enabled, host, port, user name, password, topic prefix, TLS. "
+        "The password comes along every time; sent empty, it is forgotten.",
     ),
     row(
         "GET /stm.cgi?mqttdiscovery=<A>",
@@ -171,6 +173,7 @@ ROWS = (
             "D": "snmp.trap.community",
         },
         example={"C": "162", "D": "traps"},
-        doc="Set up the receiver of SNMP traps: enabled, host, port, community.",
+        doc="Set up the receiver of SNMP traps: enabled, host, port, community. The community "
+        "comes along every time; sent empty, it is forgotten.",
     ),
 )

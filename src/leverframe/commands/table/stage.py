@@ -10,8 +10,9 @@ from typing import Any
 
 from leverframe.commands.table.refusals import Locked
 from leverframe.engine.actions import Action, Switch
+from leverframe.engine.sent_secrets import redirected
 from leverframe.engine.settings import Node, Settings
-from leverframe.engine.tree import MISSING, difference, is_same, leaf_at, with_value
+from leverframe.engine.tree import MISSING, difference, is_same, leaf_at, value_at, with_value
 from leverframe.profile import Profile
 
 NO_HASHES: Mapping[str, str] = {}
@@ -20,10 +21,12 @@ NO_HASHES: Mapping[str, str] = {}
 class Stage:
     __slots__ = (
         "_before",
+        "_given",
         "_noted",
         "_noted_up_to",
         "actions",
         "blobs",
+        "forgotten",
         "hashes",
         "i2c_found",
         "profile",
@@ -46,6 +49,10 @@ class Stage:
         #: to which that is true. Comparing the trees instead takes 6 us longer.
         self._noted: dict[str, tuple[Any, Any]] = {}
         self._noted_up_to: Settings | None = settings
+        #: Paths that commands set, also to what they were.
+        self._given: set[str] = set()
+        #: Paths of secrets that are gone with the server that they were given for.
+        self.forgotten: tuple[str, ...] = ()
         #: The sensor that answers on the I2C bus at this moment.
         self.i2c_found = i2c_found
         self.actions: list[Action] = []
@@ -59,6 +66,10 @@ class Stage:
         self.unhashed: set[str] = set()
 
     def set(self, path: str, value: object) -> None:
+        self._given.add(path)
+        self._set(path, value)
+
+    def _set(self, path: str, value: object) -> None:
         before = self.settings
         self.settings = after = with_value(before, path, value)
         if after is not before and self._noted_up_to is before:
@@ -86,6 +97,19 @@ class Stage:
         if password not in self.hashes:
             self.unhashed.add(password)
         self.set(path, self.hashes.get(password, "not hashed yet"))
+
+    def forget_redirected(self) -> None:
+        """Remove secrets that would go to another server, unless they were given again.
+
+        Called when all commands are staged: their order does not matter.
+        """
+        if self.replaces_all:
+            # A restore decides for itself.
+            return
+        gone = [path for path in redirected(self._before, self.settings) if path not in self._given]
+        self.forgotten = tuple(path for path in gone if value_at(self.settings, path))
+        for path in self.forgotten:
+            self._set(path, "")
 
     def do(self, action: Action) -> None:
         self.actions.append(action)

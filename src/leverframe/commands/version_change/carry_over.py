@@ -8,7 +8,8 @@ regulator on readings that are others there (`carried_readings.py`), and on afte
 remembered state had the say. Texts go on showing the same readings (`carried_texts.py`).
 
 Secrets that the file does not hold stay as they are on the controller, and so do the accounts,
-whose passwords are secrets: a restore must neither lock the owner out nor open the door.
+whose passwords are secrets: a restore must neither lock the owner out nor open the door. What would
+be sent to a server that the file names and the controller did not have is forgotten.
 """
 
 from collections.abc import Callable
@@ -39,6 +40,7 @@ from leverframe.commands.version_change.carried_texts import carried_texts
 from leverframe.commands.version_change.limits import is_allowed
 from leverframe.engine.actions import ENABLE_PID
 from leverframe.engine.factory_settings import defaults
+from leverframe.engine.sent_secrets import servers
 from leverframe.engine.settings import Settings, Ui
 from leverframe.engine.tree import (
     is_confidential,
@@ -186,6 +188,7 @@ def _with_present_secrets(
         for path, _ in leaves(settings):
             if _stays(path, content):
                 settings = with_value(settings, path, value_at(present, path))
+        settings = _without_redirected(settings, content, present, lost)
         reason = "The backup was read without its secrets; it stays as it is on this controller."
         lost += (left_behind(path, None, reason) for path in content.left_out)
     elif accounts.admin.password or not present.access.admin.password:
@@ -194,6 +197,22 @@ def _with_present_secrets(
         reason = "Accounts come only with their passwords; they stay as they are."
         lost.append(left_behind("access", None, reason))
     return with_value(settings, "access", present.access)
+
+
+def _without_redirected(
+    settings: Settings, content: Content, present: Settings, lost: list[NotCarriedOver]
+) -> Settings:
+    """Remove secrets of the controller that would go to a server which the file names."""
+    before, after = servers(present), servers(settings)
+    for path, server in after.items():
+        branch = path.rpartition(".")[0]
+        sent = (path, f"{branch}.body") if branch.startswith("http.") else (path,)
+        for secret in sent if server != before[path] else ():
+            if _stays(secret, content) and value_at(settings, secret):
+                reason = "It was given for another server; give it again."
+                lost.append(left_behind(secret, None, reason))
+                settings = with_value(settings, secret, "")
+    return settings
 
 
 def _stays(path: str, content: Content) -> bool:

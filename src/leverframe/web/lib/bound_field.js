@@ -75,6 +75,12 @@ export class BoundField {
     return this.#typed !== undefined && !isSame(this.#typed, this.#unchanged);
   }
 
+  // Does the controller forget this secret when the card is saved, unless it comes along?
+  /** @param {BoundField[]} card */
+  isForgottenBy(card) {
+    return this.isSet && (this.spec.forgottenBy?.(card) ?? false);
+  }
+
   focus() {
     document.getElementById(this.id)?.focus();
   }

@@ -15,7 +15,8 @@
 // More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,
 // a name of a record), `parts` (labels of all of them), `read(settings)` instead of `path`,
 // `hint: "key"`, `plainLabel: "INPD1"`, `secret: true`, `keepsSecret: true` (an empty secret keeps
-// the old one), `hidden: true`, `draw(field, drawn)` (see fields.js).
+// the old one), `forgottenBy(fields)` (the secret is for another server then, and must come along),
+// `hidden: true`, `draw(field, drawn)` (see fields.js).
 // A field whose command this version does not have is left out.
 
 import { html, nothing } from "../vendor/lit-html.js";

@@ -6,17 +6,19 @@ import { settingReader } from "./bound_field.js";
 const MOST_COMMANDS = 100;
 const MOST_LETTERS = 8192;
 
-// The fields of one command for one place, with the values of all its letters.
+// The fields of one command for one place, with the values of all its letters. `card` are all the
+// fields that are saved together with them.
 export class Row {
-  /** @param {BoundField[]} fields @param {Read} read */
-  constructor(fields, read) {
+  /** @param {BoundField[]} fields @param {Read} read @param {BoundField[]} card */
+  constructor(fields, read, card) {
     this.fields = fields;
+    this.card = card;
     this.command = fields[0].command;
     this.values = this.#values(read);
   }
 
   get isChanged() {
-    return this.fields.some((field) => field.isChanged);
+    return this.fields.some((field) => field.isChanged || field.isForgottenBy(this.card));
   }
 
   get wrongField() {
@@ -61,7 +63,7 @@ function withParts(fields, values) {
 export function rowsOf(fields, context, paths) {
   const groups = Map.groupBy(fields, (field) => field.row);
   return [...groups.values()].map(
-    (group) => new Row(group, settingReader(context, paths?.[group[0].spec.command])),
+    (group) => new Row(group, settingReader(context, paths?.[group[0].spec.command]), fields),
   );
 }
 

@@ -71,6 +71,15 @@ export class Page {
   }
 }
 
+const SERVER = ["em1=<A>", "em2=<A>"];
+
+// The controller sends a password only to the server that it was given for.
+/** @param {BoundField[]} fields */
+function isOtherServer(fields) {
+  const parts = fields.filter(({ spec }) => SERVER.includes(spec.command));
+  return parts.every(({ typed, saved }) => typed && saved) && parts.some((part) => part.isChanged);
+}
+
 /** @param {AdminContext} context */
 function serverCard(context) {
   const forget = new Action(context, {
@@ -86,7 +95,7 @@ function serverCard(context) {
       { command: "em1=<A>", label: "host" },
       { command: "em2=<A>", label: "port" },
       { command: "em3=<A>", label: "username" },
-      { command: "em4=<A>", label: "password" },
+      { command: "em4=<A>", label: "password", forgottenBy: isOtherServer },
       { command: "em5=<A>", label: "recipient", hint: "recipient_hint" },
       { command: "em6=<A>", label: "sender" },
       { command: "em7=<A>", label: "subject" },

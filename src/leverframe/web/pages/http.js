@@ -70,6 +70,7 @@ export class Page {
           letter: "C",
           label: "password",
           path: `${setting}.password`,
+          forgottenBy: isOtherServer,
         },
       ],
     });
@@ -84,6 +85,22 @@ export class Page {
     return html`${messageList(messages, this.#context.live.state.time)}
       <p class="note"><a href=${address("outbox", { channel })}>${t("to_outbox")}</a></p>`;
   }
+}
+
+// The controller sends a password only to the server that it was given for.
+/** @param {BoundField[]} fields */
+function isOtherServer(fields) {
+  const url = fields.find(({ spec }) => spec.command === "http<A>");
+  return Boolean(url?.typed && url.saved) && serverOf(url?.typed) !== serverOf(url?.saved);
+}
+
+const PORTS = { http: "80", https: "443" };
+
+/** @param {unknown} url */
+function serverOf(url) {
+  const found = /^(?:(https?):\/\/)?([^:/]*)(?::(\d+))?/.exec(String(url).trim().toLowerCase());
+  const [, scheme = "http", host = "", port] = found ?? [];
+  return `${scheme}://${host}:${port ?? PORTS[/** @type {keyof PORTS} */ (scheme)]}`;
 }
 
 /** @param {AdminContext} context */

@@ -1,0 +1,58 @@
+"""Secrets that are sent to a server, and the server that each is for.
+
+A secret was given for one server. Under another name, at another port, with or without encryption
+it would go to somebody else, so it does not outlive such a change.
+"""
+
+from collections.abc import Iterator
+
+from leverframe.engine.http_address import split_address
+from leverframe.engine.settings import Settings
+
+#: Scheme or encryption, host and port; None where no server is set.
+Server = tuple[str | bool, str, str | int] | None
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+
+def server_of(url: str) -> Server:
+    """Return the server of an address of HTTP1-HTTP4."""
+    scheme, _, place = split_address(url.lower())[0].partition("://")
+    host, _, port = place.partition(":")
+    return (scheme, host, port or _DEFAULT_PORTS.get(scheme, "")) if host else None
+
+
+def servers(settings: Settings) -> dict[str, Server]:
+    """Return the servers by the paths of the secrets that are sent to them."""
+    email, mqtt, trap = settings.email, settings.mqtt, settings.snmp.trap
+    found: dict[str, Server] = {
+        "email.password": _server(email.tls, email.host, email.port),
+        "mqtt.password": _server(mqtt.tls, mqtt.host, mqtt.port),
+        "snmp.trap.community": _server(False, trap.host, trap.port),
+    }
+    for number, call in enumerate(settings.http):
+        found[f"http.{number}.password"] = server_of(call.url)
+    return found
+
+
+def _server(tls: bool, host: str, port: int) -> Server:
+    return (tls, host.lower(), port) if host else None
+
+
+def redirected(old: Settings, new: Settings) -> Iterator[str]:
+    """Yield the paths of the secrets whose server is another one, or none any more.
+
+    A secret that was given before there was a server is for the first one.
+    """
+    if (
+        old.email is new.email
+        and old.http is new.http
+        and old.mqtt is new.mqtt
+        and old.snmp is new.snmp
+    ):
+        # As nearly always.
+        return
+    now = servers(new)
+    for path, server in servers(old).items():
+        if server is not None and server != now[path]:
+            yield path
