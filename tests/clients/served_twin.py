@@ -76,7 +76,11 @@ def served(
 
     async def start() -> tuple[Twin, HttpServer]:
         twin = await Twin.start(profile, reach=reach)
-        server = HttpServer(opened_to(reach.names.origins, twin.web.handle), http_limits())
+        server = HttpServer(
+            opened_to(reach.names.origins, twin.web.handle),
+            http_limits(),
+            admission=opened_to(reach.names.origins, twin.web.admit_body),
+        )
         try:
             await server.start(HOST, port)
         except OSError:

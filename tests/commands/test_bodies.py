@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.commands.table.bodies import FormBody, ListBody, UnsupportedBody, Upload
+from leverframe.commands.table.bodies import (
+    SMALL_BODY_LIMIT,
+    FormBody,
+    ListBody,
+    UnsupportedBody,
+    Upload,
+)
 from leverframe.commands.table.codes import HW35_SW
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import Flag, Int, Text, Trailing
 from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
-from leverframe.commands.table.row import Body
+from leverframe.commands.table.row import ACCOUNT, ANYBODY, Body
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
 
@@ -236,5 +242,12 @@ def test_garbage_is_read_or_refused(body: Body, garbage: bytes) -> None:
 
 
 def test_lists_are_limited_to_a_mebibyte_and_uploads_to_sixteen() -> None:
-    limits = {type(body): body.max_bytes for body in BODIES}
-    assert limits == {ListBody: 1 << 20, FormBody: 1 << 20, Upload: 16 << 20}
+    limits = {(type(body), body.max_bytes) for body in BODIES}
+    forms = {(FormBody, 1 << 20), (FormBody, SMALL_BODY_LIMIT)}
+    uploads = {(Upload, 1 << 20), (Upload, 16 << 20)}
+    assert limits == {(ListBody, 1 << 20), *uploads, *forms}
+
+
+def test_what_strangers_may_send_is_small() -> None:
+    bodies = [row.body for row in TABLE if row.body is not None and row.role in (ANYBODY, ACCOUNT)]
+    assert {body.max_bytes for body in bodies} == {SMALL_BODY_LIMIT}

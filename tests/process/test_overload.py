@@ -151,3 +151,34 @@ def test_the_owner_gets_in_while_passwords_are_guessed(tmp_path: Path) -> None:
             )
             assert b" 200 OK" in client.recv(4096)
         assert time.monotonic() - start < 2.0
+
+
+UPLOAD_HEAD = (
+    b"POST /post.cgi?wwwfileupload HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+)
+SIGN_IN = b"username=admin&password=long+secret"
+
+
+def test_uploads_of_strangers_that_never_end_do_not_keep_anybody_from_signing_in(
+    tmp_path: Path,
+) -> None:
+    with controller_process(tmp_path) as process, ExitStack() as clients:
+        fields = "YWRtaW4=*bG9uZyBzZWNyZXQ=*dXNlcg==*"
+        assert process.ask(f"/stm.cgi?auth=11{fields}")[0] == 200
+        for _ in range(6):
+            stranger = clients.enter_context(connected(process))
+            stranger.sendall(UPLOAD_HEAD % (16 * MIB))
+            assert b" 401 " in stranger.recv(4096)
+            send_as_far_as_taken(stranger, bytes(MIB), 15)
+        start = time.monotonic()
+        assert process.ask("/post.cgi?signin", "POST", SIGN_IN)[0] == 200
+        assert time.monotonic() - start < 2.0
+        # Nor does the administrator, whose uploads are taken.
+        for _ in range(6):
+            uploading = clients.enter_context(connected(process))
+            head = UPLOAD_HEAD % (16 * MIB)
+            account = b"\r\nAuthorization: Basic YWRtaW46bG9uZyBzZWNyZXQ=\r\n\r\n"
+            uploading.sendall(head.replace(b"\r\n\r\n", account))
+            send_as_far_as_taken(uploading, bytes(MIB), 15)
+        assert process.ask("/post.cgi?signin", "POST", SIGN_IN)[0] == 200
+        assert process.ask("/outs.cgi?out0=1", account=("admin", "long secret"))[0] == 200

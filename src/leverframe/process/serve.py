@@ -13,6 +13,7 @@ from pathlib import Path
 
 from leverframe import __version__
 from leverframe.clock import SystemClock, VirtualClock
+from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
@@ -38,6 +39,7 @@ from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
@@ -51,6 +53,8 @@ log = logging.getLogger(__name__)
 #: How much each command with a body takes.
 _BODY_LIMITS = {row.form.items[0].text: row.body.max_bytes for row in TABLE if row.body is not None}
 _POST_PATH = "/post.cgi"
+#: Other paths that take a body.
+_ENDPOINTS_WITH_BODY = {endpoint.path for endpoint in ENDPOINTS if endpoint.body is not None}
 #: How soon the schedule follows when the machine's clock is set.
 LOOK_AT_CLOCK_S = 20.0
 
@@ -64,8 +68,9 @@ def http_limits() -> HttpLimits:
 
 
 def _body_limit(_method: str, path: str, query: str | None) -> int:
-    default = HttpLimits.body_limit(_method, path, query)
-    return _BODY_LIMITS.get(query or "", default) if path == _POST_PATH else default
+    if path == _POST_PATH:
+        return _BODY_LIMITS.get(query or "", SMALL_BODY_LIMIT)
+    return LIST_BODY_LIMIT if path in _ENDPOINTS_WITH_BODY else SMALL_BODY_LIMIT
 
 
 def _needs_length(path: str, query: str | None) -> bool:
@@ -85,8 +90,12 @@ async def serve(config: Config) -> None:
             log.error("%s", sentence)
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
-        handler = opened_to(reach.names.origins, built.web.handle)
-        server = HttpServer(handler, http_limits(), descriptors=descriptors)
+        server = HttpServer(
+            opened_to(reach.names.origins, built.web.handle),
+            http_limits(),
+            admission=opened_to(reach.names.origins, built.web.admit_body),
+            descriptors=descriptors,
+        )
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
             connect_snapshots(built.controller, folder.store_path, opened.store.settle)

@@ -17,7 +17,7 @@ import msgspec
 
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Handler
-from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.http.server import HttpLimits, HttpServer, admit_every_body
 
 PATIENCE_S = 10
 
@@ -132,8 +132,11 @@ async def serving(
     limits: HttpLimits | None = None,
     tls: ssl.SSLContext | None = None,
     descriptors: DescriptorBudget | None = None,
+    admission: Handler = admit_every_body,
 ) -> AsyncIterator[Serving]:
-    server = HttpServer(handler, limits or HttpLimits(), descriptors=descriptors)
+    server = HttpServer(
+        handler, limits or HttpLimits(), admission=admission, descriptors=descriptors
+    )
     await server.start("127.0.0.1", 0, tls)
     running = Serving(server)
     try:

@@ -23,7 +23,14 @@ from leverframe.servers.http.connection import (
     State,
 )
 from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.messages import AnyReply, Handler, Reply, Request, StreamReply
+from leverframe.servers.http.messages import (
+    CONTINUE,
+    AnyReply,
+    Handler,
+    Reply,
+    Request,
+    StreamReply,
+)
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
 from leverframe.servers.http.server import ServerState
 
@@ -130,10 +137,11 @@ def test_requests_are_answered_only_one_after_another() -> None:
     assert State.ANSWERING not in ready
 
 
-def test_only_an_answer_may_take_as_long_as_it_takes() -> None:
+def test_only_a_check_or_an_answer_may_take_as_long_as_it_takes() -> None:
     # What closes has the time that what was sent may take.
     untimed = set(State) - set(TIMEOUTS)
-    assert untimed == {State.ANSWERING, State.STREAMING, State.CLOSING, State.CLOSED}
+    checked = {State.CHECKING, State.ANSWERING}
+    assert untimed == checked | {State.STREAMING, State.CLOSING, State.CLOSED}
 
 
 GET = b"GET /%d HTTP/1.1\r\n\r\n"
@@ -204,6 +212,7 @@ class Walk:
         limits = HttpLimits(waiting_requests=2)
         self.connection, self.wire = connected(self.handle, limits, tls=tls)
         self.server = self.connection._server
+        self.server.admission = self.admit
 
     def handle(self, request: Request) -> Any:
         assert self.connection.state is State.ANSWERING
@@ -213,6 +222,16 @@ class Walk:
         if request.path == "/stream":
             return StreamReply(200, "", self.stream())
         return path_as_text(request)
+
+    def admit(self, request: Request) -> Any:
+        assert self.connection.state is State.CHECKING
+        if request.path == "/later":
+            return self.admit_later()
+        return CONTINUE if request.path == "/now" else Reply(403, "", b"")
+
+    async def admit_later(self) -> Reply:
+        await self.gate.wait()
+        return CONTINUE
 
     async def later(self, request: Request) -> AnyReply:
         await self.gate.wait()
@@ -279,6 +298,7 @@ PIECES = [
     *(b"GET /stream HTTP/1.1\r\n\r\n", b"HEAD /stream HTTP/1.1\r\n\r\n", b"\r\n", b"ab"),
     *(b"POST /now HTTP/1.1\r\nContent-Length: 4\r\n\r\n", b"GET /later HTTP/1.0\r\n\r\n"),
     b"POST /later HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+    b"POST /never HTTP/1.1\r\nContent-Length: 4\r\n\r\n",
     b"GET /now HTTP/1.1\r\n\r\nGET /stream HTTP/1.1\r\n\r\nGET /now HTTP/1.1\r\n\r\n" * 3,
     b"GET /now HTTP/1.1\r\nX: " + b"a" * 3000 + b"\r\n\r\nGET /later HTTP/1.1\r\nX: " + b"a" * 3000,
 ]

@@ -22,10 +22,11 @@ class Collector:
 
     def __init__(self) -> None:
         limits = HttpLimits()
-        self.budget = BodyBudget(limits.bodies_bytes)
+        self.budget = BodyBudget(limits)
         self.parser = RequestParser(limits, self.budget)
         self.taken: list[tuple[object, ...]] = []
         self.refused: list[BadRequest] = []
+        self.requests: list[Request] = []
 
     def feed(self, data: bytes) -> None:
         for start in range(0, len(data), MAX_FEED_BYTES):
@@ -33,6 +34,7 @@ class Collector:
                 assert not self.refused
                 if isinstance(found, Request):
                     self.taken.append(fields(found))
+                    self.requests.append(found)
                 else:
                     self.refused.append(found)
 
@@ -194,7 +196,7 @@ def test_bodies_are_counted_until_they_are_given_back() -> None:
     assert reader.budget.used == reader.parser.body_bytes == 3
     reader.feed(b"lo")
     assert (reader.budget.used, reader.parser.body_bytes) == (5, 0)
-    reader.budget.give_back(5)
+    reader.budget.give_back(reader.requests[0])
     assert reader.budget.used == 0
     unfinished = read(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel")
     unfinished.parser.end()

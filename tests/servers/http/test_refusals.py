@@ -197,7 +197,7 @@ async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None
 
 
 async def test_all_bodies_together_are_limited_and_their_room_is_given_back() -> None:
-    limits = HttpLimits(bodies_bytes=1500)
+    limits = HttpLimits(bodies_bytes=3000)
     head = POST + b"Content-Length: 1000\r\n\r\n"
     async with serving(echo, limits) as running:
         first, second = await running.connect(), await running.connect()
@@ -219,7 +219,7 @@ async def test_all_bodies_together_are_limited_and_their_room_is_given_back() ->
 async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None:
     gate = Gate()
     slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
-    async with serving(gate, HttpLimits(bodies_bytes=2500)) as running:
+    async with serving(gate, HttpLimits(bodies_bytes=5000)) as running:
         bodies = running.server.state.bodies
         first, second = await running.connect(), await running.connect()
         first.send(slow + slow)

@@ -49,13 +49,39 @@ async def test_a_head_that_drips_in_is_dropped_after_the_header_time(first: byte
         assert await client.is_dropped()
 
 
-async def test_half_a_body_is_dropped_after_the_body_time() -> None:
+async def test_a_body_that_stalls_is_cut_after_ten_seconds() -> None:
+    async with serving(path_as_text) as running:
+        for sent in (b"", b"half"):
+            client = await running.connect()
+            client.send(b"POST /p HTTP/1.1\r\nContent-Length: 8\r\n\r\n" + sent)
+            await running.pass_time(9)
+            client.send(b"12345678"[len(sent) :])
+            assert (await client.answer()).body == b"/p"
+            client = await running.connect()
+            client.send(b"POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\n" + sent)
+            await running.pass_time(11)
+            assert await client.is_dropped()
+
+
+async def test_a_body_that_drips_is_cut_like_one_that_stalls() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
-        client.send(b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nhalf")
-        await running.pass_time(29)
-        client.send(b"a")
-        await running.pass_time(2)
+        client.send(b"POST /p HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2))
+        await running.pass_time(1)
+        for _ in range(3):
+            client.send(bytes(1000))
+            await running.pass_time(4)
+        assert await client.is_dropped()
+
+
+async def test_a_body_that_comes_too_slowly_is_dropped_after_the_body_time() -> None:
+    limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=10_000)
+    async with serving(path_as_text, limits) as running:
+        client = await running.connect()
+        client.send(b"POST /p HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB)
+        for _ in range(5):
+            client.send(bytes(10_000))
+            await running.pass_time(8)
         assert await client.is_dropped()
 
 
@@ -63,9 +89,10 @@ async def test_a_large_body_gets_more_time_as_it_comes() -> None:
     limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
-        client.send(b"POST /big HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2))
-        await running.pass_time(500)
-        client.send(bytes(MIB // 2))
+        client.send(b"POST /big HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB)
+        for _ in range(32):
+            client.send(bytes(MIB // 32))
+            await running.pass_time(9)
         assert (await client.answer()).body == b"/big"
 
 

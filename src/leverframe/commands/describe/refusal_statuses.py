@@ -14,7 +14,7 @@ REFUSALS: dict[int, str] = {
     "exist.",
     410: "This version no longer has the command.",
     411: "A body was announced without its length.",
-    413: "The body is too large: 1 MiB for lists and forms, 16 MiB for uploads.",
+    413: "The body is too large: 1 MiB for lists and forms (8 KiB to sign in), 16 MiB for files.",
     414: "The path or the query is too long; a query may have 8 KiB.",
     415: "The body is of a kind that the command does not take.",
     423: "The outputs are locked (`outblock`) and the command would switch one.",

@@ -6,7 +6,7 @@ returns what it was shown must not erase them.
 
 from typing import Any
 
-from leverframe.commands.table.bodies import FormBody, ListBody
+from leverframe.commands.table.bodies import SMALL_BODY_LIMIT, FormBody, ListBody
 from leverframe.commands.table.params import Base64Text, Flag, Int, Param, Text
 from leverframe.commands.table.refusals import BadValue, Conflict
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, row
@@ -108,7 +108,9 @@ def check_names(*names: str) -> None:
 
 SIGN_IN = row(
     "POST /post.cgi?signin",
-    body=FormBody({"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}),
+    body=FormBody(
+        {"username": Text(MAX_LETTERS), "password": PLAIN_PASSWORD}, max_bytes=SMALL_BODY_LIMIT
+    ),
     role=ANYBODY,
     secret=True,
     example={"username": "keeper", "password": "secret"},
@@ -129,6 +131,7 @@ CHANGE_PASSWORD = row(
             "password": PLAIN_PASSWORD,
             "new": NEW_PASSWORD,
         },
+        max_bytes=SMALL_BODY_LIMIT,
         whole=True,
     ),
     run=change_password,

@@ -17,6 +17,8 @@ from leverframe.profile import Profile
 from leverframe.uploads.bad_upload import BadUpload
 
 LIST_BODY_LIMIT = 1 << 20
+#: For what people send who have not signed in yet: it has room of its own.
+SMALL_BODY_LIMIT = 8 << 10
 UPLOAD_LIMIT = 16 << 20
 
 

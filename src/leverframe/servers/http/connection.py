@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.limits import KIB, HttpLimits
-from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import CONTINUE, AnyReply, Reply, Request, StreamReply
 from leverframe.servers.http.parsing import (
     MAX_FEED_BYTES,
     NOTHING,
@@ -38,6 +38,7 @@ class State(IntEnum):
 
     IDLE = auto()  # between two requests
     HEAD = auto()  # a head is being read; a new connection is expected to send one at once
+    CHECKING = auto()  # a body was announced, and whether it may be sent is being found out
     BODY = auto()
     ANSWERING = auto()  # the handler is at work
     STREAMING = auto()
@@ -48,9 +49,10 @@ class State(IntEnum):
 
 class Event(IntEnum):
     BYTES = auto()  # of a new request
-    BODY_FOLLOWS = auto()
+    BODY_ANNOUNCED = auto()
+    BODY_ADMITTED = auto()
     REQUEST = auto()  # the next one in order is complete
-    BAD_REQUEST = auto()
+    BAD_REQUEST = auto()  # or one that is refused for what its head says
     STREAM = auto()  # the answer comes in pieces
     ANSWERED = auto()
     LAST_ANSWERED = auto()
@@ -60,15 +62,15 @@ class Event(IntEnum):
 
 
 # As names of this module, since an attribute of an enumeration costs 0.1 us on Python 3.11.
-IDLE, HEAD, BODY, ANSWERING, STREAMING, LINGERING, CLOSING, CLOSED = State
-BYTES, BODY_FOLLOWS, REQUEST, BAD_REQUEST, STREAM, ANSWERED, LAST_ANSWERED, STOP, CLOSE, LOST = (
-    Event
-)
+IDLE, HEAD, CHECKING, BODY, ANSWERING, STREAMING, LINGERING, CLOSING, CLOSED = State
+BYTES, BODY_ANNOUNCED, BODY_ADMITTED, REQUEST, BAD_REQUEST = list(Event)[:5]
+STREAM, ANSWERED, LAST_ANSWERED, STOP, CLOSE, LOST = list(Event)[5:]
 
 #: Whatever is not in here cannot happen.
 TRANSITIONS: dict[State, dict[Event, State]] = {
     IDLE: {BYTES: HEAD, REQUEST: ANSWERING, BAD_REQUEST: LINGERING, STOP: CLOSING},
-    HEAD: {BODY_FOLLOWS: BODY, REQUEST: ANSWERING, BAD_REQUEST: LINGERING, STOP: CLOSING},
+    HEAD: {BODY_ANNOUNCED: CHECKING, REQUEST: ANSWERING, BAD_REQUEST: LINGERING, STOP: CLOSING},
+    CHECKING: {BODY_ADMITTED: BODY, BAD_REQUEST: LINGERING, STOP: CLOSING},
     BODY: {REQUEST: ANSWERING, BAD_REQUEST: LINGERING, STOP: CLOSING},
     # An answer that is being made at a stop is the last one.
     ANSWERING: {STREAM: STREAMING, ANSWERED: IDLE, LAST_ANSWERED: CLOSING, STOP: ANSWERING},
@@ -117,6 +119,8 @@ class Connection(asyncio.Protocol):
         self._limits = server.limits
         self._since = server.now  # when the state began
         self._drain_by = inf  # when what was sent has to be with the client
+        self._body_seen = 0  # what had come of a body at the last look that saw it come on
+        self._body_seen_at = 0.0
         #: Complete requests that are not being answered yet; a bad one is the last.
         self._pending: list[Request | BadRequest] = []
         self._unread = _NOTHING  # received and not parsed
@@ -184,7 +188,7 @@ class Connection(asyncio.Protocol):
         self._parser.end()
         for request in self._pending:
             if isinstance(request, Request):
-                self._server.bodies.give_back(len(request.body))
+                self._server.bodies.give_back(request)
         self._pending.clear()
         self._held.clear()
         self._unread = _NOTHING
@@ -199,8 +203,17 @@ class Connection(asyncio.Protocol):
         timeout = TIMEOUTS.get(self.state)
         if timeout is None:
             return False
+        if self.state is BODY and self._has_stalled(now):
+            return True
         time_for_body = self._parser.body_bytes / self._limits.slowest_bytes_s
         return now >= self._since + timeout(self._limits) + time_for_body
+
+    def _has_stalled(self, now: float) -> bool:
+        """Tell whether a body does not come on; asked once a second."""
+        if self._parser.body_bytes - self._body_seen < self._limits.slowest_bytes_s:
+            return now >= self._body_seen_at + self._limits.stall_s
+        self._body_seen, self._body_seen_at = self._parser.body_bytes, now
+        return False
 
     def _time_to_drain(self) -> float:
         unsent = self._transport.get_write_buffer_size()
@@ -222,7 +235,7 @@ class Connection(asyncio.Protocol):
         while self._unread:
             data, self._unread = self._unread[:MAX_FEED_BYTES], self._unread[MAX_FEED_BYTES:]
             self._pending.extend(self._parser.feed(data))
-            if self._pending or self._parser.reading is not Reading.BODY:
+            if self._pending or self.state is not BODY:
                 break
         is_ready = self._answer_pending()
         if self._parser.is_done:
@@ -230,14 +243,18 @@ class Connection(asyncio.Protocol):
         elif self._unread:
             self._pause_input()
             asyncio.get_running_loop().call_soon(self._proceed)
-        elif is_ready and self.input_paused and not self._transport.is_closing():
-            self.input_paused = False
-            self._transport.resume_reading()
+        elif is_ready:
+            self._resume_input()
 
     def _pause_input(self) -> None:
         if not self.input_paused and not self._transport.is_closing():
             self.input_paused = True
             self._transport.pause_reading()
+
+    def _resume_input(self) -> None:
+        if self.input_paused and not self._transport.is_closing():
+            self.input_paused = False
+            self._transport.resume_reading()
 
     def _proceed(self) -> None:
         """Continue after an answer, after a turn of other connections, or when the client reads."""
@@ -251,30 +268,66 @@ class Connection(asyncio.Protocol):
         pending = self._pending
         while pending:
             if self.output_paused or self.state not in READY:
-                if len(pending) >= self._limits.waiting_requests:
+                if len(pending) >= self._limits.waiting_requests or self._reads_unadmitted_body():
                     self._pause_input()
                 return False
             request = pending.pop(0)
             if isinstance(request, Request):
                 self._answer(request)
             else:
-                self._refuse(request)
+                self._refuse(self._server.refusal(request))
         if self.output_paused or self.state not in READY:
+            if self._reads_unadmitted_body():
+                self._pause_input()
             return False
         reading = self._parser.reading
-        if reading is not NOTHING:
-            self._follow(reading)
-        return True
+        if reading is NOTHING:
+            return True
+        self._follow(reading)
+        return self.state in READY
+
+    def _reads_unadmitted_body(self) -> bool:
+        """Tell whether the body of a request has begun whose turn to be checked has not come."""
+        return self._parser.reading is Reading.BODY and self.state is not BODY
 
     def _follow(self, reading: Reading) -> None:
         """Note which part of the next request is being read: each has its own time-out."""
         if self.state is IDLE:
             self._change(BYTES)
         if self.state is HEAD and reading is Reading.BODY:
-            self._change(BODY_FOLLOWS)
+            self._check_body(self._parser.head)
+
+    def _check_body(self, request: Request) -> None:
+        """Find out whether the body may be sent; little of it, if any, has been read by now."""
+        self._change(BODY_ANNOUNCED)
+        try:
+            reply = self._server.admission(request)
+        except Exception:
+            logger.exception("The admission failed for %r.", request)
+            reply = self._server.fault()
+        if isinstance(reply, Coroutine):
+            self._pause_input()
+            self._server.run(self._check_body_later(request, reply))
+        else:
+            self._admit_body(request, reply)
+
+    async def _check_body_later(
+        self, request: Request, check: Coroutine[Any, Any, AnyReply]
+    ) -> None:
+        self._admit_body(request, await self._awaited(request, check))
+        self._proceed()
+
+    def _admit_body(self, request: Request, reply: AnyReply) -> None:
+        if self.state is not CHECKING:
+            return  # the client has left
+        if reply.status != CONTINUE.status or not isinstance(reply, Reply):
+            self._refuse(reply if isinstance(reply, Reply) else self._server.fault(), request)
+            return
+        self._change(BODY_ADMITTED)
+        self._body_seen, self._body_seen_at = 0, self._server.now
         if self._parser.wants_continue:
             self._parser.wants_continue = False
-            self._write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._write(CONTINUE.encode())
 
     def _answer(self, request: Request) -> None:
         self._change(REQUEST)
@@ -289,19 +342,21 @@ class Connection(asyncio.Protocol):
             self._server.run(self._answer_later(request, reply))
 
     async def _answer_later(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> None:
+        self._deliver(request, await self._awaited(request, answer))
+        self._proceed()
+
+    async def _awaited(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> AnyReply:
         try:
-            reply = await answer
+            return await answer
         except asyncio.CancelledError:
-            reply = self._server.problem(503, "The request was given up at a stop.")
+            return self._server.problem(503, "The request was given up at a stop.")
         except Exception:
             logger.exception("The handler failed for %r.", request)
-            reply = self._server.fault()
-        self._deliver(request, reply)
-        self._proceed()
+            return self._server.fault()
 
     def _deliver(self, request: Request, reply: AnyReply) -> None:
         if request.body:
-            self._server.bodies.give_back(len(request.body))
+            self._server.bodies.give_back(request)
         if self.state is not ANSWERING:
             return  # the client has left
         if isinstance(reply, Reply):
@@ -333,18 +388,18 @@ class Connection(asyncio.Protocol):
             self._change(ANSWERED)
             self._hold(data)
 
-    def _refuse(self, bad: BadRequest) -> None:
-        self._send_refusal(bad)
+    def _refuse(self, reply: Reply, request: Request | None = None) -> None:
+        """Answer a request of which no more is read, as far as it is known."""
+        self._parser.end()
+        self._server.answers[reply.status] += 1
+        head_only = request is not None and request.method == "HEAD"
+        self._write(reply.encode(close=True, head_only=head_only))
         if self._transport.can_write_eof():
             self._change(BAD_REQUEST)
             self._transport.write_eof()
+            self._resume_input()
         else:
             self._close(CLOSE)
-
-    def _send_refusal(self, bad: BadRequest) -> None:
-        reply = self._server.refusal(bad)
-        self._server.answers[reply.status] += 1
-        self._write(reply.encode(close=True))
 
     # Writing
 

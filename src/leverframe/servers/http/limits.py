@@ -37,13 +37,20 @@ class HttpLimits:
     #: A POST there without any sign of a body is 411. Elsewhere it is a POST with an empty body:
     #: that is what `curl -X POST` sends.
     needs_length: NeedsLength = never
-    #: All bodies that are on their way in, of all connections; beyond it is 503.
+    #: All bodies that are on their way in, of all connections; beyond it is 503. No address can
+    #: take it all.
     bodies_bytes: int = 64 * MIB
+    #: Bodies that cannot be larger than this have room of their own, so that people can sign in
+    #: whatever is being uploaded.
+    small_body_bytes: int = 8 * KIB
+    small_bodies_bytes: int = 4 * MIB
 
     #: From the connection, or the first byte of a later request, to the end of its head.
     header_timeout_s: float = 10.0
     #: For a body and for an answer: this long, and a second more for every `slowest_bytes_s`.
     body_timeout_s: float = 30.0
+    #: A body that brings less than `slowest_bytes_s` in this time is cut.
+    stall_s: float = 10.0
     write_timeout_s: float = 30.0
     slowest_bytes_s: float = 8 * KIB
     #: Between two requests on one connection.

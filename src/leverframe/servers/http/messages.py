@@ -30,7 +30,7 @@ NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 NOT_KEPT = ("Cache-Control", "no-store")
 
 #: Replies that end with their head: they have neither a body nor a length.
-_WITHOUT_BODY = {204, 304}
+_WITHOUT_BODY = {100, 204, 304}
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -104,6 +104,10 @@ Answer = AnyReply | Coroutine[Any, Any, AnyReply]
 Handler = Callable[[Request], Answer]
 
 _CLOSE = ("Connection", "close")
+
+
+#: What a client that announces a body is told if it may send it.
+CONTINUE = Reply(100, "", b"")
 
 
 def problem_reply(status: int, detail: str) -> Reply:

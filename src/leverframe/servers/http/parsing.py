@@ -20,8 +20,10 @@ from httptools.parser.errors import (
     HttpParserUpgrade,
 )
 
+from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import Headers, Request
+from leverframe.servers.source_address import source_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,21 +58,31 @@ Reading = Enum("Reading", "NOTHING HEAD BODY")
 NOTHING, HEAD, BODY = Reading
 
 
+#: One address alone may fill half of the room for bodies.
+BODIES_PER_FREE = 1.0
+
+
 class BodyBudget:
     """The bytes of bodies that all connections of a server are reading, or have not answered."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+    def __init__(self, limits: HttpLimits) -> None:
+        self._limits = limits
+        self._large = FairShares(limits.bodies_bytes, BODIES_PER_FREE)
+        self._small = FairShares(limits.small_bodies_bytes, BODIES_PER_FREE)
 
-    def take(self, size: int) -> None:
-        self.used += size
-        if self.used > self.limit:
-            detail = "Too many uploads are under way. Try again in a few seconds."
-            raise BadRequest(503, detail, RETRY)
+    @property
+    def used(self) -> int:
+        return self._large.used + self._small.used
 
-    def give_back(self, size: int) -> None:
-        self.used -= size
+    def room_for(self, max_body: int) -> FairShares:
+        """Return the room in which a body of at most this size counts."""
+        return self._small if max_body <= self._limits.small_body_bytes else self._large
+
+    def give_back(self, request: Request) -> None:
+        """End the count of a request's body: it has been answered, or never will be."""
+        if request.body:
+            limit = self._limits.body_limit(request.method, request.path, request.query)
+            self.room_for(limit).give_back(source_of(request.peer), len(request.body))
 
 
 class RequestParser:
@@ -105,10 +117,17 @@ class RequestParser:
         self._is_last = False  # the connection ends with this request
         self._body = bytearray()
         self._max_body = 0
+        self._room = budget.room_for(0)  # where the body counts, and for whom
+        self._source = ""
 
     @property
     def body_bytes(self) -> int:
         return len(self._body)
+
+    @property
+    def head(self) -> Request:
+        """The request whose body is being read, without it."""
+        return self._request
 
     def feed(self, data: bytes | memoryview) -> list[Request | BadRequest]:
         """Return the requests that these bytes, at most MAX_FEED_BYTES, have completed."""
@@ -132,8 +151,9 @@ class RequestParser:
     def end(self) -> None:
         """Stop parsing; discard what was read of a body."""
         self.is_done = True
-        self._budget.give_back(len(self._body))
-        self._body = bytearray()
+        if self._body:
+            self._room.give_back(self._source, len(self._body))
+            self._body = bytearray()
 
     def _refuse(self, bad: BadRequest) -> None:
         if not self.is_done:
@@ -179,8 +199,10 @@ class RequestParser:
     def on_body(self, part: bytes) -> None:
         self.wants_continue = False
         self._unfinished = 0
+        if not self._room.take(self._source, len(part)):
+            detail = "Too many uploads are under way. Try again in a few seconds."
+            raise BadRequest(503, detail, RETRY)
         self._body += part
-        self._budget.take(len(part))
         if len(self._body) > self._max_body:
             raise self._body_too_large()
 
@@ -264,6 +286,8 @@ class RequestParser:
         self._max_body = self._limits.body_limit(request.method, request.path, request.query)
         if int(headers.get("content-length", 0)) > self._max_body:
             raise self._body_too_large()
+        self._room = self._budget.room_for(self._max_body)
+        self._source = source_of(self._peer)
         self.reading = BODY
         self._unfinished = 0
         expected = headers.get("expect", "").lower()

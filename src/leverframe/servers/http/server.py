@@ -19,7 +19,7 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.listener import HttpListener, listening_sockets
-from leverframe.servers.http.messages import Handler, Reply, problem_reply
+from leverframe.servers.http.messages import CONTINUE, Handler, Reply, Request, problem_reply
 from leverframe.servers.http.parsing import RETRY, BadRequest, BodyBudget
 
 __all__ = ["HttpServer", "HttpLimits"]
@@ -31,6 +31,10 @@ TOO_MANY = BadRequest(
 )
 
 
+def admit_every_body(_request: Request) -> Reply:
+    return CONTINUE
+
+
 class ServerState:
     """The state that the connections of one server share: handler, clock, counters, themselves."""
 
@@ -39,13 +43,16 @@ class ServerState:
         handler: Handler,
         limits: HttpLimits = DEFAULT_LIMITS,
         problem: Callable[[int, str], Reply] = problem_reply,
+        admission: Handler = admit_every_body,
     ) -> None:
         self.handler = handler
+        #: Asked before a body is read, with its head: `CONTINUE`, or the reply instead of reading.
+        self.admission = admission
         self.limits = limits
         self.problem = problem
         #: Seconds, no finer than the sweep: good enough for time-outs, and free.
         self.now = 0.0
-        self.bodies = BodyBudget(limits.bodies_bytes)
+        self.bodies = BodyBudget(limits)
         #: How many answers were given, by status.
         self.answers: Counter[int] = Counter()
         #: How late the last sweep was, and the latest one.
@@ -146,9 +153,10 @@ class HttpServer:
         handler: Handler,
         limits: HttpLimits = DEFAULT_LIMITS,
         problem: Callable[[int, str], Reply] = problem_reply,
+        admission: Handler = admit_every_body,
         descriptors: DescriptorBudget | None = None,
     ) -> None:
-        self.state = ServerState(handler, limits, problem)
+        self.state = ServerState(handler, limits, problem, admission)
         self.descriptors = descriptors or DescriptorBudget()
         #: Those who came to a TLS port without TLS.
         self._plain = self.state
@@ -164,7 +172,8 @@ class HttpServer:
         """Listen, by TLS with a `context`; `plain` then answers clients that come without TLS."""
         limits = self.state.limits
         self.state.is_stopping = False
-        self._plain = ServerState(plain or self.state.handler, limits)
+        plain = plain or self.state.handler
+        self._plain = ServerState(plain, limits, admission=plain)
         sockets = await listening_sockets(host, port)
         secure, others = partial(Connection, self.state), partial(Connection, self._plain)
         refusal = self.state.refusal(TOO_MANY).encode(close=True)

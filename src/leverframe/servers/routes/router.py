@@ -25,12 +25,19 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.http.messages import Answer, AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import (
+    CONTINUE,
+    Answer,
+    AnyReply,
+    Reply,
+    Request,
+    StreamReply,
+)
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import bootloader_reply
-from leverframe.servers.routes.commands import CommandEndpoint
+from leverframe.servers.routes.commands import CommandEndpoint, Commands
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, Endpoint
@@ -113,27 +120,55 @@ class Web:
             self._names.check_host(request)
             account = self._admission.account(request)
             if account is None:
-                return self._with_password(request)
+                return self._with_password(request, self._answer)
             return self._answer(request, account)
         except Refusal as refusal:
             return self._refused(request, refusal)
 
-    async def _with_password(self, request: Request) -> AnyReply:
+    def admit_body(self, request: Request) -> Answer:
+        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        try:
+            bootloader_until = self._controller.bootloader_until
+            if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
+                return self._in_bootloader(request, bootloader_until)
+            self._names.check_host(request)
+            account = self._admission.account(request)
+            if account is None:
+                return self._with_password(request, self._admit_body_of)
+            return self._admit_body_of(request, account)
+        except Refusal as refusal:
+            return self._refused(request, refusal)
+
+    def _admit_body_of(self, request: Request, account: Account) -> Reply:
+        self._check_caller(request, account)
+        if request.path in COMMAND_PATHS:
+            self._permitted_commands(request, account)
+        else:
+            endpoint = _BY_PATH.get(request.path)
+            require(account, CONTROL if endpoint is None else endpoint.role)
+        return CONTINUE
+
+    async def _with_password(
+        self, request: Request, then: Callable[[Request, Account], Answer]
+    ) -> AnyReply:
         """Check the password, which takes a while, then answer."""
         try:
             account = await self._admission.check_password(request)
-            answer = self._answer(request, account)
+            answer = then(request, account)
             return answer if isinstance(answer, Reply | StreamReply) else await answer
         except Refusal as refusal:
             return self._refused(request, refusal)
 
-    def _answer(self, request: Request, account: Account) -> Answer:
+    def _check_caller(self, request: Request, account: Account) -> None:
         if request.query or request.method == "POST":
             by_session = account.path and "authorization" not in request.headers
             self._names.check_page(request, needs_source=bool(by_session) and _changes(request))
         if account is ANONYMOUS and not _is_open(request):
             # Before anything is examined: a more detailed refusal would reveal the version.
             require(account, CONTROL)
+
+    def _answer(self, request: Request, account: Account) -> Answer:
+        self._check_caller(request, account)
         if request.path in COMMAND_PATHS:
             return self._command(request, account)
         if (endpoint := _BY_PATH.get(request.path)) is None:
@@ -185,15 +220,19 @@ class Web:
             raise _nothing_there()
         return page
 
-    def _command(self, request: Request, account: Account) -> Answer:
+    def _permitted_commands(self, request: Request, account: Account) -> Commands:
         commands = self._commands.commands(request)
-        calls = commands.calls
-        check_calls(account, calls, self._controller.pending)
-        if not calls:
+        check_calls(account, commands.calls, self._controller.pending)
+        if not commands.calls:
             require(account, CONTROL)
-        elif commands.is_about_account:
+        return commands
+
+    def _command(self, request: Request, account: Account) -> Answer:
+        commands = self._permitted_commands(request, account)
+        calls = commands.calls
+        if commands.is_about_account:
             return self._signing_in.handle(request, commands, account)
-        elif calls[0].row is RESTORE_ROW and len(calls) == 1:
+        if len(calls) == 1 and calls[0].row is RESTORE_ROW:
             return self._backups.restore(request, calls[0], account)
         return self._commands.handle(request, commands, account)
 

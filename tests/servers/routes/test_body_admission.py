@@ -1,0 +1,63 @@
+"""Who may send a body is decided by the head of the request, as the request itself would be."""
+
+from collections.abc import Coroutine
+
+import pytest
+
+from leverframe.servers.http.messages import AnyReply, Reply, Request
+from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
+from tests.twin import Twin
+
+UPLOADS = ("pictureupload", "wwwfileupload", "sched_save", "users_save")
+
+
+async def verdict(twin: Twin, target: str, method: str = "POST", **headers: str) -> int:
+    path, mark, query = target.partition("?")
+    request = Request(method, path, query if mark else None, headers, peer="192.0.2.1")
+    answer = twin.web.admit_body(request)
+    reply: AnyReply = await answer if isinstance(answer, Coroutine) else answer
+    assert isinstance(reply, Reply)
+    return reply.status
+
+
+@pytest.mark.parametrize("upload", UPLOADS)
+async def test_only_the_administrator_may_begin_to_upload(upload: str) -> None:
+    twin, target = await signed_up(), f"/post.cgi?{upload}"
+    assert await verdict(twin, target) == 401
+    assert await verdict(twin, target, authorization=basic("chief", "wrong")) == 401
+    assert await verdict(twin, target, authorization=basic(*USER)) == 403
+    assert await verdict(twin, target, authorization=basic(*CONTROL_USER)) == 403
+    assert await verdict(twin, target, authorization=basic(*ADMINISTRATOR)) == 100
+    # Known by now, so that nothing is waited for.
+    assert await verdict(twin, target, authorization=basic(*ADMINISTRATOR)) == 100
+
+
+async def test_everybody_may_send_what_signs_in() -> None:
+    twin = await signed_up()
+    assert await verdict(twin, "/post.cgi?signin") == 100
+    assert await verdict(twin, "/post.cgi?passwd") == 401
+    assert await verdict(twin, "/post.cgi?passwd", authorization=basic(*USER)) == 100
+
+
+async def test_a_body_for_other_paths_needs_what_the_path_needs() -> None:
+    twin = await signed_up()
+    for target in ("/api/rules/try", "/", "/nothing", "/post.cgi"):
+        anonymous = 100 if target == "/" else 401
+        assert await verdict(twin, target) == anonymous
+        assert await verdict(twin, target, authorization=basic(*ADMINISTRATOR)) == 100
+    assert await verdict(twin, "/api/rules/try", authorization=basic(*USER)) == 403
+    assert await verdict(twin, "/post.cgi?unknown", authorization=basic(*ADMINISTRATOR)) == 404
+
+
+async def test_what_comes_from_a_foreign_page_or_to_a_foreign_name_is_not_read() -> None:
+    twin = await Twin.start()
+    assert await verdict(twin, "/post.cgi?pictureupload") == 100
+    foreign = {"origin": "http://evil.example", "host": "localhost"}
+    assert await verdict(twin, "/post.cgi?pictureupload", **foreign) == 403
+    assert await verdict(twin, "/post.cgi?pictureupload", host="evil.example") == 403
+
+
+async def test_a_bootloader_takes_no_body() -> None:
+    twin = await Twin.start()
+    await twin.ok("/stm.cgi?upgrade=devstart3")
+    assert await verdict(twin, "/post.cgi?pictureupload") == 503
