@@ -57,16 +57,18 @@ MAY_IMPORT = {
     "__main__": {"command_line", "exit_codes"},
 }
 
+#: What clients may hold, and who counts as one of them.
+SHARING = {"descriptors", "fair_shares", "source_address"}
 #: The same within the servers: part of them -> the others it may import.
 SERVERS_MAY_IMPORT = {
     "fair_shares": set[str](),
     "source_address": set[str](),
     "descriptors": {"fair_shares", "source_address"},
-    "http": {"descriptors", "fair_shares", "source_address"},
-    "modbus": {"descriptors", "fair_shares", "source_address"},
+    "http": SHARING,
+    "modbus": SHARING,
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},
-    "routes": {"http", "problems", "accounts", "sms_commands", "descriptors"},
+    "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
     "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket"},
     "bootloader": {"udp_socket"},

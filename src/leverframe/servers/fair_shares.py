@@ -25,18 +25,20 @@ class FairShares:
     def held_by(self, holder: str) -> int:
         return self._held[holder]
 
-    def take(self, holder: str, amount: int = 1) -> bool:
-        """Take from the supply; False, and nothing is taken, where that is more than the share."""
-        held = self._held[holder]
+    def has_room(self, holder: str, amount: int = 1) -> bool:
         # As if it came in single pieces: the last one still has to be within the share.
-        before, free = held + amount - 1, self.limit - self.used - amount + 1
+        before, free = self._held[holder] + amount - 1, self.limit - self.used - amount + 1
         share = self._per_free * free
         if free <= self._last:
             share = min(share, self._little)
-        if free <= 0 or before >= share:
+        return free > 0 and before < share
+
+    def take(self, holder: str, amount: int = 1) -> bool:
+        """Take from the supply; False, and nothing is taken, where that is more than the share."""
+        if not self.has_room(holder, amount):
             return False
         self.used += amount
-        self._held[holder] = held + amount
+        self._held[holder] += amount
         return True
 
     def give_back(self, holder: str, amount: int = 1) -> None:

@@ -11,7 +11,7 @@ def reply_to_refusal(refusal: Refusal) -> Reply:
     headers: Headers = ()
     if refusal.status == 405:
         headers = (("Allow", refusal.allowed or "GET"),)
-    elif isinstance(refusal, TooManyTries):
+    elif isinstance(refusal, TooManyTries | TooManyStreams):
         headers = (("Retry-After", str(refusal.retry_after_s)),)
     return Reply(refusal.status, PROBLEM_TYPE, body, headers)
 
@@ -35,6 +35,18 @@ class TooManyTries(Refusal):
             f"Too many wrong passwords came from your address; try again in {retry_after_s} s."
         )
         self.retry_after_s = retry_after_s
+
+
+class TooManyStreams(Refusal):
+    status = 503
+    title = "Too many streams are open"
+    retry_after_s = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many streams of the live state are open for your account or address. Close some,"
+            " or read /api/state now and then."
+        )
 
 
 class ForeignPage(Refusal):

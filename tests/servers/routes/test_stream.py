@@ -1,11 +1,14 @@
 """The live state as server-sent events."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import msgspec
+import pytest
 
-from leverframe.servers.http.messages import Request, StreamReply
+from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.servers.routes.stream_shares import MAX_STREAMS
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     OWN_PAGE,
@@ -102,3 +105,73 @@ async def test_a_stream_ends_when_its_password_is_no_longer_right() -> None:
     assert content(await anext(stream), "settings") == {}
     await twin.ask("/outs.cgi?out0=1", authorization=basic(*ADMINISTRATOR))
     assert [message async for message in stream] == []
+
+
+async def opened_by(twin: Twin, peer: str, **headers: str) -> AsyncIterator[bytes] | int:
+    """A stream that has begun, or the status of its refusal."""
+    request = Request("GET", "/api/stream", headers=headers, peer=peer)
+    answer = twin.web.handle(request)
+    reply = await answer if isinstance(answer, Coroutine) else answer
+    if isinstance(reply, Reply):
+        return reply.status
+    await anext(reply.chunks)
+    return reply.chunks
+
+
+async def open_all(twin: Twin, peer: str, **headers: str) -> list[AsyncIterator[bytes]]:
+    opened = []
+    while not isinstance(stream := await opened_by(twin, peer, **headers), int):
+        opened.append(stream)
+    assert stream == 503
+    return opened
+
+
+async def close_all(streams: list[AsyncIterator[bytes]]) -> None:
+    for stream in streams:
+        await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def test_one_address_gets_a_share_of_the_streams_and_others_theirs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    twin = await Twin.start()
+    first = await open_all(twin, "192.0.2.1")
+    assert MAX_STREAMS // 2 < len(first) < MAX_STREAMS
+    await open_all(twin, "192.0.2.1")
+    second = await open_all(twin, "192.0.2.2")
+    assert len(second) > MAX_STREAMS // 8
+    assert len([text for text in caplog.messages if "192.0.2.1 is refused" in text]) == 1
+    metrics = (await twin.ok("/metrics")).body.decode()
+    assert f"leverframe_streams {len(first + second)}\n" in metrics
+    assert "leverframe_streams_refused_total 3\n" in metrics
+    await close_all(first + second)
+    assert "leverframe_streams 0\n" in (await twin.ok("/metrics")).body.decode()
+    assert len(await open_all(twin, "192.0.2.1")) == len(first)
+
+
+async def test_one_account_gets_a_share_from_wherever_it_asks_and_other_accounts_theirs() -> None:
+    twin = await signed_up()
+    first = await open_all(twin, "192.0.2.1", authorization=basic(*USER))
+    assert len(first) <= MAX_STREAMS // 2
+    assert await opened_by(twin, "192.0.2.2", authorization=basic(*USER)) == 503
+    # The administrator, behind the same proxy.
+    others = await open_all(twin, "192.0.2.1", authorization=basic(*ADMINISTRATOR))
+    assert len(others) > 6
+    await close_all(first + others)
+
+
+async def test_streams_that_are_opened_at_one_moment_are_limited_too() -> None:
+    twin = await Twin.start()
+    request = Request("GET", "/api/stream", peer="192.0.2.1")
+    replies = [twin.web.handle(request) for _ in range(2 * MAX_STREAMS)]
+    begun = []
+    for reply in replies:
+        assert isinstance(reply, StreamReply)
+        begun += [reply.chunks async for _ in islice_one(reply.chunks)]
+    assert MAX_STREAMS // 2 < len(begun) < MAX_STREAMS
+
+
+async def islice_one(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The first message, if there is one."""
+    with suppress(StopAsyncIteration):
+        yield await anext(chunks)

@@ -12,6 +12,7 @@ from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in import SignInEndpoint
 from leverframe.servers.routes.sim import SimCommands
 from leverframe.servers.routes.status_files import StatusFiles
+from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 
@@ -24,6 +25,7 @@ class Handlers(Struct, frozen=True):
     sign_in: SignInEndpoint
     uploads: Uploads
     status_files: StatusFiles
+    streams: StreamShares
     #: None where the board is not simulated.
     sim: SimCommands | None
 

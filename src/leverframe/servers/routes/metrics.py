@@ -17,6 +17,7 @@ from leverframe.servers.descriptors import FULL, SHARE
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.context import Context
+from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.history.worker import Figures
 from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, prometheus_text
 
@@ -203,6 +204,21 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         GAUGE,
         "How late the event loop has been at most.",
         [(NO_LABELS, state.longest_lag_s)],
+    )
+
+
+def stream_families(streams: StreamShares) -> Iterable[Family]:
+    yield Family(
+        "leverframe_streams",
+        GAUGE,
+        "Streams of the live state that are open.",
+        [(NO_LABELS, streams.used)],
+    )
+    yield Family(
+        "leverframe_streams_refused_total",
+        COUNTER,
+        "Streams that were refused because the account or the address had its share.",
+        [(NO_LABELS, streams.refused)],
     )
 
 

@@ -41,6 +41,7 @@ from leverframe.servers.routes.commands import CommandEndpoint, Commands
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, Endpoint
+from leverframe.servers.routes.metrics import stream_families
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
@@ -52,6 +53,7 @@ from leverframe.servers.routes.sign_in import (
 from leverframe.servers.routes.sign_in_page import STYLE_PATH
 from leverframe.servers.routes.sim import SimCommands
 from leverframe.servers.routes.status_files import StatusFiles
+from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
@@ -105,9 +107,11 @@ class Web:
             self._signing_in,
             self._uploads,
             files,
+            StreamShares(),
             SimCommands(controller, board) if isinstance(board, SimulatedBoard) else None,
         )
         controller.upload_watchers.append(self._uploads.changed)
+        controller.figures.append(lambda: stream_families(self._handlers.streams))
         #: Replies of the endpoints that are fixed for a version.
         self._fixed: dict[str, CompressedReply] = {}
         controller.profile_watchers.append(self._fixed.clear)

@@ -10,7 +10,8 @@ more, but that settings have changed: a page that has just changed its own accou
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from leverframe.controller import Controller
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import state_of
+from leverframe.servers.routes.stream_shares import StreamShare
 
 EVENT_STREAM = "text/event-stream"
 #: Real seconds between two messages of one stream at least, and at most.
@@ -32,14 +34,28 @@ SENT_SEPARATELY = ("settings_revision",)
 
 
 def stream(context: Context) -> StreamReply:
+    share = context.handlers.streams.share_of(context.account, context.request.peer)
     is_still_admitted = context.handlers.admission.watch(context.request)
-    chunks = state_stream(context.controller, is_still_admitted)
+    chunks = _within_share(share, state_stream(context.controller, is_still_admitted))
     return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
+
+
+async def _within_share(
+    share: StreamShare, chunks: AsyncGenerator[bytes, None]
+) -> AsyncIterator[bytes]:
+    if not share.take():
+        return
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
+    finally:
+        share.give_back()
 
 
 async def state_stream(
     controller: Controller, is_still_admitted: Callable[[], bool]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
