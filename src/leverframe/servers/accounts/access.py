@@ -1,39 +1,33 @@
 """The account of a request: HTTP Basic, or the cookie of a session.
 
 Most requests are recognised at once: a cookie, or the very credentials that this source was found
-right with a moment ago. Otherwise the password is checked off the event loop, within what
-`throttle` allows. What an account may do is decided by `commands/table/rights.py`.
+right with before. These go on working whatever others try at the same address, at the pace that
+`guess_pace` leaves. Otherwise the password is checked off the event loop, within what `throttle`
+allows. What an account may do is decided by `commands/table/rights.py`.
 """
 
 import asyncio
 import hmac
 import secrets
 from base64 import b64decode
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-
-from msgspec import Struct
 
 from leverframe.commands.table import accounts as account_rows
 from leverframe.commands.table.refusals import SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account
 from leverframe.commands.table.row import ADMIN, CONTROL
-from leverframe.engine.settings import AccessSettings, Settings
+from leverframe.engine.settings import Settings
 from leverframe.engine.tree import value_at
+from leverframe.servers.accounts.guess_pace import GuessPace
 from leverframe.servers.accounts.passwords import Passwords
-from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.sessions import Proof, Sessions
 from leverframe.servers.accounts.throttle import Throttle
 from leverframe.servers.http.messages import Request
 
-#: How long credentials that were right are taken without checking them again.
-TRUSTED_S = 300.0
-MAX_TRUSTED = 1024
-
-
-class Trusted(Struct, frozen=True):
-    account: Account
-    access: AccessSettings
-    until: float
+#: Credentials of one account that are kept as proven, each with the source that they came from.
+MAX_PROVEN_PER_ACCOUNT = 64
 
 
 class Access:
@@ -51,7 +45,9 @@ class Access:
         self._on_failure = on_failure
         self._throttle = Throttle(now)
         self._key = secrets.token_bytes(32)
-        self._trusted: dict[bytes, Trusted] = {}
+        self._pace = GuessPace(now)
+        #: Credentials that were right, by digest; the ones proven last are at the end.
+        self._proven: OrderedDict[bytes, Proof] = OrderedDict()
         self._under_way: dict[bytes, asyncio.Future[Account]] = {}
 
     def recognise(self, request: Request, settings: Settings) -> Account | None:
@@ -62,28 +58,38 @@ class Access:
             if cookies is None:
                 return ANONYMOUS
             return self.sessions.account(cookies, settings) or ANONYMOUS
-        trusted = self._trusted.get(self._digest(request.peer, authorization))
-        if (
-            trusted is None
-            or trusted.access is not settings.access
-            or self._now() >= trusted.until
-            # Else another client at the same address could try passwords without being counted.
-            or self._throttle.has_failures_of(request.peer)
-        ):
+        if self._pace.wait_s(request.peer):
             return None
-        return trusted.account
+        return self._proven_account(request.peer, authorization, settings)
+
+    async def wait_for_turn(self, request: Request) -> None:
+        """Wait where the source of a request has sent too many credentials that are not proven."""
+        if wait_s := self._pace.wait_s(request.peer):
+            await asyncio.sleep(wait_s)
 
     async def who(self, request: Request, settings: Settings) -> Account:
         """Return the account of a request's credentials, or refuse wrong ones."""
-        authorization = request.headers.get("authorization", "")
+        peer, authorization = request.peer, request.headers.get("authorization", "")
+        if proven := self._proven_account(peer, authorization, settings):
+            return proven
+        self._pace.count_miss(peer)
         name, password = _credentials(authorization)
-        account = await self.check(name, password, request.peer, settings)
-        if len(self._trusted) >= MAX_TRUSTED:
-            self._trusted.clear()
-        self._trusted[self._digest(request.peer, authorization)] = Trusted(
-            account, settings.access, self._now() + TRUSTED_S
+        account = await self.check(name, password, peer, settings)
+        self._note_proof(
+            self._digest(peer, authorization),
+            Proof(account, value_at(settings, account.path), settings.access),
         )
         return account
+
+    def _proven_account(self, peer: str, authorization: str, settings: Settings) -> Account | None:
+        proof = self._proven.get(self._digest(peer, authorization))
+        return proof.account if proof is not None and proof.holds(settings) else None
+
+    def _note_proof(self, key: bytes, proof: Proof) -> None:
+        same = [k for k, known in self._proven.items() if known.account.path == proof.account.path]
+        for old in same[: max(0, len(same) + 1 - MAX_PROVEN_PER_ACCOUNT)]:
+            del self._proven[old]
+        self._proven[key] = proof
 
     async def check(self, name: str, password: str, peer: str, settings: Settings) -> Account:
         """Return the account with this name and password; refuse wrong ones and too many tries."""

@@ -23,12 +23,29 @@ MAX_PER_ACCOUNT = 16
 TOKEN_BYTES = 16
 
 
-class Session(Struct):
+class Proof(Struct):
+    """An account whose password was given, and what shows that it still is the right one."""
+
     account: Account
-    #: The hash of the password it was opened with.
+    #: The hash of the password that was given.
     stored: str
     #: The settings it was last found good under.
     access: AccessSettings
+
+    def holds(self, settings: Settings) -> bool:
+        """Tell whether the account still exists with the same password."""
+        if settings.access is self.access:
+            return True
+        path = self.account.path
+        if password_path(settings, self.account.name) != path:
+            return False
+        if value_at(settings, path) != self.stored:
+            return False
+        self.access = settings.access
+        return True
+
+
+class Session(Proof):
     opened: float
     used: float
 
@@ -59,11 +76,10 @@ class Sessions:
         if session is None:
             return None
         now = self._now()
-        if _is_over(session, now) or not _still_fits(session, settings):
+        if _is_over(session, now) or not session.holds(settings):
             self.close(cookies)
             return None
         session.used = now
-        session.access = settings.access
         self._sessions.move_to_end(_digest(token))
         return session.account
 
@@ -95,13 +111,3 @@ def _digest(token: str) -> bytes:
 
 def _is_over(session: Session, now: float) -> bool:
     return now >= session.used + IDLE_S or now >= session.opened + LONGEST_S
-
-
-def _still_fits(session: Session, settings: Settings) -> bool:
-    """Tell whether the session's account still exists with the same password."""
-    if settings.access is session.access:
-        return True
-    path = session.account.path
-    if password_path(settings, session.account.name) != path:
-        return False
-    return bool(value_at(settings, path) == session.stored)

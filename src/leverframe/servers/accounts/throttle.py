@@ -40,9 +40,6 @@ class Throttle:
         self._accounts: Counters = OrderedDict()
         self._all = (self._pairs, self._sources, self._accounts)
 
-    def has_failures_of(self, peer: str) -> bool:
-        return bool(self._sources) and source_of(peer) in self._sources
-
     def begin(self, account: str, peer: str) -> None:
         """Count a try as failed for the time being; refuse it where there were too many."""
         now, source = self._now(), source_of(peer)

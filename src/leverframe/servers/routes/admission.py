@@ -25,6 +25,7 @@ class Admission:
 
     async def check_password(self, request: Request) -> Account:
         """Check the credentials of a request; refuse wrong ones."""
+        await self._access.wait_for_turn(request)
         return await self._access.who(request, self._controller.pending)
 
     def watch(self, request: Request) -> Callable[[], bool]:
