@@ -2,18 +2,16 @@
 
 Every key of the JSON status files is a marker, except those of the files that only the
 administrator may read. Where several files have the key, the first in `MARKER_FILES` counts. A name
-that no file has stays as it is. Values are written so that they stay text: as HTML in pages, as the
-inside of a string in scripts and JSON.
+that no file has stays as it is. Values are written so that they stay text wherever they stand;
+`marker_contexts` knows how.
 """
 
 import re
-from collections.abc import Callable
-
-import msgspec
+from collections.abc import Mapping
 
 from leverframe.status_files.catalogue import FILES, shown
+from leverframe.status_files.marker_contexts import READERS, TextReader
 from leverframe.status_files.view import View
-from leverframe.status_files.writing import escaped
 
 MARKER_FILES = tuple(
     file.path
@@ -23,36 +21,29 @@ MARKER_FILES = tuple(
 _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 
 
-def _inside_string(text: str) -> str:
-    quoted = msgspec.json.encode(text).decode()[1:-1]
-    # Neither the end of a script nor of a template or of a text in single quotes.
-    return quoted.replace("<", "\\u003c").replace("'", "\\u0027").replace("`", "\\u0060")
-
-
-def _plain(text: str) -> str:
-    return text
-
-
-#: How values are written, by the end of the name of the file.
-_WRITTEN: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys(("html", "htm", "xml", "svg"), escaped),
-    **dict.fromkeys(("js", "mjs", "json"), _inside_string),
-    "txt": _plain,
-}
-
-
 def with_values(page: bytes, name: str, view: View) -> bytes:
     """Return the page with its markers filled in; the same object where it has none."""
-    written = _WRITTEN.get(name.rpartition(".")[2].lower())
-    if written is None or not _MARKER.search(page):
+    reader = READERS.get(name.rpartition(".")[2].lower())
+    if reader is None or not _MARKER.search(page):
         return page
-    values = marker_values(view)
+    return filled(page, reader(), marker_values(view))
 
-    def value(found: re.Match[bytes]) -> bytes:
+
+def filled(page: bytes, reader: TextReader, values: Mapping[str, str]) -> bytes:
+    """Write the values in place of the markers, each as its place needs it."""
+    written: list[bytes] = []
+    end = 0
+    for found in _MARKER.finditer(page):
         text = values.get(found[1].decode())
-        return found[0] if text is None else written(text).encode("utf-8", "replace")
-
-    return _MARKER.sub(value, page)
+        before = page[end : found.start() if text is not None else found.end()]
+        # Bytes that are no UTF-8 are somebody's encoding; all that matters to a reader is ASCII.
+        reader.read(before.decode("latin-1"))
+        written.append(before)
+        end = found.end()
+        if text is not None:
+            write = reader.write_here()
+            written.append(found[0] if write is None else write(text).encode("utf-8", "replace"))
+    return b"".join((*written, page[end:]))
 
 
 def marker_values(view: View) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """The uploaded web site and picture of a whole controller."""
 
+from urllib.parse import quote
+
 import msgspec
 import pytest
 
@@ -100,6 +102,13 @@ async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> Non
     assert not {"<", "'", "`"} & set(script)
     assert msgspec.json.decode(script) == evil
     assert msgspec.json.decode((await twin.ok("/a.json")).body) == evil
+
+
+async def test_a_scanned_code_stays_text_in_a_template_of_a_script() -> None:
+    twin = await Twin.start()
+    await twin.ok(f"/sim.cgi?barcode={quote('${alert(1)}')}")
+    await upload(twin, index__html="x", a__js="f(`<--#barcode-->`)")
+    assert await text(twin, "/a.js") == "f(`\\u0024\\u007balert\\u00281\\u0029\\u007d`)"
 
 
 async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
