@@ -70,7 +70,7 @@ SERVERS_MAY_IMPORT = {
     "accounts": {"http", "problems", "source_address"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,
     "discovery": {"accounts", "udp_socket"},
-    "snmp": {"udp_socket"},
+    "snmp": {"udp_socket", "source_address", "time_budget"},
     "bootloader": {"udp_socket"},
 }
 

@@ -64,6 +64,8 @@ class TrapSender:
             )
             # It waits in a queue until there is a socket, a few turns of the loop later.
             carrier = self._engine.transport_dispatcher.get_transport(target.TRANSPORT_DOMAIN)
+            # Traps get no answer: what comes to this port nevertheless is not read.
+            carrier.datagram_received = _ignore
             for _ in range(TURNS_TO_LEAVE):
                 if carrier.transport is not None:
                     return problem
@@ -76,6 +78,10 @@ class TrapSender:
 
     async def _let_go(self) -> None:
         self._engine.close_dispatcher()
+
+
+def _ignore(_datagram: bytes, _address: object) -> None:
+    pass
 
 
 def _credentials(snmp: Snmp) -> object:

@@ -1,9 +1,12 @@
 """The SNMP agent and traps, asked by net-snmp's own programs."""
 
-from collections.abc import AsyncIterator
+import socket
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -23,6 +26,7 @@ from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
 from tests.twin import NEWEST
+from tests.wire.test_snmp_opening import community_message, field, number, text, v3_message
 
 pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]
 
@@ -134,6 +138,40 @@ async def test_strangers_get_no_value(credentials: list[str]) -> None:
         code, output = await stranger.ask("snmpget", "-t", "1", f"{ENTERPRISE}.1.1.0")
         assert code != 0
         assert "INTEGER" not in output
+
+
+def send_all(port: int, datagrams: Iterable[bytes]) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind(("127.0.0.2", 0))
+        for datagram in datagrams:
+            sender.sendto(datagram, ("127.0.0.1", port))
+
+
+async def test_datagrams_of_strangers_cost_next_to_nothing_and_write_no_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    request = community_message(1, b"watch", bytes(20))
+    large = field(0x30, number(1), text(b"wrong"), field(0xA0, b"\x30\x00" * 28_000))
+    chance = Random(7)
+    damaged = []
+    for _ in range(300):
+        bytes_ = bytearray(chance.choice([request, v3_message(b"keeper"), v3_message(b"", 4)]))
+        for _ in range(chance.randrange(1, 4)):
+            bytes_[chance.randrange(len(bytes_))] = chance.randrange(256)
+        damaged.append(bytes(bytes_))
+    async with running(SETTINGS) as (_, agent, _):
+        assert agent.port is not None
+        watch = managers(agent.port)["v2c"]
+        await watch.get("1.1.0")
+        begun = time.process_time()
+        for part in ([large] * 3, [b"\xa2\x3d"] * 100, damaged, [request] * 20):
+            send_all(agent.port, part)
+            # Answered after all of them: datagrams are taken in order.
+            assert await watch.get("1.1.0") == ["INTEGER: 0"]
+        assert time.process_time() - begun < 1.5
+    assert "Traceback" not in caplog.text
+    told = [text for text in caplog.messages if "127.0.0.2" in text]
+    assert len(told) == len({text.partition("(")[0] for text in told}) <= 4
 
 
 async def test_once_answered_the_agent_has_followed_the_settings() -> None:

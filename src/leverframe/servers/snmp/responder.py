@@ -7,7 +7,8 @@ import asyncio
 import logging
 import socket
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from pysnmp.carrier.asyncio.dgram import udp, udp6  # type: ignore[import-untyped]
@@ -35,6 +36,7 @@ from leverframe.notify.snmp_engine import (
     has_v3,
     make_engine,
 )
+from leverframe.servers.snmp.gate import SnmpGate
 from leverframe.wire.snmp_tree import BY_OID, ENTERPRISE, Oid, ticks, whole
 
 log = logging.getLogger(__name__)
@@ -49,10 +51,34 @@ _TURNS_TO_CLOSE = 100
 Rights = dict[tuple[int, str, int], bool]
 
 
+class GatedTransport:
+    """A transport of the library that hands over only what the gate lets through."""
+
+    _callback_function: Callable[[object, object, bytes], object]
+
+    def __init__(self, gate: SnmpGate) -> None:
+        super().__init__()
+        self._gate = gate
+
+    def datagram_received(self, datagram: bytes, address: tuple[Any, ...]) -> None:
+        # At once instead of in the loop's next turn, so that its time and its faults are known.
+        handle = partial(self._callback_function, self, address, datagram)
+        self._gate.handle(datagram, str(address[0]), handle)
+
+
+class GatedUdp(GatedTransport, udp.UdpAsyncioTransport):  # type: ignore[misc]
+    pass
+
+
+class GatedUdp6(GatedTransport, udp6.Udp6AsyncioTransport):  # type: ignore[misc]
+    pass
+
+
 class Responder:
     def __init__(self, controller: Controller, snmp: Snmp, *, name: str, mac: str) -> None:
         self.port: int | None = None
         self._listener: socket.socket | None = None
+        self._gate = SnmpGate(snmp)
         self._engine = make_engine(engine_id(mac))
         served = context.SnmpContext(self._engine)
         served.unregister_context_name(b"")
@@ -87,10 +113,10 @@ class Responder:
         return rights
 
     def listen(self, listener: socket.socket) -> None:
-        carrier = udp6 if listener.family == socket.AF_INET6 else udp
-        transports = {udp: "UdpAsyncioTransport", udp6: "Udp6AsyncioTransport"}
-        transport = getattr(carrier, transports[carrier])().open_server_mode(sock=listener)
-        config.add_transport(self._engine, carrier.DOMAIN_NAME, transport)
+        is_v6 = listener.family == socket.AF_INET6
+        transport = (GatedUdp6 if is_v6 else GatedUdp)(self._gate).open_server_mode(sock=listener)
+        domain = (udp6 if is_v6 else udp).DOMAIN_NAME
+        config.add_transport(self._engine, domain, transport)
         self._listener = listener
         self.port = listener.getsockname()[1]
 

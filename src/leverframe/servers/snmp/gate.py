@@ -1,0 +1,77 @@
+"""The gate in front of the SNMP library: what is not for it, or too much, does not reach it.
+
+The library reads a whole message before it looks who sent it, and logs a trace for bytes that are
+none. Here the size, the form and the name of the sender are looked at first, and each source has a
+part of the event loop's time. Addresses can be forged, so all sources together have a limit; asking
+who is there (SNMPv3), which anybody may, has a small one of its own. What is dropped gets no
+answer.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from leverframe.engine.settings import Snmp
+from leverframe.log_throttle import LogThrottle
+from leverframe.notify.snmp_engine import has_v3
+from leverframe.servers.source_address import source_of
+from leverframe.servers.time_budget import TimeBudget
+from leverframe.wire.snmp_opening import V3, NotSnmp, Opening, read_opening
+
+log = logging.getLogger(__name__)
+
+NAME = "SNMP agent"
+#: More than requests have that ask for everything at once.
+MAX_DATAGRAM_BYTES = 2048
+
+
+class SnmpGate:
+    def __init__(self, snmp: Snmp, monotonic: Callable[[], float] = time.monotonic) -> None:
+        names = (snmp.read_community, snmp.write_community)
+        self._communities = {name.encode() for name in names if name}
+        self._user = snmp.user.encode() if has_v3(snmp) else None
+        self._now = monotonic
+        self._warn = LogThrottle(log, monotonic).warning
+        self._asking = TimeBudget(monotonic, part=0.25, all_part=0.5, burst_s=1.0)
+        self._discovering = TimeBudget(monotonic, part=0.05, all_part=0.1, burst_s=0.2)
+
+    def handle(self, datagram: bytes, peer: str, handle: Callable[[], object]) -> None:
+        """Have a datagram handled, unless it has no business here or its source has used its time.
+
+        Whatever happens to it, it costs one line of the log a minute at most.
+        """
+        source = source_of(peer)
+        try:
+            opening = self._opening(datagram)
+        except NotSnmp as error:
+            self._drop(source, "form", f"it is no request that is taken here ({error})")
+            return
+        if not self._is_known(opening):
+            who = "user, or not private," if opening.version == V3 else "community"
+            self._drop(source, "name", f"its {who} is unknown")
+            return
+        budget = self._discovering if opening.is_discovery else self._asking
+        if not budget.allows(source):
+            self._drop(source, "budget", "its source asks too much")
+            return
+        begun = self._now()
+        try:
+            handle()
+        except Exception as error:
+            self._drop(source, "fault", f"it cannot be read ({type(error).__name__})")
+        budget.charge(source, self._now() - begun)
+
+    def _opening(self, datagram: bytes) -> Opening:
+        if len(datagram) > MAX_DATAGRAM_BYTES:
+            raise NotSnmp(f"more than {MAX_DATAGRAM_BYTES} bytes")
+        return read_opening(datagram)
+
+    def _is_known(self, opening: Opening) -> bool:
+        if opening.version != V3:
+            return opening.name in self._communities
+        if self._user is None:
+            return False
+        return opening.is_discovery or (opening.is_secured and opening.name == self._user)
+
+    def _drop(self, source: str, kind: str, why: str) -> None:
+        self._warn(source, kind, "%s: a datagram from %s is dropped: %s", NAME, source, why)

@@ -1,0 +1,97 @@
+"""What reaches the SNMP library: requests of those who have a name here, within their time."""
+
+import logging
+
+import pytest
+
+from leverframe.engine.settings import Snmp
+from leverframe.servers.snmp.gate import MAX_DATAGRAM_BYTES, SnmpGate
+from leverframe.wire.snmp_opening import V1, V2C
+from tests.servers.signing_up import HandMoved
+from tests.wire.test_snmp_opening import community_message, v3_message
+
+COMMUNITIES = Snmp(enabled=True, read_community="watch", write_community="łąka")
+WITH_USER = Snmp(enabled=True, user="keeper", authentication_key="a" * 12, privacy_key="b" * 12)
+
+
+class Library:
+    """Handles what it gets, and takes its time."""
+
+    def __init__(self, snmp: Snmp, takes_s: float = 0.0) -> None:
+        self.clock = HandMoved()
+        self.handled = 0
+        self.takes_s = takes_s
+        self.gate = SnmpGate(snmp, self.clock)
+
+    def get(self, datagram: bytes, peer: str = "192.0.2.1") -> bool:
+        """Has it got it?"""
+        before = self.handled
+        self.gate.handle(datagram, peer, self.handle)
+        return self.handled > before
+
+    def handle(self) -> None:
+        self.handled += 1
+        self.clock.now += self.takes_s
+
+
+@pytest.mark.parametrize("version", [V1, V2C])
+def test_only_known_communities_pass(version: int) -> None:
+    library = Library(COMMUNITIES)
+    assert library.get(community_message(version, b"watch"))
+    assert library.get(community_message(version, "łąka".encode()))
+    for name in (b"", b"wrong", b"watch "):
+        assert not library.get(community_message(version, name))
+    assert not library.get(v3_message(b"keeper"))
+    assert not library.get(v3_message(b"", 4))
+
+
+def test_only_the_user_passes_authenticated_and_private_and_who_asks_who_is_there() -> None:
+    library = Library(WITH_USER)
+    assert library.get(v3_message(b"keeper"))
+    assert library.get(v3_message(b"", 4))
+    assert not library.get(v3_message(b"keeper", 5))
+    assert not library.get(v3_message(b"nobody"))
+    assert not library.get(community_message(V2C, b""))
+
+
+def test_a_datagram_that_is_too_large_is_dropped_whoever_sent_it() -> None:
+    library = Library(COMMUNITIES)
+    whole = community_message(V2C, b"watch", bytes(MAX_DATAGRAM_BYTES - 21))
+    assert len(whole) == MAX_DATAGRAM_BYTES
+    assert library.get(whole)
+    assert not library.get(community_message(V2C, b"watch", bytes(MAX_DATAGRAM_BYTES - 20)))
+
+
+def test_a_source_that_asks_too_much_is_not_heard_and_others_are() -> None:
+    library, request = Library(COMMUNITIES, takes_s=0.02), community_message(V2C, b"watch")
+    heard = sum(library.get(request) for _ in range(1000))
+    assert 50 <= heard < 100
+    assert library.get(request, "192.0.2.2")
+    library.clock.now += 10
+    assert library.get(request)
+
+
+def test_asking_who_is_there_leaves_time_to_those_who_ask_as_a_user() -> None:
+    library = Library(WITH_USER, takes_s=0.02)
+    for number in range(1000):
+        library.get(v3_message(b"", 4), f"198.51.100.{number % 250}")
+    assert library.handled < 50
+    assert library.get(v3_message(b"keeper"))
+
+
+def test_whatever_the_library_raises_is_one_line_without_a_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    gate = SnmpGate(COMMUNITIES, HandMoved())
+
+    def fail() -> None:
+        raise RecursionError("deep")
+
+    for _ in range(100):
+        gate.handle(community_message(V2C, b"watch"), "192.0.2.1", fail)
+        gate.handle(b"\xa2\x3d", "192.0.2.1", fail)
+        gate.handle(community_message(V2C, b"secret guess"), "192.0.2.1", fail)
+    assert len(caplog.records) == 3
+    assert not any(record.exc_info for record in caplog.records)
+    assert "secret guess" not in caplog.text
