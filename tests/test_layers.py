@@ -72,6 +72,7 @@ SERVERS_MAY_IMPORT = {
     "discovery": {"accounts", "udp_socket"},
     "snmp": {"udp_socket", "source_address", "time_budget"},
     "bootloader": {"udp_socket"},
+    "sms_commands": {"code_throttle"},
 }
 
 #: The same within the commands: what others build on the table, the table does not know.

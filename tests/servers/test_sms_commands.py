@@ -6,6 +6,17 @@ from typing import Any
 
 import pytest
 
+from leverframe.commands.describe.examples import example_request
+from leverframe.commands.table.matching import TABLE
+from leverframe.profile import Profile
+from leverframe.servers.code_throttle import (
+    FORGOTTEN_S,
+    FREE_IN_ALL,
+    FREE_OF_NUMBER,
+    LONGEST_WAIT_S,
+    MAX_NUMBERS,
+    CodeThrottle,
+)
 from leverframe.servers.sms_commands import MAX_LETTERS, SmsCommands
 from tests.twin import Twin
 
@@ -17,8 +28,11 @@ class Phone:
         self.twin = twin
         self._commands = SmsCommands(twin.controller)
 
-    async def send(self, text: str) -> str | None:
-        return await self._commands.take(SENDER, text)
+    async def send(self, text: str, sender: str = SENDER) -> str | None:
+        return await self._commands.take(sender, text)
+
+    async def wait(self, seconds: float) -> None:
+        await self.twin.controller.advance(seconds)
 
 
 @pytest.fixture
@@ -115,6 +129,155 @@ async def test_accounts_and_passwords_are_not_set_by_sms(phone: Phone) -> None:
     answer = await phone.send("1234:auth=00YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0")
     assert answer == "Refused: Accounts and passwords cannot be set by SMS."
     assert (await phone.twin.settings())["access"] == before
+
+
+def secret_or_server_rows() -> list[str]:
+    lines = [row for row in TABLE if row.form.method == "GET" and row.form.items]
+    return [
+        example_request(row, Profile()).partition("?")[2]
+        for row in lines
+        if row.secret or row.names_server
+    ]
+
+
+@pytest.mark.parametrize("command", secret_or_server_rows())
+async def test_nothing_that_could_send_a_secret_elsewhere_is_set_by_sms(
+    phone: Phone, command: str
+) -> None:
+    before = phone.twin.controller.pending
+    for text in (command, f"out0=1&{command}", f"/stm.cgi?{command}"):
+        answer = str(await phone.send(f"1234:{text}"))
+        assert answer.startswith("Refused: ")
+        # Forms of several items cannot be joined with commands of another path.
+        assert answer.endswith(("cannot be set by SMS.", "no such command."))
+    assert phone.twin.controller.pending is before
+    assert await phone.twin.outputs() == "000000"
+
+
+def test_these_are_the_commands_that_name_servers() -> None:
+    named = {row.form.items[0].text for row in TABLE if row.names_server}
+    assert named == {
+        "em1=<A>",
+        "em2=<A>",
+        "http<A>=<B>",
+        "mqtt=<A>*<B>*<C>*<D>*<E>*<F>*<G>",
+        "snmptrap=<A>*<B>*<C>*<D>",
+    }
+
+
+# --- guessing ------------------------------------------------------------------------------------
+
+
+async def test_three_hundred_wrong_codes_make_the_right_one_wait(
+    phone: Phone, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(300):
+        assert await phone.send(f"{number:04d}:out0=1") is None
+    assert await phone.send("1234:out0=1") is None
+    assert await phone.twin.outputs() == "000000"
+    assert len(caplog.records) <= 2
+    entries = await phone.twin.json("/api/log")
+    wrong = [entry for entry in entries if entry["text"].startswith("wrong code")]
+    assert [entry["text"] for entry in wrong] == [
+        "wrong code",
+        "wrong code",
+        "wrong code",
+        "wrong code; its next one is looked at in 60 s",
+    ]
+    assert wrong[0]["detail"] == f"SMS from {SENDER}"
+    await phone.wait(60)
+    assert str(await phone.send("1234:out0=1")).startswith("OK ")
+
+
+async def test_each_wrong_code_doubles_the_wait_up_to_an_hour(phone: Phone) -> None:
+    for _ in range(FREE_OF_NUMBER):
+        await phone.send("9999:out0=1")
+    waits = []
+    for _ in range(9):
+        await phone.send("9999:out0=1")
+        waited = 0.0
+        log_length = phone.twin.controller.engine.machine.journal.count
+        while phone.twin.controller.engine.machine.journal.count == log_length:
+            await phone.wait(60)
+            waited += 60
+            assert waited <= LONGEST_WAIT_S
+            await phone.send("9998:out0=1")
+        waits.append(waited)
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (60, LONGEST_WAIT_S)
+
+
+async def test_numbers_that_are_made_up_wait_together_and_a_proven_one_does_not(
+    phone: Phone,
+) -> None:
+    assert str(await phone.send("1234:out1=1")).startswith("OK ")
+    for number in range(300):
+        await phone.send("9999:out0=1", f"+485{number:08d}")
+    journal = await phone.twin.json("/api/log")
+    wrong = [entry for entry in journal if entry["text"].startswith("wrong code")]
+    assert len(wrong) == FREE_IN_ALL + 1
+    assert await phone.send("1234:out0=1", "+48999999999") is None
+    assert str(await phone.send("1234:out2=1")).startswith("OK ")
+    assert await phone.twin.outputs() == "011000"
+
+
+def test_guessing_from_everywhere_gets_no_more_than_one_try_an_hour() -> None:
+    now, tried, days = 0.0, 0, 7
+    throttle = CodeThrottle(lambda: now)
+    for minute in range(days * 24 * 60):
+        now = minute * 60.0
+        if not throttle.wait_s(f"+48{minute}"):
+            throttle.was_wrong(f"+48{minute}")
+            tried += 1
+    # A code of four digits takes half a year on average.
+    assert tried <= days * 24 + FREE_IN_ALL + 7
+
+
+async def test_a_wait_does_not_grow_by_what_comes_during_it(phone: Phone) -> None:
+    for _ in range(FREE_OF_NUMBER + 1):
+        await phone.send("9999:out0=1")
+    for _ in range(59):
+        await phone.wait(1)
+        await phone.send("9999:out0=1")
+    await phone.wait(1)
+    assert str(await phone.send("1234:out0=1")).startswith("OK ")
+
+
+async def test_the_right_code_starts_the_counting_of_its_number_anew(phone: Phone) -> None:
+    for _ in range(4):
+        for _ in range(FREE_OF_NUMBER):
+            await phone.send("9999:out0=1")
+        assert str(await phone.send("1234:out0=1")).startswith("OK ")
+
+
+async def test_advertising_makes_nobody_wait(phone: Phone) -> None:
+    for _ in range(50):
+        await phone.send("You have won! Look at https://example.org/", "Prizes")
+        await phone.send("no colon at all")
+    assert str(await phone.send("1234:out0=1", "+48999999999")).startswith("OK ")
+
+
+def test_numbers_that_are_remembered_are_bounded() -> None:
+    now = 0.0
+    throttle = CodeThrottle(lambda: now)
+    for number in range(3 * MAX_NUMBERS):
+        throttle.was_wrong(f"a{number}")
+        throttle.was_right(f"b{number}")
+        now += 1
+    kept = [value for value in vars(throttle).values() if isinstance(value, dict)]
+    assert [len(numbers) for numbers in kept] == [MAX_NUMBERS, MAX_NUMBERS]
+
+
+def test_a_quiet_day_makes_all_forgotten() -> None:
+    now = 0.0
+    throttle = CodeThrottle(lambda: now)
+    for _ in range(30):
+        throttle.was_wrong("+48")
+    assert throttle.wait_s("+48") == LONGEST_WAIT_S
+    now += FORGOTTEN_S + 1
+    for _ in range(FREE_OF_NUMBER):
+        throttle.was_wrong("+48")
+    assert throttle.wait_s("+48") == 0
 
 
 async def test_the_log_says_who_switched(phone: Phone) -> None:

@@ -12,6 +12,15 @@ from leverframe.engine.settings import Settings
 #: Scheme or encryption, host and port; None where no server is set.
 Server = tuple[str | bool, str, str | int] | None
 
+#: The settings that say which server it is; `*` stands for any index.
+SERVER_SETTINGS = frozenset(
+    {
+        *("email.host", "email.port", "email.tls"),
+        *("mqtt.host", "mqtt.port", "mqtt.tls"),
+        *("snmp.trap.host", "snmp.trap.port"),
+        "http.*.url",
+    }
+)
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 

@@ -1,21 +1,26 @@
 """Commands by SMS: `<code>:<command>`, the command in the same text as over HTTP.
 
-Whoever knows the code of `gsmcode` may do what the administrator may, except for accounts and
-passwords: a few letters that somebody could guess must not open those. Without a code nobody may
-do anything. Everything else that arrives (wrong codes, advertising) is passed over without an
-answer; only that it came is logged.
+Whoever knows the code of `gsmcode` may do what the administrator may, except for accounts,
+passwords and the servers that stored passwords are sent to: a few letters that somebody could guess
+must not open those. Without a code nobody may do anything. Everything else that arrives (wrong
+codes, advertising) is passed over without an answer; only that it came is logged. Wrong codes make
+their number wait, and all numbers together (`code_throttle.py`).
 """
 
 import hmac
 import logging
+from math import ceil
 
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import NotAllowed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
+from leverframe.commands.table.serial_port import MAX_CODE_LETTERS
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.log_throttle import LogThrottle
+from leverframe.servers.code_throttle import CodeThrottle
 from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -29,16 +34,47 @@ BY_CODE = Account("", ADMIN, joins_commands=True)
 class SmsCommands:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
+        self._throttle = CodeThrottle(self._now)
+        self._log = LogThrottle(log, self._now)
+
+    def _now(self) -> float:
+        return self._controller.clock.read().now
 
     async def take(self, sender: str, text: str) -> str | None:
         """Carry out the command of an SMS and return the answer; None where there is none."""
-        command = self._command_in(text.strip())
-        if command is None:
-            log.warning("an SMS from %s without the right code was passed over", sender)
+        text = text.strip()
+        shows_code = _shows_code(text)
+        if shows_code and (wait_s := self._throttle.wait_s(sender)):
+            self._log.warning(
+                sender,
+                "wait",
+                "an SMS from %s was passed over: after wrong codes none is looked at for %d s",
+                sender,
+                ceil(wait_s),
+            )
             return None
+        command = self._command_in(text) if shows_code else None
+        if command is None:
+            self._log.warning(
+                sender, "code", "an SMS from %s without the right code was passed over", sender
+            )
+            if shows_code:
+                self._count_wrong_code(sender)
+            return None
+        self._throttle.was_right(sender)
         if self._controller.bootloader_until is not None:
             return "The controller is in its bootloader."
         return (await self._perform(command, sender))[:MAX_LETTERS]
+
+    def _count_wrong_code(self, sender: str) -> None:
+        self._throttle.was_wrong(sender)
+        wait_s = self._throttle.wait_s(sender)
+        told = f"; its next one is looked at in {ceil(wait_s)} s" if wait_s else ""
+        self._controller.engine.machine.journal.add(
+            self._controller.clock.read().wall,
+            Cause("sign-in", f"SMS from {sender}", source=sender),
+            f"wrong code{told}",
+        )
 
     def _command_in(self, text: str) -> str | None:
         """Return the text behind the right code and its colon, or None."""
@@ -55,6 +91,8 @@ class SmsCommands:
             calls = calls_in(command, controller.profile)
             if any(call.row.secret for call in calls):
                 raise NotAllowed("Accounts and passwords cannot be set by SMS.")
+            if any(call.row.names_server for call in calls):
+                raise NotAllowed("Servers that passwords are sent to cannot be set by SMS.")
             await controller.perform(
                 [(call, None) for call in calls],
                 Cause("command", f"SMS from {sender}", source=sender),
@@ -73,3 +111,9 @@ class SmsCommands:
             f"{name} {''.join(str(values[label]) for label in labels)}"
             for name, labels in groups.items()
         )
+
+
+def _shows_code(text: str) -> bool:
+    """Tell whether a text begins as one with a code does; advertising must not make people wait."""
+    before, colon, _ = text.partition(":")
+    return bool(colon) and len(before.rstrip()) <= MAX_CODE_LETTERS

@@ -3,9 +3,9 @@
 import pytest
 
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.sent_secrets import server_of, servers
+from leverframe.engine.sent_secrets import SERVER_SETTINGS, server_of, servers
 from leverframe.engine.settings import SECRETS, Settings
-from leverframe.engine.tree import value_at, with_value
+from leverframe.engine.tree import leaves, value_at, with_value
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, encode_backup, pack
 from tests.twin import Twin
@@ -50,6 +50,25 @@ def test_every_secret_that_is_sent_has_its_server() -> None:
         ".".join("*" if step.isdigit() else step for step in path.split("."))
         for path in servers(defaults(Profile()))
     }
+
+
+def test_these_settings_and_no_others_say_which_server_it_is() -> None:
+    settings = defaults(Profile())
+    for path in ("email.host", "mqtt.host", "snmp.trap.host", "http.0.url"):
+        settings = with_value(settings, path, "one.example")
+    found = set()
+    for path, value in leaves(settings):
+        other: object = not value if isinstance(value, bool) else None
+        if isinstance(value, int) and other is None:
+            other = value + 1
+        elif isinstance(value, str):
+            other = f"{value}x"
+        if other is not None and servers(with_value(settings, path, other)) != servers(settings):
+            found.add(path.replace("http.0", "http.*"))
+    assert found >= SERVER_SETTINGS
+    assert {path for path in found if not path.startswith("http.")} | {"http.*.url"} == (
+        SERVER_SETTINGS
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from leverframe.commands.table.params import ListOf, Param, Record, parse_fields
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.shape import Form, Item
 from leverframe.commands.table.stage import Stage
+from leverframe.engine.sent_secrets import SERVER_SETTINGS
 from leverframe.engine.tree import is_secret
 from leverframe.profile import ALWAYS, Profile, Spans, offered, spans_in_words
 
@@ -56,6 +57,8 @@ class Row(Struct, frozen=True, kw_only=True):
     doc: str
     #: Its fields hold a secret: refusals do not repeat what was sent.
     secret: bool
+    #: It sets where a stored secret is sent to.
+    names_server: bool
     #: The line of the form that does the same and more, and the versions that prefer it.
     replaced_by: str | None
     replaced_when: Spans
@@ -144,6 +147,7 @@ def row(
     paths = {
         letter: (path,) if isinstance(path, str) else tuple(path) for letter, path in sets.items()
     }
+    settings = {path for group in paths.values() for path in group} | set(limits or ())
     secret = secret or any(is_secret(path) for group in paths.values() for path in group)
     if replaced_by:
         versions = "" if replaced_when == ALWAYS else f" in {spans_in_words(replaced_when)}"
@@ -159,6 +163,7 @@ def row(
         body=body,
         doc=doc,
         secret=secret,
+        names_server=not SERVER_SETTINGS.isdisjoint(settings),
         replaced_by=replaced_by,
         replaced_when=replaced_when,
         example=example or {},

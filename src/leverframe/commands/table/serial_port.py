@@ -9,6 +9,7 @@ from leverframe.engine.actions import ModemCommand, SendTest
 
 LIGHTING_MODULE = "lighting module"
 NUMBERS = "GET /stm.cgi?gsmnumber<A>=<B>"
+MAX_CODE_LETTERS = 15
 SMS_SLOT = Int(1, 4)
 SMS_TEXT = Text(160)
 PHONE = Phone()
@@ -88,7 +89,7 @@ ROWS = (
     ),
     row(
         "GET /stm.cgi?gsmcode=<A>",
-        A=Text(15),
+        A=Text(MAX_CODE_LETTERS),
         sets="gsm.code",
         example={"A": "1234"},
         doc="Set the authorization code that incoming messages must begin with.",
