@@ -164,11 +164,13 @@ async def test_datagrams_of_strangers_cost_next_to_nothing_and_write_no_trace(
         watch = managers(agent.port)["v2c"]
         await watch.get("1.1.0")
         begun = time.process_time()
-        for part in ([large] * 3, [b"\xa2\x3d"] * 100, damaged, [request] * 20):
+        # Not more at a time than the system keeps for a socket.
+        parts = [damaged[start : start + 50] for start in range(0, len(damaged), 50)]
+        for part in (*[[large]] * 3, *[[b"\xa2\x3d"] * 50] * 2, *parts, [request] * 20):
             send_all(agent.port, part)
             # Answered after all of them: datagrams are taken in order.
             assert await watch.get("1.1.0") == ["INTEGER: 0"]
-        assert time.process_time() - begun < 1.5
+        assert time.process_time() - begun < 2.5
     assert "Traceback" not in caplog.text
     told = [text for text in caplog.messages if "127.0.0.2" in text]
     assert len(told) == len({text.partition("(")[0] for text in told}) <= 4
