@@ -103,7 +103,9 @@ def endless_header(client: socket.socket) -> None:
 
 def slow_reader(client: socket.socket) -> None:
     client.settimeout(0.2)
-    send_as_far_as_taken(client, b"GET /api/openapi.json HTTP/1.1\r\n\r\n" * 100, 10)
+    send_as_far_as_taken(
+        client, b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100, 10
+    )
 
 
 def pipelined_burst(client: socket.socket) -> None:

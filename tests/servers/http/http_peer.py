@@ -115,7 +115,7 @@ class Serving:
         """Returns when the server has seen all that was sent before: it takes things in order."""
         for _ in range(2):
             client = await self.connect()
-            client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+            client.send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
             await client.rest()
             await client.close()
 

@@ -144,7 +144,7 @@ def test_only_a_check_or_an_answer_may_take_as_long_as_it_takes() -> None:
     assert untimed == checked | {State.STREAMING, State.CLOSING, State.CLOSED}
 
 
-GET = b"GET /%d HTTP/1.1\r\n\r\n"
+GET = b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n"
 
 
 async def test_replies_of_one_round_leave_together_and_no_more_than_a_few_are_held() -> None:
@@ -169,7 +169,11 @@ async def test_a_large_reply_is_not_held() -> None:
 
 
 @pytest.mark.parametrize(
-    "last", [b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.1\r\nbad\r\n\r\n"]
+    "last",
+    [
+        b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nbad\r\n\r\n",
+    ],
 )
 async def test_held_replies_leave_before_what_ends_the_connection(last: bytes) -> None:
     connection, wire = connected()
@@ -187,7 +191,7 @@ async def test_a_burst_has_its_turn_and_then_others_have_theirs() -> None:
         return path_as_text(request)
 
     connection, wire = connected(note)
-    sent = [b"GET /%d HTTP/1.1\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
+    sent = [b"GET /%d HTTP/1.1\r\nHost: h\r\nX: %s\r\n\r\n" % (n, b"a" * 1000) for n in range(200)]
     connection.data_received(b"".join(sent))
     seen = 0
     while connection.input_paused:
@@ -290,17 +294,29 @@ def sending(data: bytes) -> Callable[[Walk], None]:
 
 PIECES = [
     *(
-        b"GET /now HTTP/1.1\r\n\r\n",
-        b"GET /later HTTP/1.1\r\n\r\n",
+        b"GET /now HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /later HTTP/1.1\r\nHost: h\r\n\r\n",
         b"GET /str",
         b"eam HTTP/1.1\r\n",
     ),
-    *(b"GET /stream HTTP/1.1\r\n\r\n", b"HEAD /stream HTTP/1.1\r\n\r\n", b"\r\n", b"ab"),
-    *(b"POST /now HTTP/1.1\r\nContent-Length: 4\r\n\r\n", b"GET /later HTTP/1.0\r\n\r\n"),
-    b"POST /later HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
-    b"POST /never HTTP/1.1\r\nContent-Length: 4\r\n\r\n",
-    b"GET /now HTTP/1.1\r\n\r\nGET /stream HTTP/1.1\r\n\r\nGET /now HTTP/1.1\r\n\r\n" * 3,
-    b"GET /now HTTP/1.1\r\nX: " + b"a" * 3000 + b"\r\n\r\nGET /later HTTP/1.1\r\nX: " + b"a" * 3000,
+    *(
+        b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"\r\n",
+        b"ab",
+    ),
+    *(
+        b"POST /now HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n",
+        b"GET /later HTTP/1.0\r\n\r\n",
+    ),
+    b"POST /later HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+    b"POST /never HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n",
+    b"GET /now HTTP/1.1\r\nHost: h\r\n\r\n"
+    b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\nGET /now HTTP/1.1\r\nHost: h\r\n\r\n" * 3,
+    b"GET /now HTTP/1.1\r\nHost: h\r\nX: "
+    + b"a" * 3000
+    + b"\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\nX: "
+    + b"a" * 3000,
 ]
 steps = st.sampled_from(
     [

@@ -45,12 +45,12 @@ REFUSED = {
         400,
         b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ),
-    "folded header": (400, b"GET / HTTP/1.1\r\nX-A: b\r\n c\r\n\r\n"),
-    "bare CR in a header": (400, b"GET / HTTP/1.1\r\nX-A: b\rc\r\n\r\n"),
-    "NUL in a header": (400, b"GET / HTTP/1.1\r\nX-A: b\x00c\r\n\r\n"),
+    "folded header": (400, b"GET / HTTP/1.1\r\nHost: h\r\nX-A: b\r\n c\r\n\r\n"),
+    "bare CR in a header": (400, b"GET / HTTP/1.1\r\nHost: h\r\nX-A: b\rc\r\n\r\n"),
+    "NUL in a header": (400, b"GET / HTTP/1.1\r\nHost: h\r\nX-A: b\x00c\r\n\r\n"),
     "bare LF": (400, b"GET / HTTP/1.1\nHost: here\n\n"),
-    "header without name": (400, b"GET / HTTP/1.1\r\n: b\r\n\r\n"),
-    "header without colon": (400, b"GET / HTTP/1.1\r\nX-A\r\n\r\n"),
+    "header without name": (400, b"GET / HTTP/1.1\r\nHost: h\r\n: b\r\n\r\n"),
+    "header without colon": (400, b"GET / HTTP/1.1\r\nHost: h\r\nX-A\r\n\r\n"),
     "bad chunk size": (400, CHUNKED + b"zz\r\nhello\r\n0\r\n\r\n"),
     "space after chunk size": (400, CHUNKED + b"5 \r\nhello\r\n0\r\n\r\n"),
     "bad chunk end": (400, CHUNKED + b"5\r\nhelloXX0\r\n\r\n"),
@@ -69,24 +69,24 @@ REFUSED = {
     "other protocol": (400, b"GET / HTTQ/1.1\r\n\r\n"),
     "TLS on a plain port": (400, bytes.fromhex("160301020001 0001fc0303")),
     "garbage": (400, b"\x00\xff\r\n\r\n"),
-    "raw byte in the query": (400, b"GET /?name=caf\xe9 HTTP/1.1\r\n\r\n"),
-    "raw byte in the path": (400, b"GET /caf\xe9 HTTP/1.1\r\n\r\n"),
-    "NUL in the target": (400, b"GET /\x00 HTTP/1.1\r\n\r\n"),
-    "tab in the target": (400, b"GET /a\tb HTTP/1.1\r\n\r\n"),
-    "delete in the target": (400, b"GET /\x7f HTTP/1.1\r\n\r\n"),
-    "target that is no path": (400, b"GET path HTTP/1.1\r\n\r\n"),
-    "asterisk for GET": (400, b"GET * HTTP/1.1\r\n\r\n"),
-    "address of another scheme": (400, b"GET ftp://here/ HTTP/1.1\r\n\r\n"),
-    "PUT": (405, b"PUT / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"),
-    "DELETE": (405, b"DELETE / HTTP/1.1\r\n\r\n"),
-    "TRACE": (405, b"TRACE / HTTP/1.1\r\n\r\n"),
-    "CONNECT": (405, b"CONNECT here:80 HTTP/1.1\r\n\r\n"),
-    "method nobody knows": (405, b"FROB / HTTP/1.1\r\n\r\n"),
-    "method in small letters": (400, b"get / HTTP/1.1\r\n\r\n"),
-    "query of 8 KiB and one": (414, b"GET /?" + b"a" * 8193 + b" HTTP/1.1\r\n\r\n"),
-    "target of 70 KB": (414, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n"),
-    "target of 1 MB": (414, b"GET /?" + b"a" * MIB + b" HTTP/1.1\r\n\r\n"),
-    "header of 1 MB": (431, b"GET / HTTP/1.1\r\nX-A: " + b"a" * MIB + b"\r\n\r\n"),
+    "raw byte in the query": (400, b"GET /?name=caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "raw byte in the path": (400, b"GET /caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "NUL in the target": (400, b"GET /\x00 HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "tab in the target": (400, b"GET /a\tb HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "delete in the target": (400, b"GET /\x7f HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "target that is no path": (400, b"GET path HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "asterisk for GET": (400, b"GET * HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "address of another scheme": (400, b"GET ftp://here/ HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "PUT": (405, b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"),
+    "DELETE": (405, b"DELETE / HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "TRACE": (405, b"TRACE / HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "CONNECT": (405, b"CONNECT here:80 HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "method nobody knows": (405, b"FROB / HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "method in small letters": (400, b"get / HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "query of 8 KiB and one": (414, b"GET /?" + b"a" * 8193 + b" HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "target of 70 KB": (414, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "target of 1 MB": (414, b"GET /?" + b"a" * MIB + b" HTTP/1.1\r\nHost: h\r\n\r\n"),
+    "header of 1 MB": (431, b"GET / HTTP/1.1\r\nHost: h\r\nX-A: " + b"a" * MIB + b"\r\n\r\n"),
     "header name of 1 MB": (431, b"GET / HTTP/1.1\r\n" + b"a" * MIB + b": b\r\n\r\n"),
     "101 headers": (431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 101 + b"\r\n"),
     "10 000 headers": (
@@ -130,10 +130,10 @@ async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(
 @pytest.mark.parametrize(
     "sent",
     [
-        b"GET /?" + b"a" * 8192 + b" HTTP/1.1\r\n\r\n",
-        b"GET /" + b"a" * 1023 + b" HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 100 + b"\r\n",
-        b"GET / HTTP/1.1\r\nX-A: " + b"a" * (32 * 1024 - 7) + b"\r\n\r\n",
+        b"GET /?" + b"a" * 8192 + b" HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET /" + b"a" * 1023 + b" HTTP/1.1\r\nHost: h\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\n" + b"X: y\r\n" * 99 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nX-A: " + b"a" * (32 * 1024 - 16) + b"\r\n\r\n",
         POST + b"Content-Length: %d\r\n\r\n" % MIB + b"a" * MIB,
         CHUNKED + (b"10000\r\n" + b"a" * 65536 + b"\r\n") * 16 + b"0\r\n\r\n",
     ],
@@ -149,7 +149,7 @@ async def test_what_just_fits_is_taken(sent: bytes) -> None:
 async def test_the_allowed_methods_are_named() -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        answer = await client.ask(b"PATCH / HTTP/1.1\r\n\r\n")
+        answer = await client.ask(b"PATCH / HTTP/1.1\r\nHost: h\r\n\r\n")
     assert answer.headers["allow"] == "GET, HEAD, POST"
     assert "PATCH" in answer.json["detail"]
 
@@ -159,7 +159,7 @@ async def test_the_limit_of_a_body_follows_the_request() -> None:
         assert method == "POST"
         return 2 * MIB if (path, query) == ("/upload", "x") else 10
 
-    head = b"POST %s HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
+    head = b"POST %s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
     async with serving(
         lambda _request: Reply(200, "", b""), HttpLimits(body_limit=limit)
     ) as running:
@@ -189,11 +189,11 @@ async def test_a_post_must_tell_its_length_only_where_a_body_is_needed() -> None
     limits = HttpLimits(needs_length=lambda path, _query: path == "/restore")
     async with serving(echo, limits) as running:
         client = await running.connect()
-        assert (await client.ask(b"POST /outs.cgi HTTP/1.1\r\n\r\n")).status == 200
-        empty = b"POST /restore HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+        assert (await client.ask(b"POST /outs.cgi HTTP/1.1\r\nHost: h\r\n\r\n")).status == 200
+        empty = b"POST /restore HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
         assert (await client.ask(empty)).status == 200
-        assert (await client.ask(b"GET /restore HTTP/1.1\r\n\r\n")).status == 200
-        assert (await client.ask(b"POST /restore HTTP/1.1\r\n\r\n")).status == 411
+        assert (await client.ask(b"GET /restore HTTP/1.1\r\nHost: h\r\n\r\n")).status == 200
+        assert (await client.ask(b"POST /restore HTTP/1.1\r\nHost: h\r\n\r\n")).status == 411
 
 
 async def test_all_bodies_together_are_limited_and_their_room_is_given_back() -> None:
@@ -218,7 +218,7 @@ async def test_all_bodies_together_are_limited_and_their_room_is_given_back() ->
 
 async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None:
     gate = Gate()
-    slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
+    slow = b"POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
     async with serving(gate, HttpLimits(bodies_bytes=5000)) as running:
         bodies = running.server.state.bodies
         first, second = await running.connect(), await running.connect()
@@ -235,7 +235,7 @@ async def test_bodies_of_requests_that_wait_for_their_answer_count_too() -> None
 @pytest.mark.parametrize("leaves", ["client", "server"])
 async def test_bodies_of_requests_that_are_never_answered_make_room(leaves: str) -> None:
     gate = Gate()
-    slow = b"POST /slow HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
+    slow = b"POST /slow HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n" + b"a" * 1000
     async with serving(gate, HttpLimits(bodies_bytes=2500)) as running:
         client = await running.connect()
         client.send(slow + slow)
@@ -259,7 +259,7 @@ async def test_clients_do_not_disturb_each_other() -> None:
         clients = [await running.connect() for _ in range(20)]
         bad, good = clients[::2], clients[1::2]
         for client in bad:
-            client.send(b"GET / HTTP/1.1\r\nbroken\r\n\r\n")
+            client.send(b"GET / HTTP/1.1\r\nHost: h\r\nbroken\r\n\r\n")
         answers = await asyncio.gather(*(client.ask(GET) for client in good))
     assert [answer.status for answer in answers] == [200] * 10
 

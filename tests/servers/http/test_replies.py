@@ -69,7 +69,7 @@ async def test_refusals_are_made_by_the_given_function() -> None:
     server = HttpServer(echo, problem=lambda status, _detail: Reply(status, "text/plain", b"no"))
     await server.start("127.0.0.1", 0)
     client = Client(*await asyncio.open_connection("127.0.0.1", server.port))
-    answer = await client.ask(b"PUT / HTTP/1.1\r\n\r\n")
+    answer = await client.ask(b"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")
     await client.close()
     await server.stop()
     assert (answer.status, answer.body) == (405, b"no")

@@ -31,7 +31,7 @@ async def test_a_request_reaches_the_handler_as_it_was_sent() -> None:
 async def test_no_query_differs_from_an_empty_one(target: bytes, query: str | None) -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        answer = await client.ask(b"GET " + target + b" HTTP/1.1\r\n\r\n")
+        answer = await client.ask(b"GET " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n")
     assert answer.json["path"] == "/p"
     assert answer.json["query"] == query
 
@@ -59,21 +59,31 @@ async def test_an_address_as_target_is_reduced_to_its_path_and_names_the_host(
 async def test_quotes_and_pipes_need_no_encoding() -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        answer = await client.ask(b'GET /?a="b|c" HTTP/1.1\r\n\r\n')
+        answer = await client.ask(b'GET /?a="b|c" HTTP/1.1\r\nHost: h\r\n\r\n')
     assert answer.json["query"] == 'a="b|c"'
 
 
-async def test_a_request_without_host_is_served() -> None:
+@pytest.mark.parametrize("before", [b"", GET])
+@pytest.mark.parametrize("more", [b"", b"Connection: keep-alive\r\n", b"X: y\r\n"])
+async def test_a_request_without_host_is_served_and_the_connection_closed(
+    before: bytes, more: bytes
+) -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        assert (await client.ask(b"GET / HTTP/1.1\r\n\r\n")).json["headers"] == {}
+        if before:
+            assert "connection" not in (await client.ask(before)).headers
+        answer = await client.ask(b"GET /here HTTP/1.1\r\n" + more + b"\r\n")
+        assert answer.json["path"] == "/here"
+        assert "host" not in answer.json["headers"]
+        assert answer.headers["connection"] == "close"
+        assert await client.rest() == b""
 
 
 async def test_a_body_arrives_whole() -> None:
     body = bytes(range(256)) * 1000
     async with serving(lambda request: Reply(200, "", request.body)) as running:
         client = await running.connect()
-        head = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body)
+        head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % len(body)
         assert (await client.ask(head + body)).body == body
         assert (await client.ask(GET)).body == b""
 
@@ -82,19 +92,19 @@ async def test_a_chunked_body_arrives_joined_and_its_trailers_do_not_count() -> 
     async with serving(echo) as running:
         client = await running.connect()
         answer = await client.ask(
-            b"POST / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n"
+            b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n"
             b"3;note=1\r\nabc\r\n2\r\nde\r\n0\r\nHost: evil\r\n\r\n"
         )
         after = await client.ask(GET)
     assert answer.json["body"] == "abcde"
-    assert answer.json["headers"] == {"transfer-encoding": "Chunked"}
+    assert answer.json["headers"] == {"host": "h", "transfer-encoding": "Chunked"}
     assert after.json["headers"] == {"host": "here"}
 
 
 async def test_a_post_without_any_length_has_an_empty_body() -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        answer = await client.ask(b"POST /outs.cgi?out0=1 HTTP/1.1\r\n\r\n")
+        answer = await client.ask(b"POST /outs.cgi?out0=1 HTTP/1.1\r\nHost: h\r\n\r\n")
     assert (answer.json["method"], answer.json["body"]) == ("POST", "")
 
 
@@ -102,7 +112,7 @@ async def test_a_client_that_expects_it_is_told_to_go_on_before_it_sends_the_bod
     async with serving(echo) as running:
         client = await running.connect()
         go_on = await client.ask(
-            b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+            b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
         )
         answer = await client.ask(b"ok")
     assert go_on.status == 100
@@ -118,9 +128,9 @@ async def test_head_is_answered_without_the_body() -> None:
 
     async with serving(handler) as running:
         client = await running.connect()
-        client.send(b"HEAD /x HTTP/1.1\r\n\r\n")
+        client.send(b"HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n")
         head = await client.answer(to_head=True)
-        full = await client.ask(b"GET /x HTTP/1.1\r\n\r\n")
+        full = await client.ask(b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
     assert head.headers == full.headers
     assert full.body == b"<x/>"
     assert methods == ["HEAD", "GET"]
@@ -129,7 +139,7 @@ async def test_head_is_answered_without_the_body() -> None:
 async def test_options_for_the_whole_server_reaches_the_handler() -> None:
     async with serving(echo) as running:
         client = await running.connect()
-        answer = await client.ask(b"OPTIONS * HTTP/1.1\r\n\r\n")
+        answer = await client.ask(b"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n")
     assert (answer.json["method"], answer.json["path"]) == ("OPTIONS", "*")
 
 

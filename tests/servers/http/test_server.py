@@ -30,7 +30,7 @@ async def test_a_connection_too_many_is_turned_away_until_another_leaves() -> No
         assert refused.status == 503
         assert refused.headers["retry-after"] == "5"
         assert await third.is_dropped()
-        first.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        first.send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         await first.rest()
         fourth = await running.connect()
         assert (await fourth.ask(GET)).status == 200
@@ -53,7 +53,7 @@ async def test_what_connections_hold_is_given_back_when_they_end() -> None:
             await client.ask(GET)
         assert descriptors.clients.used == 5
         clients[0].vanish()
-        clients[1].send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        clients[1].send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         clients[2].send(b"bad\r\n\r\n")
         for client in clients[1:3]:
             await client.rest()
@@ -68,7 +68,7 @@ async def test_a_stop_waits_for_the_answer_in_work_and_closes_idle_connections()
     async with serving(gate) as running:
         idle, busy = await running.connect(), await running.connect()
         await idle.ask(GET)
-        busy.send(b"GET /slow HTTP/1.1\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
+        busy.send(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\nGET /never HTTP/1.1\r\nHost: h\r\n\r\n")
         await gate.entered.wait()
         await running.settle()
         stop = asyncio.ensure_future(running.server.stop())
@@ -86,7 +86,7 @@ async def test_a_stop_does_not_wait_longer_than_its_grace() -> None:
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
-        client.send(b"GET /slow HTTP/1.1\r\n\r\n")
+        client.send(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
         await gate.entered.wait()
         async with asyncio.timeout(PATIENCE_S):
             await running.server.stop(grace_s=0)
@@ -99,7 +99,7 @@ async def test_a_stop_ends_streams_in_order() -> None:
     async with serving(ticker) as running:
         client = await running.connect()
         ticker.numbers.put_nowait(1)
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await client.answer(to_head=True)
         chunks = client.chunks()
         await anext(chunks)
@@ -119,7 +119,7 @@ async def test_a_stop_ends_a_stream_in_order_that_has_not_begun() -> None:
 
     async with serving(stop_first) as running:
         client = await running.connect()
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await client.answer(to_head=True)
         assert [chunk async for chunk in client.chunks()] == []
         await stops[0]
@@ -129,7 +129,7 @@ async def test_a_stop_waits_for_an_answer_in_work_whose_client_has_left() -> Non
     gate = Gate()
     async with serving(gate) as running:
         client = await running.connect()
-        client.send(b"GET /slow HTTP/1.1\r\n\r\n")
+        client.send(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
         await gate.entered.wait()
         client.vanish()
         await running.settle()
@@ -161,7 +161,7 @@ async def test_a_stop_waits_for_the_end_of_a_stream_whose_client_has_just_left()
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await client.answer(to_head=True)
         client.vanish()
         for _ in range(100):

@@ -22,7 +22,7 @@ async def test_a_client_that_says_nothing_is_dropped_after_the_header_time() -> 
     async with serving(path_as_text) as running:
         silent = await running.connect()
         await running.pass_time(9)
-        silent.send(b"GET /here HTTP/1.1\r\n\r\n")
+        silent.send(b"GET /here HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (await silent.answer()).body == b"/here"
         silent = await running.connect()
         await running.pass_time(11)
@@ -53,12 +53,12 @@ async def test_a_body_that_stalls_is_cut_after_ten_seconds() -> None:
     async with serving(path_as_text) as running:
         for sent in (b"", b"half"):
             client = await running.connect()
-            client.send(b"POST /p HTTP/1.1\r\nContent-Length: 8\r\n\r\n" + sent)
+            client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n" + sent)
             await running.pass_time(9)
             client.send(b"12345678"[len(sent) :])
             assert (await client.answer()).body == b"/p"
             client = await running.connect()
-            client.send(b"POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\n" + sent)
+            client.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n" + sent)
             await running.pass_time(11)
             assert await client.is_dropped()
 
@@ -66,7 +66,9 @@ async def test_a_body_that_stalls_is_cut_after_ten_seconds() -> None:
 async def test_a_body_that_drips_is_cut_like_one_that_stalls() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
-        client.send(b"POST /p HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2))
+        client.send(
+            b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % MIB + bytes(MIB // 2)
+        )
         await running.pass_time(1)
         for _ in range(3):
             client.send(bytes(1000))
@@ -78,7 +80,7 @@ async def test_a_body_that_comes_too_slowly_is_dropped_after_the_body_time() -> 
     limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=10_000)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
-        client.send(b"POST /p HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB)
+        client.send(b"POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % MIB)
         for _ in range(5):
             client.send(bytes(10_000))
             await running.pass_time(8)
@@ -89,7 +91,7 @@ async def test_a_large_body_gets_more_time_as_it_comes() -> None:
     limits = HttpLimits(body_limit=lambda *_: MIB, slowest_bytes_s=1024)
     async with serving(path_as_text, limits) as running:
         client = await running.connect()
-        client.send(b"POST /big HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % MIB)
+        client.send(b"POST /big HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % MIB)
         for _ in range(32):
             client.send(bytes(MIB // 32))
             await running.pass_time(9)
@@ -119,7 +121,7 @@ async def test_an_answer_may_take_its_time() -> None:
 
     async with serving(slow) as running:
         client = await running.connect()
-        client.send(b"GET /slow HTTP/1.1\r\n\r\n")
+        client.send(b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
         await entered.wait()
         await running.pass_time(1000)
         opened.set()
@@ -139,7 +141,7 @@ async def test_a_quiet_stream_stays_open() -> None:
 
     async with serving(handler) as running:
         client = await running.connect()
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await client.answer(to_head=True)
         await running.pass_time(10_000)
         numbers.put_nowait(b"still here")
@@ -150,7 +152,7 @@ async def test_a_quiet_stream_stays_open() -> None:
 async def test_a_refused_client_that_goes_on_sending_is_dropped_after_a_moment() -> None:
     async with serving(path_as_text) as running:
         client = await running.connect()
-        assert (await client.ask(b"PUT / HTTP/1.1\r\n\r\n")).status == 405
+        assert (await client.ask(b"PUT / HTTP/1.1\r\nHost: h\r\n\r\n")).status == 405
         client.send(b"a" * 100_000)
         assert await client.rest() == b""
         await running.pass_time(3)
@@ -200,8 +202,8 @@ class Large:
         return Reply(200, "", self.body)
 
 
-LARGE = b"GET /large HTTP/1.1\r\n\r\n"
-LAST = b"GET /large HTTP/1.1\r\nConnection: close\r\n\r\n"
+LARGE = b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n"
+LAST = b"GET /large HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ async def test_a_stream_waits_for_its_client_to_read() -> None:
 
     async with serving(handler) as running:
         client = NotReading(running)
-        client.send(b"GET /stream HTTP/1.1\r\nConnection: close\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         await first.wait()
         await running.settle()
         assert produced < 500
@@ -278,7 +280,7 @@ async def test_a_stream_is_closed_when_its_client_leaves_without_having_read() -
 
     async with serving(handler) as running:
         client = NotReading(running)
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await first.wait()
         await running.settle()
         client.socket.close()
@@ -293,7 +295,7 @@ async def test_there_is_no_timer_while_nobody_is_connected() -> None:
         await client.ask(GET)
         timer = running.server.state.next_sweep
         assert timer is not None
-        client.send(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+        client.send(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
         await client.rest()
         assert running.server.state.next_sweep is None
         assert timer.cancelled()

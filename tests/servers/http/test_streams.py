@@ -15,7 +15,9 @@ async def test_a_stream_is_sent_as_it_comes_and_the_connection_goes_on_after_it(
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
-        client.send(b"GET /stream HTTP/1.1\r\n\r\nGET /after HTTP/1.1\r\n\r\n")
+        client.send(
+            b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\nGET /after HTTP/1.1\r\nHost: h\r\n\r\n"
+        )
         ticker.numbers.put_nowait(1)
         head = await client.answer(to_head=True)
         chunks = client.chunks()
@@ -45,9 +47,9 @@ async def test_head_of_a_stream_does_not_start_it() -> None:
     ticker = Ticker()
     async with serving(ticker) as running:
         client = await running.connect()
-        client.send(b"HEAD /stream HTTP/1.1\r\n\r\n")
+        client.send(b"HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         assert (await client.answer(to_head=True)).status == 200
-        assert (await client.ask(b"GET /after HTTP/1.1\r\n\r\n")).body == b"/after"
+        assert (await client.ask(b"GET /after HTTP/1.1\r\nHost: h\r\n\r\n")).body == b"/after"
 
 
 @pytest.mark.parametrize("rudely", [True, False])
@@ -56,7 +58,7 @@ async def test_a_stream_is_closed_when_its_client_leaves(rudely: bool) -> None:
     async with serving(ticker) as running:
         client = await running.connect()
         ticker.numbers.put_nowait(1)
-        client.send(b"GET /stream HTTP/1.1\r\n\r\n")
+        client.send(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
         await client.answer(to_head=True)
         if rudely:
             client.vanish()

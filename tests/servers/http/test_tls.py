@@ -277,8 +277,10 @@ async def test_everything_works_the_same_over_tls(certificate: Path) -> None:
     trust = ssl.create_default_context(cafile=certificate)
     async with http_peer.serving(path_as_text, tls=tls) as running:
         client = await running.connect(trust=trust)
-        client.send(b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(50)))
+        client.send(
+            b"".join(b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(50))
+        )
         for number in range(50):
             assert (await client.answer()).body == b"/%d" % number
-        assert (await client.ask(b"GET / HTTP/1.1\r\nbad header\r\n\r\n")).status == 400
+        assert (await client.ask(b"GET / HTTP/1.1\r\nHost: h\r\nbad header\r\n\r\n")).status == 400
         assert await client.rest() == b""

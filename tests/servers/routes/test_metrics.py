@@ -73,7 +73,7 @@ async def test_requests_are_counted_by_status_and_the_loop_is_watched() -> None:
         twin.controller.figures.append(lambda: server_families(running.server))
         client = await running.connect()
         for path in ("/outs.cgi?out0=1", "/outs.cgi?out0=1", "/nothing"):
-            await client.ask(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+            await client.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         samples = await samples_of(twin)
     assert value(samples, "leverframe_http_requests_total", status="200") == 2
     assert value(samples, "leverframe_http_requests_total", status="404") == 1

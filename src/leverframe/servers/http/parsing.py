@@ -112,7 +112,8 @@ class RequestParser:
         self._raw_headers: list[bytes] = []  # name, value, name, value ...
         self._last_raw: list[bytes] = []
         self._last_headers: dict[str, str] = {}
-        self._names_connection = False  # these headers say what becomes of the connection
+        self._has_host = False
+        self._names_connection = True  # these headers say what becomes of the connection
         self._is_framed = False  # a body follows them
         self._is_last = False  # the connection ends with this request
         self._body = bytearray()
@@ -236,7 +237,8 @@ class RequestParser:
                 raise BadRequest(400, "The request has more than one Host header.")
             else:
                 headers[name] += f", {value}"
-        self._names_connection = "connection" in headers
+        self._has_host = "host" in headers
+        self._names_connection = "connection" in headers or not self._has_host
         self._is_framed = "content-length" in headers or "transfer-encoding" in headers
         return headers
 
@@ -261,10 +263,11 @@ class RequestParser:
         http = self._http
         self._is_last = not http.should_keep_alive()
         if not (self._is_last or self._names_connection):
-            return False  # what is not HTTP/1.1 is kept alive by a header only
+            return False  # only a header, or the lack of one, makes a difference
         version = http.get_http_version()
         if version == "1.1":
-            self._is_last = self._is_last or http.should_upgrade()
+            # Who leaves out the Host that HTTP/1.1 demands is answered, but not kept.
+            self._is_last = self._is_last or http.should_upgrade() or not self._has_host
         elif version == "1.0":
             self._is_last = True
         elif version == "0.9":
