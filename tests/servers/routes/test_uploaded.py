@@ -1,5 +1,6 @@
 """The uploaded web site and picture of a whole controller."""
 
+import re
 from urllib.parse import quote
 
 import msgspec
@@ -9,6 +10,17 @@ from leverframe.hardware.display_picture import png_of
 from leverframe.status_files.markers import MARKER_FILES
 from leverframe.storage.store import MemoryStore
 from leverframe.uploads.site_archive import pack_site
+from tests.servers.signing_up import (
+    ADMINISTRATOR,
+    BROWSER,
+    CONTROL_USER,
+    OWN_PAGE,
+    USER,
+    basic,
+    cookie_of,
+    sign_in,
+    signed_up,
+)
 from tests.twin import Twin
 
 PNG = png_of(("one", "two", "three", "four"))
@@ -60,6 +72,104 @@ async def test_pages_of_a_site_may_not_run_scripts_from_their_text_or_from_elsew
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_pages_of_a_site_have_no_origin_and_no_service_worker() -> None:
+    twin = await Twin.start()
+    await upload(twin, index__html="x", worker__js="y", drawing__svg="<svg/>")
+    for path in ("/", "/worker.js", "/drawing.svg"):
+        policy = dict((await twin.ok(path)).headers)["Content-Security-Policy"]
+        assert "sandbox allow-scripts" in policy
+        assert "allow-same-origin" not in policy
+    assert (await twin.ask("/worker.js", service_worker="script")).status == 404
+    # The built-in pages need theirs.
+    assert "sandbox" not in dict((await twin.ok("/?safe")).headers)["Content-Security-Policy"]
+
+
+async def session_of(twin: Twin, target: str = "/", **headers: str) -> str:
+    """The address below which a page of the site acts for somebody."""
+    reply = await twin.ask(target, accept=BROWSER, **headers)
+    assert reply.status == 303, reply.body
+    location = dict(reply.headers)["Location"]
+    found = re.fullmatch(r"(/site-session/[0-9a-f]{64})(/.*)", location)
+    assert found is not None, location
+    assert found[2] == target
+    return found[1]
+
+
+async def test_a_site_reads_and_switches_for_its_visitor_and_does_nothing_else() -> None:
+    twin = await signed_up()
+    chief = {"authorization": basic(*ADMINISTRATOR)}
+    site = pack_site({"index.html": b"Cellar", "a/b.html": b"<--#out0-->"})
+    assert (await twin.ask("/post.cgi?wwwfileupload", "POST", site, **chief)).status == 200
+    for account in (ADMINISTRATOR, USER, CONTROL_USER):
+        cookie = cookie_of(await sign_in(twin, account))
+        base = await session_of(twin, cookie=cookie)
+        assert base == await session_of(twin, "/a/b.html?x=1", cookie=cookie)
+        for target, status in (
+            ("/", 200),
+            ("/index.html", 200),
+            ("/a/b.html", 200),
+            ("/nothing", 404),
+            ("/json/status.json", 200),
+            ("/api/state", 200),
+            ("/outs.cgi", 200),
+            ("/outs.cgi?out0=1", 200),
+            ("/outs.cgi?nothing=1", 404),
+            ("/stm.cgi?oname=0x", 403),
+            ("/eeprom.cgi?bit3=1", 403),
+            ("/api/settings", 404),
+            ("/api/stream", 404),
+            ("/xml/st.xml", 404),
+            ("/dev_settings.bin", 404),
+            ("/signin", 404),
+            ("/web/app.js", 404),
+            ("/sim.cgi?DS1=1", 404),
+        ):
+            reply = await twin.ask(base + target, origin="null", sec_fetch_site="cross-site")
+            assert reply.status == status, (account, target)
+            assert dict(reply.headers)["Access-Control-Allow-Origin"] == "null"
+        for target, status in (
+            ("/outs.cgi?out0=0", 200),
+            ("/json/status.json", 404),
+            ("/post.cgi?signout", 403),
+            ("/post.cgi?passwd", 403),
+            ("/post.cgi?users_save", 403),
+        ):
+            assert (await twin.ask(base + target, "POST", origin="null")).status == status, target
+        assert (await twin.ask(f"{base}/outs.cgi", host="evil.example")).status == 403
+    await twin.ask("/eeprom.cgi?bit3=1", **chief)
+    guest = await session_of(twin, cookie=cookie_of(await sign_in(twin, USER)))
+    assert (await twin.ask(f"{guest}/outs.cgi?out0=1")).status == 403
+
+
+async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> None:
+    twin = await signed_up()
+    chief = {"authorization": basic(*ADMINISTRATOR)}
+    site = pack_site({"index.html": b"Cellar"})
+    await twin.ask("/post.cgi?wwwfileupload", "POST", site, **chief)
+    cookie = cookie_of(await sign_in(twin, USER))
+    base = await session_of(twin, cookie=cookie)
+    await twin.ask("/post.cgi?signout", "POST", cookie=cookie, origin=OWN_PAGE)
+    for gone in (base, "/site-session/", "/site-session/no-key", f"/site-session/{'0' * 64}"):
+        reply = await twin.ask(f"{gone}/outs.cgi?out0=1")
+        assert reply.status == 401, gone
+        assert "WWW-Authenticate" not in dict(reply.headers)
+        reply = await twin.ask(f"{gone}/", accept=BROWSER)
+        assert (reply.status, dict(reply.headers)["Location"]) == (303, "/")
+    # A browser with HTTP Basic has no session; it sees the page, which acts for nobody.
+    assert (await twin.ask("/", accept=BROWSER, **chief)).body == b"Cellar"
+
+
+async def test_a_site_on_an_open_controller_has_a_key_that_foreign_pages_do_not_know() -> None:
+    twin = await Twin.start()
+    await upload(twin, index__html="Cellar")
+    base = await session_of(twin)
+    assert (await twin.ask(f"{base}/outs.cgi?out0=1", origin="null")).status == 200
+    assert (await twin.ask(f"{base}/stm.cgi?oname=0x", origin="null")).status == 403
+    assert (await twin.ask(f"/site-session/{'0' * 64}/outs.cgi?out0=0")).status == 401
+    assert (await twin.ask("/outs.cgi?out0=0", origin="null")).status == 403
+    assert await twin.outputs() == "100000"
 
 
 async def test_markers_are_filled_in_from_the_state() -> None:

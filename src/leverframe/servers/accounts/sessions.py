@@ -3,6 +3,9 @@
 A session ends when it was idle, when it is old, when its account signs in too often elsewhere, and
 as soon as the account has another password, another name or is gone. Only a digest of the cookie is
 kept. Sessions live in memory: a restart of the process ends them all.
+
+Pages of an uploaded site never get the cookie. They have the digest instead, as a part of their
+address; whoever knows it can use the session, but less of it (`servers/routes/site_session.py`).
 """
 
 import secrets
@@ -71,16 +74,28 @@ class Sessions:
 
     def account(self, cookies: str, settings: Settings) -> Account | None:
         """Return the account of the session that the cookies name, if it is still valid."""
-        token = self._token(cookies)
-        session = self._sessions.get(_digest(token)) if token else None
+        return self._account_of(_digest(self._token(cookies)), settings)
+
+    def site_key(self, cookies: str) -> str:
+        """Return what stands for the session in the address of an uploaded page."""
+        return _digest(self._token(cookies)).hex()
+
+    def account_of_site(self, site_key: str, settings: Settings) -> Account | None:
+        try:
+            return self._account_of(bytes.fromhex(site_key), settings)
+        except ValueError:
+            return None
+
+    def _account_of(self, key: bytes, settings: Settings) -> Account | None:
+        session = self._sessions.get(key)
         if session is None:
             return None
         now = self._now()
         if _is_over(session, now) or not session.holds(settings):
-            self.close(cookies)
+            del self._sessions[key]
             return None
         session.used = now
-        self._sessions.move_to_end(_digest(token))
+        self._sessions.move_to_end(key)
         return session.account
 
     def close(self, cookies: str) -> None:

@@ -1,5 +1,6 @@
 """The account of a request, on a controller that may or may not ask for sign-in."""
 
+import secrets
 from collections.abc import Callable
 
 from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
@@ -15,6 +16,8 @@ class Admission:
         self._access = access
         #: Sign-in is asked for whatever the settings say.
         self._must_sign_in = must_sign_in
+        #: The key of uploaded pages where no sign-in is asked for: foreign pages do not know it.
+        self._open_site_key = secrets.token_hex(32)
 
     def account(self, request: Request) -> Account | None:
         """Return the account, or None where a password must be checked first."""
@@ -27,6 +30,21 @@ class Admission:
         """Check the credentials of a request; refuse wrong ones."""
         await self._access.wait_for_turn(request)
         return await self._access.who(request, self._controller.pending)
+
+    def site_key(self, request: Request) -> str | None:
+        """Return the key that an uploaded page acts with for who asks; None without a session."""
+        if self._is_open(self._controller.pending):
+            return self._open_site_key
+        if "authorization" in request.headers:
+            return None
+        return self._access.sessions.site_key(request.headers.get("cookie", ""))
+
+    def account_of_site(self, site_key: str) -> Account | None:
+        """Return the account that an uploaded page with this key acts for, if there is one."""
+        settings = self._controller.pending
+        if self._is_open(settings):
+            return UNRESTRICTED if site_key == self._open_site_key else None
+        return self._access.sessions.account_of_site(site_key, settings)
 
     def watch(self, request: Request) -> Callable[[], bool]:
         """Return a test of whether the account may still read; each call keeps a session in use."""

@@ -39,6 +39,7 @@ from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.servers.routes.sim_report import SimReport, sim_report
+from leverframe.servers.routes.site_session import with_session
 from leverframe.servers.routes.state import State, state
 from leverframe.servers.routes.stream import EVENT_STREAM, stream
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
@@ -86,7 +87,9 @@ async def front_page(context: Context) -> Reply:
         return redirect(SIGN_IN_PATH)
     uploads = context.handlers.uploads
     uploaded = None if request.query == SAFE else await uploads.page(request.path)
-    return uploaded or pages()[request.path].reply_to(request)
+    if uploaded is None:
+        return pages()[request.path].reply_to(request)
+    return with_session(request, context.handlers.admission) or uploaded
 
 
 async def simulate(context: Context) -> Reply:

@@ -46,17 +46,22 @@ class OtherOrigins:
             return Reply(204, "", b"", (*opened, *_PREFLIGHT))
         request.headers.pop("cookie", None)
         answer = self._handler(request)
-        if isinstance(answer, Coroutine):
-            return _opened_later(answer, opened)
-        return _opened(answer, opened)
+        return with_headers(answer, opened)
 
 
-async def _opened_later(answer: Coroutine[Any, Any, AnyReply], opened: Headers) -> AnyReply:
-    return _opened(await answer, opened)
+def with_headers(answer: Answer, headers: Headers) -> Answer:
+    """Add headers to a reply, also to one that is still to come."""
+    if isinstance(answer, Coroutine):
+        return _added_later(answer, headers)
+    return _added(answer, headers)
 
 
-def _opened(reply: AnyReply, opened: Headers) -> AnyReply:
-    headers = (*reply.headers, *opened)
+async def _added_later(answer: Coroutine[Any, Any, AnyReply], headers: Headers) -> AnyReply:
+    return _added(await answer, headers)
+
+
+def _added(reply: AnyReply, headers: Headers) -> AnyReply:
+    headers = (*reply.headers, *headers)
     if isinstance(reply, StreamReply):
         return StreamReply(reply.status, reply.content_type, reply.chunks, headers)
     return Reply(reply.status, reply.content_type, reply.body, headers)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.matching import COMMAND_PATHS
-from leverframe.commands.table.refusals import Refusal, SignInRequired
+from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS, Account, check_calls, require
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.commands.table.system import RESTORE_ROW
@@ -34,14 +34,16 @@ from leverframe.servers.http.messages import (
     StreamReply,
 )
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.routes import site_session
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import bootloader_reply
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
 from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
-from leverframe.servers.routes.endpoints import ENDPOINTS, Endpoint
+from leverframe.servers.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.servers.routes.metrics import stream_families
+from leverframe.servers.routes.other_origins import with_headers
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
@@ -62,6 +64,8 @@ _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
 #: Paths at which a query changes something, whatever the method.
 _CHANGING_PATHS = COMMAND_PATHS | {x.path for x in ENDPOINTS if x.changes}
 _BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}
+#: Paths of the table that pages of an uploaded site may read; the stream lives by its cookie.
+_SITE_PATHS = {x.path for x in ENDPOINTS if x.role == CONTROL} - {STREAM_PATH}
 _OPEN_COMMANDS = ("signin", "signout")
 
 
@@ -122,6 +126,8 @@ class Web:
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
+            if request.path.startswith(site_session.PREFIX):
+                return self._of_site(request)
             account = self._admission.account(request)
             if account is None:
                 return self._with_password(request, self._answer)
@@ -216,13 +222,46 @@ class Web:
             if path.startswith(PREFIX) and path in pages():
                 return pages()[path].reply_to(request)
             require(account, CONTROL)
-            return self._awaited(request, "", self._uploaded_file(path))
+            return self._awaited(request, "", self._uploaded_file(request))
         raise _nothing_there()
 
-    async def _uploaded_file(self, path: str) -> Reply:
-        if (page := await self._uploads.page(path)) is None:
+    async def _uploaded_file(self, request: Request) -> Reply:
+        page = await self._uploaded(request)
+        return site_session.with_session(request, self._admission) or page
+
+    async def _uploaded(self, request: Request) -> Reply:
+        page = await self._uploads.page(request.path)
+        if page is None or "service-worker" in request.headers:
+            # A service worker would stand between the browser and the built-in pages.
             raise _nothing_there()
         return page
+
+    def _of_site(self, request: Request) -> Answer:
+        """Answer what a page of the uploaded site asks for."""
+        key, inner = site_session.taken_apart(request)
+        account = self._admission.account_of_site(key)
+        if account is None and is_browser(request):
+            return redirect("/")
+        try:
+            if account is None:
+                raise SignInRequired("The session of this page is over; open the front page again.")
+            answer = self._answer_site(inner, site_session.limited(account))
+        except Refusal as refusal:
+            answer = reply_to_refusal(refusal)
+        return with_headers(answer, site_session.READABLE)
+
+    def _answer_site(self, request: Request, account: Account) -> Answer:
+        if request.path in COMMAND_PATHS:
+            commands = self._permitted_commands(request, account)
+            if commands.is_about_account:
+                raise NotAllowed("A page of an uploaded site cannot do this.")
+            return self._commands.handle(request, commands, account)
+        if request.method not in ("GET", "HEAD"):
+            raise _nothing_there()
+        if request.path not in _SITE_PATHS:
+            return self._awaited(request, "", self._uploaded(request))
+        context = Context(request, account, self._controller, self._handlers)
+        return self._endpoint(_BY_PATH[request.path], context)
 
     def _permitted_commands(self, request: Request, account: Account) -> Commands:
         commands = self._commands.commands(request)

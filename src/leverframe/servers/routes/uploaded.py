@@ -1,10 +1,10 @@
 """Uploaded files as replies: the web site and the picture.
 
 Both are read from the store when they are first asked for, beside the event loop, and kept until
-they change. A site is served with the same strict rules for browsers as the built-in pages: no
-script or style inside a page, nothing from elsewhere. Paths of the controller itself come before
-those of the site, so that no upload can hide a command or a status file; `/?safe` leads to the
-built-in pages.
+they change. A site is served with stricter rules for browsers than the built-in pages: no script
+or style inside a page, nothing from elsewhere, and no origin. Paths of the controller itself come
+before those of the site, so that no upload can hide a command or a status file; `/?safe` leads to
+the built-in pages.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.problems import NoSuchPath
-from leverframe.servers.routes.page_headers import PAGE_HEADERS
+from leverframe.servers.routes.page_headers import UPLOADED_HEADERS
 from leverframe.status_files.markers import with_values
 from leverframe.status_files.view import View
 from leverframe.storage.sqlite_file import StoreDamaged
@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 
 PICTURE_PATH = "/picture"
 SITE, PICTURE = "site", "picture"
-_HEADERS = (*PAGE_HEADERS, ("Cache-Control", "no-cache"))
 _KINDS = {
     **{"html": "text/html", "htm": "text/html", "css": "text/css", "txt": "text/plain"},
     **{"js": "text/javascript", "mjs": "text/javascript"},
@@ -65,7 +64,7 @@ class Uploads:
         if page is None:
             return None
         kind = _KINDS.get(name.rpartition(".")[2].lower(), _OTHER_KIND)
-        return Reply(200, kind, with_values(page, name, self._view()), _HEADERS)
+        return Reply(200, kind, with_values(page, name, self._view()), UPLOADED_HEADERS)
 
     async def picture(self) -> Reply:
         """Send the picture."""
@@ -101,7 +100,7 @@ class Uploads:
         kind = None if picture is None else content_type(picture)
         if picture is None or kind is None:
             return None
-        return Reply(200, kind, picture, _HEADERS)
+        return Reply(200, kind, picture, UPLOADED_HEADERS)
 
     def _blob(self, name: str) -> bytes | None:
         """Read an upload; the pages go on without what a damaged store no longer gives."""
