@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.profile import Profile
-from leverframe.servers.bootloader import LONGEST_S, BootloaderServer
+from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
@@ -29,9 +29,9 @@ def image(sw: str = "1.48", hw: str = "3.9", site: bytes | None = None) -> bytes
 
 
 class Bench:
-    def __init__(self, twin: Twin, key: bytes | None = PUBLIC) -> None:
+    def __init__(self, twin: Twin) -> None:
         self.twin = twin
-        self.server = BootloaderServer(twin.controller, "127.0.0.1", 0, key)
+        self.server = BootloaderServer(twin.controller, "127.0.0.1", 0, PUBLIC)
 
     async def wait_for_firmware(self) -> int:
         await self.twin.ok("/stm.cgi?upgrade=devstart3")
@@ -128,10 +128,15 @@ async def test_a_bad_image_is_refused_with_the_reason_and_the_old_version_starts
     assert any(reason in entry["text"] for entry in await bench.twin.json("/api/log"))
 
 
-async def test_without_a_key_no_image_is_installed() -> None:
-    bench = Bench(await Twin.start(), key=None)
-    assert "firmware_key" in await bench.refusal(image())
-    await bench.server.close()
+@pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
+async def test_without_a_key_the_bootloader_is_not_started(name: str) -> None:
+    twin = await Twin.start()
+    twin.controller.takes_firmware = False
+    await twin.ok("/outs.cgi?out0=1")
+    problem = await twin.refused(f"/stm.cgi?upgrade={name}", 409)
+    assert "firmware_key" in problem["detail"]
+    assert twin.controller.bootloader_until is None
+    assert await twin.outputs() == "100000"
 
 
 class FullStore(MemoryStore):
@@ -215,19 +220,27 @@ async def test_firmware_is_taken_only_while_the_bootloader_waits(bench: Bench) -
     assert bench.twin.controller.profile == Profile()
 
 
-async def test_a_transfer_under_way_keeps_the_bootloader_waiting(bench: Bench) -> None:
+async def test_a_transfer_under_way_does_not_hold_the_bootloader_open(bench: Bench) -> None:
     controller = bench.twin.controller
     port = await bench.wait_for_firmware()
-    await controller.advance(55)
-    await asyncio.to_thread(send, port, image(site=SITE), stop_before=1)
-    await controller.advance(9.9)
-    assert controller.bootloader_until is not None
-    await controller.advance(0.1)
-    assert controller.bootloader_until is None
+    *first, last = packets(image(site=SITE))
+    with socket.socket(type=socket.SOCK_DGRAM) as line:
+        line.settimeout(10)
+        line.connect(("127.0.0.1", port))
+        for packet in first:
+            line.send(packet)
+            await asyncio.to_thread(line.recv, 600)
+        await controller.advance(59.9)
+        assert controller.bootloader_until is not None
+        await controller.advance(0.1)
+        assert controller.bootloader_until is None
+        line.send(last)
+        assert b"The bootloader is over." in await asyncio.to_thread(line.recv, 600)
     assert controller.profile == Profile()
+    assert (await bench.twin.ok("/outs.cgi")).status == 200
 
 
-async def test_nobody_keeps_the_bootloader_waiting_for_ever(bench: Bench) -> None:
+async def test_nobody_holds_the_bootloader_open_by_beginning_again_and_again(bench: Bench) -> None:
     controller = bench.twin.controller
     port = await bench.wait_for_firmware()
     began = controller.clock.read().now
@@ -237,8 +250,20 @@ async def test_nobody_keeps_the_bootloader_waiting_for_ever(bench: Bench) -> Non
         while controller.bootloader_until is not None:
             line.send(next(packets(b"")))
             await asyncio.to_thread(line.recv, 600)
-            await controller.advance(9)
-    assert LONGEST_S <= controller.clock.read().now - began < LONGEST_S + 9
+            await controller.advance(1)
+    assert controller.clock.read().now - began == 60
+
+
+async def test_a_whole_image_is_installed_although_checking_it_takes_longer() -> None:
+    store = SlowStore()
+    bench = Bench(await Twin.start(store=store))
+    await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
+    await until(lambda: store.held is not None)
+    await bench.twin.controller.advance(60)
+    assert bench.twin.controller.bootloader_until is None
+    store.go_on(None)
+    await until(lambda: bench.twin.controller.profile.sw == "1.48")
+    await bench.server.close()
 
 
 async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> None:

@@ -201,7 +201,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(
             description="Start the bootloader when anybody in the network sends the bytes for it,"
-            " as real units do."
+            " as real units do; at most every ten minutes."
         ),
     ] = False
     tftp_port: Annotated[
@@ -211,8 +211,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     firmware_key: Annotated[
         File | None,
         Meta(
-            description="Public key (PEM) of whoever signs firmware; without it no image is"
-            " installed.",
+            description="Public key (PEM) of whoever signs firmware; without it the bootloader is"
+            " not started.",
             examples=["/etc/leverframe/owner.pub"],
         ),
     ] = None

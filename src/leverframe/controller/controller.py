@@ -110,6 +110,8 @@ class Controller(Hooks):
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, persisted)
         self.time = Scheduler(clock, self.next_deadline, self.tick)
+        #: Firmware could be checked; else the bootloader is not started.
+        self.takes_firmware = True
         #: The monotonic second at which the bootloader gives up, while it waits.
         self.bootloader_until: float | None = None
         self._watched_version = NEVER_WATCHED
@@ -251,7 +253,13 @@ class Controller(Hooks):
         """
         if account is not UNRESTRICTED:
             check_calls(account, [call for call, _ in commands], self.pending)
-        stage = Stage(self.profile, self.pending, self.engine.inputs.i2c_found, hashes)
+        stage = Stage(
+            self.profile,
+            self.pending,
+            self.engine.inputs.i2c_found,
+            hashes,
+            takes_firmware=self.takes_firmware,
+        )
         for call, body in commands:
             if skipped is None:
                 call.perform(stage, body)
@@ -428,12 +436,6 @@ class Controller(Hooks):
     def _enter_bootloader(self, effect: effects.EnterBootloader) -> None:
         self.bootloader_until = self.clock.read().now + BOOTLOADER_S
         self.tell_of_bootloader(waits=True)
-
-    def hold_bootloader(self, until: float) -> None:
-        """Keep the bootloader waiting until this monotonic second: firmware is coming in."""
-        if self.bootloader_until is not None:
-            self.bootloader_until = max(self.bootloader_until, until)
-            self.plan_to_wake()
 
     # --- time -------------------------------------------------------------------------------------
 

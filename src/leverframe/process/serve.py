@@ -161,7 +161,10 @@ async def _services(
     for service in await connect_modbus(controller, config, descriptors):
         yield service
     yield await connect_snmp(built, config)
-    yield BootloaderServer(controller, config.host, config.tftp_port, config.public_key())
+    public_key = config.public_key()
+    controller.takes_firmware = public_key is not None
+    if public_key is not None:
+        yield BootloaderServer(controller, config.host, config.tftp_port, public_key)
     for service in await announce(
         controller,
         Announcing(config.discovery, config.udp_bootloader, config.mdns),

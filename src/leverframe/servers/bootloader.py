@@ -2,8 +2,8 @@
 
 An image that the owner has signed for this hardware is installed: its version, and its site if it
 has one, are on disk before the client is told so, in one step. Anything else is refused with the
-reason, and the old version starts again at once. A transfer under way keeps the bootloader from
-giving up, though not for ever.
+reason, and the old version starts again at once. Nothing keeps the bootloader waiting longer than
+its time: the outputs are off meanwhile, and anybody can begin a transfer.
 """
 
 import asyncio
@@ -22,21 +22,12 @@ from leverframe.uploads.firmware import MAX_BYTES, Firmware, check_image
 from leverframe.wire.tftp import Receiver, Sender
 
 PART = "bootloader"
-#: How long to wait for the next block, and for all of them.
-NEXT_BLOCK_S = 10.0
-LONGEST_S = 600.0
 #: How long a last answer that was lost can be asked for again.
 LINGER_S = 3.0
-NO_KEY = (
-    "This controller has no key to check images with; name the owner's public key as firmware_key "
-    "in its configuration."
-)
 
 
 class BootloaderServer(asyncio.DatagramProtocol):
-    def __init__(
-        self, controller: Controller, host: str, port: int, public_key: bytes | None
-    ) -> None:
+    def __init__(self, controller: Controller, host: str, port: int, public_key: bytes) -> None:
         self._controller = controller
         self._address = (host, port)
         self._public_key = public_key
@@ -44,7 +35,6 @@ class BootloaderServer(asyncio.DatagramProtocol):
         self._receiver = Receiver(MAX_BYTES)
         self._transport: asyncio.DatagramTransport | None = None
         self._closing: asyncio.TimerHandle | None = None
-        self._opened_at = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         controller.bootloader_watchers.append(self._follow)
 
@@ -67,7 +57,6 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def _follow(self, waits: bool) -> None:
         if waits:
             self._receiver = Receiver(MAX_BYTES)
-            self._opened_at = self._controller.clock.read().now
             self._open()
             return
         self._receiver.shut()
@@ -113,9 +102,6 @@ class BootloaderServer(asyncio.DatagramProtocol):
         answer = self._receiver.datagram(data, sender, asyncio.get_running_loop().time())
         if answer.packet is not None:
             self._send(answer.packet, sender)
-        if self._receiver.is_receiving:
-            now = self._controller.clock.read().now
-            self._controller.hold_bootloader(min(now + NEXT_BLOCK_S, self._opened_at + LONGEST_S))
         if answer.file is not None:
             self._do(self._judge(answer.file, sender))
 
@@ -132,8 +118,6 @@ class BootloaderServer(asyncio.DatagramProtocol):
             self._send(self._receiver.finish(None), sender)
 
     def _checked(self, image: bytes) -> Firmware:
-        if self._public_key is None:
-            raise BadUpload(NO_KEY)
         return check_image(image, self._public_key, self._controller.profile.hw)
 
     def _start_old_version(self, reason: str, cause: Cause) -> None:

@@ -86,7 +86,7 @@ class Receiver:
         return self._last
 
     def shut(self) -> None:
-        """Take no further file; only a lost last answer is repeated."""
+        """Take no further file, and none that is not whole; repeat only a lost last answer."""
         self._is_shut = True
 
     def _begin(self, request: bytes, sender: Sender, now: float) -> TransferAnswer:
@@ -128,6 +128,9 @@ class Receiver:
             return NOTHING if self._is_judged else TransferAnswer(self._last)
         if self._is_over or self._is_judged or block != (self._blocks + 1) % 0x10000:
             return NOTHING
+        if self._is_shut:
+            self._sender = None
+            return _refused(ACCESS, "The bootloader is over.")
         if len(data) > self._block_bytes:
             self._sender = None
             return _refused(ILLEGAL, f"A block has at most {self._block_bytes} bytes.")

@@ -127,6 +127,20 @@ async def test_the_bootloader_starts_by_udp_only_where_that_is_configured(
     await server.close()
 
 
+async def test_the_bootloader_is_not_started_by_udp_again_and_again(bench: Bench) -> None:
+    server = await bench.serve(bootloader=True)
+    loop, controller = asyncio.get_running_loop(), bench.twin.controller
+    waited = []
+    for _ in range(13):
+        await loop.sock_sendto(bench.client._socket, START_BOOTLOADER, (ASKED, bench.port))
+        await bench.client.ask(QUESTION)
+        waited.append(controller.bootloader_until is not None)
+        await controller.advance(60)
+        assert controller.bootloader_until is None
+    assert waited == [True, *[False] * 9, True, False, False]
+    await server.close()
+
+
 async def test_a_port_that_is_taken_is_a_trouble_and_the_rest_runs(bench: Bench) -> None:
     first = await bench.serve()
     second = await bench.serve()

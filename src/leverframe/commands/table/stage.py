@@ -32,6 +32,7 @@ class Stage:
         "profile",
         "settings",
         "replaces_all",
+        "takes_firmware",
         "unhashed",
     )
 
@@ -41,6 +42,8 @@ class Stage:
         settings: Settings,
         i2c_found: str | None = None,
         hashes: Mapping[str, str] = NO_HASHES,
+        *,
+        takes_firmware: bool = True,
     ) -> None:
         self.profile = profile
         self.settings = settings
@@ -55,6 +58,8 @@ class Stage:
         self.forgotten: tuple[str, ...] = ()
         #: The sensor that answers on the I2C bus at this moment.
         self.i2c_found = i2c_found
+        #: There is a key to check firmware with.
+        self.takes_firmware = takes_firmware
         self.actions: list[Action] = []
         #: Uploaded files by name; None removes one.
         self.blobs: dict[str, bytes | None] = {}

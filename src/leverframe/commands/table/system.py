@@ -70,6 +70,12 @@ def start_bootloader(stage: Stage) -> None:
             "Updates are forbidden; the administrator allows them with the second flag of `auth`.",
             allowed="updates only where auth allows them",
         )
+    if not stage.takes_firmware:
+        raise Conflict(
+            "This controller has no key to check firmware with, so that none can be installed; "
+            "name the owner's public key as firmware_key in its configuration.",
+            allowed="updates only where a key is configured",
+        )
     stage.do(StartBootloader())
 
 
@@ -138,7 +144,8 @@ FIRMWARE_ROWS = (
     row(
         "GET /stm.cgi?upgrade=devstart3",
         run=start_bootloader,
-        doc="Start the bootloader, which waits 60 seconds for new firmware over TFTP.",
+        doc="Start the bootloader, which waits 60 seconds for new firmware over TFTP, and no "
+        "longer. Without a key in the configuration (`firmware_key`) it is refused.",
     ),
     FIRMWARE_CHECK_ROW,
     row(

@@ -2,7 +2,8 @@
 
 The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
 HW 3.5+ SW 1.26 and later give it. The three bytes that make a real unit start its bootloader are
-obeyed only where the configuration says so: anybody in the network could send them.
+obeyed only where the configuration says so, and not again and again: anybody in the network could
+send them, and the outputs are off meanwhile.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 PORT = 30403
 QUESTION = b"Discovery: Who is out there?"
 START_BOOTLOADER = b"\x12\xf4\x81"
+#: Between two starts of the bootloader by these bytes.
+START_PAUSE_S = 600.0
 PART = "discovery"
 
 
@@ -38,6 +41,7 @@ class DiscoveryServer(asyncio.DatagramProtocol):
         self._controller = controller
         self._identity = [name, mac.replace(":", "-")]
         self._bootloader = bootloader
+        self._next_start = 0.0
         self._transport: asyncio.DatagramTransport | None = None
 
     async def start(self, host: str, troubles: MutableMapping[str, str], port: int = PORT) -> None:
@@ -74,8 +78,10 @@ class DiscoveryServer(asyncio.DatagramProtocol):
 
     def _start_bootloader(self, peer: str) -> None:
         """Run the same command as over HTTP, so that the same conditions refuse it."""
-        if self._controller.bootloader_until is not None:
+        now = self._controller.clock.read().now
+        if self._controller.bootloader_until is not None or now < self._next_start:
             return
+        self._next_start = now + START_PAUSE_S
         found = find("GET", "/stm.cgi", ["upgrade=devstart3"], self._controller.profile)
         try:
             commands = [(call, None) for call in found if isinstance(call, Call)]
