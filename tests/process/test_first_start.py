@@ -1,5 +1,6 @@
 """The first start on an address that others can reach, and `leverframe passwd`."""
 
+import http.client
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,31 @@ def test_passwd_says_what_will_not_do(
     assert done.returncode == 2
     assert sentence in done.stderr
     assert typed.strip() not in done.stderr
+
+
+def test_browsers_that_came_by_tls_are_told_to_come_no_other_way(tmp_path: Path) -> None:
+    with controller_process(tmp_path, "--tls") as process:
+        trusting = ssl.create_default_context(cafile=str(process.folder / "tls-certificate.pem"))
+        with closing(
+            http.client.HTTPSConnection("127.0.0.1", process.port, context=trusting)
+        ) as connection:
+            told = {}
+            for target in ("/", "/health", "/outs.cgi", "/nothing", "/api/stream"):
+                connection.request("GET", target)
+                with connection.getresponse() as answer:
+                    told[target] = answer.getheader("Strict-Transport-Security")
+                    if target != "/api/stream":
+                        answer.read()
+    assert told == dict.fromkeys(told, "max-age=31536000")
+
+
+def test_without_tls_browsers_are_told_nothing_of_it(tmp_path: Path) -> None:
+    with (
+        controller_process(tmp_path) as process,
+        closing(http.client.HTTPConnection("127.0.0.1", process.port)) as connection,
+    ):
+        connection.request("GET", "/")
+        assert connection.getresponse().getheader("Strict-Transport-Security") is None
 
 
 def test_tls_answers_by_https_with_a_certificate_of_its_own(tmp_path: Path) -> None:

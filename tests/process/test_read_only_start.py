@@ -1,16 +1,19 @@
 """What a start decides when nothing can be saved, before anything is served."""
 
+from datetime import UTC
 from pathlib import Path
 
 import pytest
 
+from leverframe.clock import VirtualClock
 from leverframe.config import Config
+from leverframe.process.build import build
 from leverframe.process.reach import NoAdministrator, introduce_administrator
 from leverframe.process.version_change import CannotBecome, settle_version
 from leverframe.profile import Profile
 from leverframe.servers.http.certificate import CertificateUnusable, own_certificate
 from leverframe.storage.read_only import ReadOnlyStore
-from leverframe.storage.store import MemoryStore, Rows
+from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
 from tests.twin import Twin
 
 OLD = Config(hw="3.0", sw="1.58a")
@@ -57,3 +60,13 @@ def test_a_certificate_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path
     folder.touch()
     with pytest.raises(CertificateUnusable, match=r"cannot be made: .+ --tls-certificate"):
         own_certificate(folder, "name", ())
+
+
+async def test_a_store_from_before_cookies_had_names_of_their_own_starts_read_only() -> None:
+    written = MemoryStore()
+    kept = {"identity.mac": "02:00:00:00:00:01", "identity.name": "old"}
+    await written.commit(Changes(kept=kept))
+    built = await build(Profile(), ReadOnlyStore(written._rows, SENTENCE), VirtualClock(), UTC)
+    assert (built.name, built.mac) == ("old", "02:00:00:00:00:01")
+    with pytest.raises(StoreUnavailable):
+        await build(Profile(), ReadOnlyStore(Rows(), SENTENCE), VirtualClock(), UTC)

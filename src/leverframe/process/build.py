@@ -7,6 +7,7 @@ would cost every other start time and memory.
 
 import secrets
 from datetime import tzinfo
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -30,7 +31,7 @@ from leverframe.profile import Profile
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
-from leverframe.storage.store import Changes, Store
+from leverframe.storage.store import Changes, Store, StoreUnavailable
 from leverframe.wiring import Wiring
 
 SIMULATED = Wiring()
@@ -66,7 +67,7 @@ async def build(
     history: HistoryWorker | None = None,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes."""
-    name, mac = await _identity(store)
+    name, mac, cookie_name = await _identity(store)
     board: Board = SimulatedBoard(clock.now)
     linux = None
     if wiring.kind == "linux":
@@ -100,20 +101,35 @@ async def build(
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)
-    web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach)
+    web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach, cookie_name=cookie_name)
     return BuiltController(controller, web, name, mac, tuple(services))
 
 
-async def _identity(store: Store) -> tuple[str, str]:
-    """Return name and MAC address of the controller; make and store them at its first start."""
+class ControllerIdentity(NamedTuple):
+    name: str
+    mac: str
+    #: Controllers at one address need cookies of different names; this one says nothing about it.
+    cookie_name: str
+
+
+async def _identity(store: Store) -> ControllerIdentity:
+    """Return what makes the controller this one; make and store it at its first start."""
     kept = store.load().kept
-    if "identity.mac" not in kept:
-        tail = secrets.token_bytes(5)
-        mac = ":".join(f"{byte:02X}" for byte in (0x02, *tail))
-        made = {"identity.mac": mac, "identity.name": f"leverframe-{tail[-3:].hex()}"}
-        await store.commit(Changes(kept=made))
-        kept |= made
-    return kept["identity.name"], kept["identity.mac"]
+    tail = secrets.token_bytes(5)
+    first = {
+        "identity.name": f"leverframe-{tail[-3:].hex()}",
+        "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
+        "identity.cookie": f"leverframe_{secrets.token_hex(6).upper()}",
+    }
+    made = {path: value for path, value in first.items() if path not in kept}
+    if made:
+        try:
+            await store.commit(Changes(kept=made))
+        except StoreUnavailable:
+            if "identity.mac" in made:
+                raise
+            # On a disk that cannot be written the cookie has another name after each start.
+    return ControllerIdentity(*(kept.get(path, first[path]) for path in first))
 
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:

@@ -37,8 +37,10 @@ from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
+from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
@@ -91,9 +93,9 @@ async def serve(config: Config) -> None:
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
         server = HttpServer(
-            opened_to(reach.names.origins, built.web.handle),
+            _outward(reach, built.web.handle),
             http_limits(),
-            admission=opened_to(reach.names.origins, built.web.admit_body),
+            admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
         )
         built.controller.figures.append(lambda: server_families(server))
@@ -123,6 +125,12 @@ async def serve(config: Config) -> None:
             services = (service.close for service in reversed(beside))
             await close_all([*services, server.stop, built.stop])
         log.info("leverframe %s stopped", __version__)
+
+
+def _outward(reach: Reach, handler: Handler) -> Handler:
+    """Return a handler with what browsers are to know of the way that they came by."""
+    opened = opened_to(reach.names.origins, handler)
+    return by_tls_only(opened) if reach.names.secure else opened
 
 
 async def _built(

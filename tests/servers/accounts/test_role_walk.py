@@ -28,6 +28,7 @@ from tests.conformance.requests import Sample, accepted
 from tests.conformance.test_rows import newest_that_offers
 from tests.servers.signing_up import (
     ADMINISTRATOR,
+    BROWSER,
     CONTROL_USER,
     OWN_PAGE,
     USER,
@@ -261,6 +262,23 @@ async def test_a_stranger_learns_nothing_from_mistakes(
     assert reply.status == 401
     assert b"1.75" not in reply.body
     assert b"oname" not in reply.body
+
+
+async def test_no_answer_to_a_stranger_holds_the_mac_address(stores: dict[str, Store]) -> None:
+    store = MemoryStore()
+    settings = (await twin_of(NEWEST, stores)).controller.store.load().settings
+    await store.commit(Changes(settings=settings))
+    twin = await Twin.start(NEWEST, store=store)
+    mac = store.load().kept["identity.mac"]
+    targets = [*paths(), *(f"/post.cgi?{command}" for command in ("signin", "signout", "passwd"))]
+    for target in targets:
+        for method in ("GET", "POST", "HEAD", "OPTIONS"):
+            reply = await twin.ask(target, method, accept=BROWSER)
+            told = repr((reply.headers, reply.body)).lower()
+            for written in (mac, mac.replace(":", ""), mac.replace(":", "-")):
+                assert written.lower() not in told, (method, target)
+    # Who has no cookie gets none to take away.
+    assert "Set-Cookie" not in dict((await twin.ask("/post.cgi?signout", "POST")).headers)
 
 
 async def test_a_read_only_user_switches_nothing(stores: dict[str, Store]) -> None:

@@ -101,6 +101,10 @@ class Sessions:
     def close(self, cookies: str) -> None:
         self._sessions.pop(_digest(self._token(cookies)), None)
 
+    def is_in(self, cookies: str) -> bool:
+        """Tell whether the cookies name a session, whatever has become of it."""
+        return bool(self._token(cookies))
+
     def set_cookie(self, token: str, *, secure: bool) -> str:
         """Return the Set-Cookie header for a token; an empty token removes the cookie."""
         cookie = f"{self._cookie_name}={token}; Path=/; HttpOnly; SameSite=Strict"

@@ -29,6 +29,9 @@ NOT_GUESSED = ("X-Content-Type-Options", "nosniff")
 #: What changes at any moment, or is for one person only, must not be cached on the way.
 NOT_KEPT = ("Cache-Control", "no-store")
 
+#: Browsers that came by TLS come no other way from then on, for a year.
+BY_TLS_ONLY: Headers = (("Strict-Transport-Security", "max-age=31536000"),)
+
 #: Replies that end with their head: they have neither a body nor a length.
 _WITHOUT_BODY = {100, 204, 304}
 
@@ -67,8 +70,8 @@ class Reply(msgspec.Struct, gc=False):
     def encode(self, *, close: bool = False, head_only: bool = False) -> bytes:
         """Return the bytes on the wire; `head_only` for HEAD, `close` before a close."""
         status, body, headers = self.status, self.body, self.headers
-        if status == 200 and not (headers or close or head_only):
-            head = _OK_HEADS.get(self.content_type)
+        if status == 200 and not (close or head_only) and (not headers or headers is BY_TLS_ONLY):
+            head = (_OK_HEADS_BY_TLS if headers else _OK_HEADS).get(self.content_type)
             if head:
                 return b"%b%d\r\n\r\n%b" % (head, len(body), body)
         if close:
@@ -133,8 +136,13 @@ def _head(status: int, content_type: str, headers: Headers) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
+def _ok_heads(headers: Headers) -> dict[str, bytes]:
+    return {
+        content_type: _head(200, content_type, headers).removesuffix(b"\r\n") + b"Content-Length: "
+        for content_type in ("text/xml", "application/json", "text/plain")
+    }
+
+
 #: Heads up to the length, for what is polled and switched: 3 us less than made anew.
-_OK_HEADS = {
-    content_type: _head(200, content_type, ()).removesuffix(b"\r\n") + b"Content-Length: "
-    for content_type in ("text/xml", "application/json", "text/plain")
-}
+_OK_HEADS = _ok_heads(())
+_OK_HEADS_BY_TLS = _ok_heads(BY_TLS_ONLY)

@@ -5,18 +5,8 @@ own. A visitor's open session is of no use to it: browsers may send the cookie a
 another port count as the same to them, but it is taken off before anything looks at it.
 """
 
-from collections.abc import Coroutine
-from typing import Any
-
-from leverframe.servers.http.messages import (
-    Answer,
-    AnyReply,
-    Handler,
-    Headers,
-    Reply,
-    Request,
-    StreamReply,
-)
+from leverframe.servers.http.messages import Answer, Handler, Headers, Reply, Request
+from leverframe.servers.routes.added_headers import with_headers
 
 _PREFLIGHT: Headers = (
     ("Access-Control-Allow-Methods", "GET, HEAD, POST"),
@@ -47,21 +37,3 @@ class OtherOrigins:
         request.headers.pop("cookie", None)
         answer = self._handler(request)
         return with_headers(answer, opened)
-
-
-def with_headers(answer: Answer, headers: Headers) -> Answer:
-    """Add headers to a reply, also to one that is still to come."""
-    if isinstance(answer, Coroutine):
-        return _added_later(answer, headers)
-    return _added(answer, headers)
-
-
-async def _added_later(answer: Coroutine[Any, Any, AnyReply], headers: Headers) -> AnyReply:
-    return _added(await answer, headers)
-
-
-def _added(reply: AnyReply, headers: Headers) -> AnyReply:
-    headers = (*reply.headers, *headers)
-    if isinstance(reply, StreamReply):
-        return StreamReply(reply.status, reply.content_type, reply.chunks, headers)
-    return Reply(reply.status, reply.content_type, reply.body, headers)

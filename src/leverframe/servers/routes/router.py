@@ -35,6 +35,7 @@ from leverframe.servers.http.messages import (
 )
 from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
 from leverframe.servers.routes import site_session
+from leverframe.servers.routes.added_headers import with_headers
 from leverframe.servers.routes.admission import Admission
 from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.bootloader_page import bootloader_reply
@@ -43,7 +44,6 @@ from leverframe.servers.routes.compressed import CompressedReply
 from leverframe.servers.routes.context import Context, Handlers
 from leverframe.servers.routes.endpoints import ENDPOINTS, STREAM_PATH, Endpoint
 from leverframe.servers.routes.metrics import stream_families
-from leverframe.servers.routes.other_origins import with_headers
 from leverframe.servers.routes.pages import PREFIX, pages
 from leverframe.servers.routes.sign_in import (
     SIGN_IN_PATH,
@@ -91,12 +91,13 @@ class Web:
         mac: str,
         lenient: bool = False,
         reach: Reach = THIS_MACHINE,
+        cookie_name: str = "leverframe",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
         self._names = reach.names
         passwords = Passwords()
-        sessions = Sessions(f"leverframe_{mac.replace(':', '')}", monotonic)
+        sessions = Sessions(cookie_name, monotonic)
         self.access = Access(passwords, sessions, monotonic, self._log_failed_sign_in)
         self._admission = Admission(controller, self.access, must_sign_in=reach.must_sign_in)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)

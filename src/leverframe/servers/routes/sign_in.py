@@ -108,7 +108,8 @@ class SignInEndpoint:
             reply, cookie = reply_to_refusal(refusal), ""
         if reply.status >= 300:
             return self._refused(request, reply, SIGN_IN_FORM if row is SIGN_IN else CHANGE)
-        headers = self._cookie(cookie)
+        has_one = self._access.sessions.is_in(request.headers.get("cookie", ""))
+        headers = self._cookie(cookie) if cookie or has_one else ()
         if wants_page(request):
             return redirect("/", headers)
         return Reply(reply.status, reply.content_type, reply.body, (NOT_KEPT, *headers))
