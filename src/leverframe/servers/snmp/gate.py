@@ -14,13 +14,13 @@ from collections.abc import Callable
 from leverframe.engine.settings import Snmp
 from leverframe.log_throttle import LogThrottle
 from leverframe.notify.snmp_engine import has_v3
+from leverframe.servers.snmp.agent import NAME
 from leverframe.servers.source_address import source_of
 from leverframe.servers.time_budget import TimeBudget
 from leverframe.wire.snmp_opening import V3, NotSnmp, Opening, read_opening
 
 log = logging.getLogger(__name__)
 
-NAME = "SNMP agent"
 #: More than requests have that ask for everything at once.
 MAX_DATAGRAM_BYTES = 2048
 
