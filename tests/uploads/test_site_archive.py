@@ -16,6 +16,7 @@ from leverframe.uploads.site_archive import (
     MAGIC,
     MAX_BYTES,
     MAX_FILES,
+    ending_of,
     pack_site,
     unpack_site,
 )
@@ -207,3 +208,18 @@ def test_a_tampered_archive_with_a_right_checksum_is_refused_or_safe(
     except BadUpload:
         return
     assert all(".." not in name and not name.startswith("/") for name in pages)
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("a.html", "html"),
+        ("a/b.c.JS", "js"),
+        ("html", ""),
+        ("a.b/html", ""),
+        ("a.", ""),
+        (".js", ""),
+    ],
+)
+def test_only_what_stands_behind_a_dot_of_the_file_is_its_ending(name: str, ending: str) -> None:
+    assert ending_of(name) == ending

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from leverframe.status_files.catalogue import FILES, shown
 from leverframe.status_files.marker_contexts import READERS, TextReader
 from leverframe.status_files.view import View
+from leverframe.uploads.site_archive import ending_of
 
 MARKER_FILES = tuple(
     file.path
@@ -23,7 +24,7 @@ _MARKER = re.compile(rb"<--#(\w{1,40})-->", re.ASCII)
 
 def with_values(page: bytes, name: str, view: View) -> bytes:
     """Return the page with its markers filled in; the same object where it has none."""
-    reader = READERS.get(name.rpartition(".")[2].lower())
+    reader = READERS.get(ending_of(name))
     if reader is None or not _MARKER.search(page):
         return page
     return filled(page, reader(), marker_values(view))

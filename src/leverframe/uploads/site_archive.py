@@ -35,6 +35,12 @@ _END_MARK, _LARGE_END_MARK, _LARGE_END_BYTES = b"PK\x05\x06", b"PK\x06\x07", 20
 _MAX_ENTRY_BYTES = 46 + 200 + 64
 
 
+def ending_of(name: str) -> str:
+    """Return what stands behind the last dot of a file's name, in small letters, if it has one."""
+    before, dot, ending = name.rpartition(".")
+    return ending.lower() if dot and before and "/" not in ending else ""
+
+
 def pack_site(pages: Mapping[str, bytes]) -> bytes:
     """Pack pages by name into an archive, the same bytes each time; raise `BadUpload`."""
     _check_names(pages)

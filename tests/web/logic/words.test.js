@@ -62,6 +62,7 @@ test("words of a code list are translated, also before a label", () => {
   assert.notEqual(words.code("off"), "off");
   assert.ok(words.code("RESET ENERGY1").endsWith(" ENERGY1"));
   assert.equal(words.code("OUT2"), "OUT2");
+  assert.equal(words.code("offs"), "offs");
 });
 
 test("all languages but English have a decimal comma", () => {

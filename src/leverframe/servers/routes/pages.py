@@ -30,7 +30,7 @@ def pages() -> dict[str, CompressedReply]:
 def _files(folder: Path, path: str) -> list[tuple[str, CompressedReply]]:
     found = []
     for item in folder.iterdir():
-        kind = _KINDS.get(item.name[item.name.rfind(".") :])
+        kind = _KINDS.get(item.suffix)
         if item.is_dir() and not item.name.startswith("_"):
             found += _files(item, f"{path}{item.name}/")
         elif kind is not None:

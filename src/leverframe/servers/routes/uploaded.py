@@ -23,7 +23,7 @@ from leverframe.storage.sqlite_file import StoreDamaged
 from leverframe.storage.store import Store, StoreUnavailable
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.picture import content_type
-from leverframe.uploads.site_archive import FRONT_PAGE, unpack_site
+from leverframe.uploads.site_archive import FRONT_PAGE, ending_of, unpack_site
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Uploads:
         page = (await self._pages()).get(name)
         if page is None:
             return None
-        kind = _KINDS.get(name.rpartition(".")[2].lower(), _OTHER_KIND)
+        kind = _KINDS.get(ending_of(name), _OTHER_KIND)
         return Reply(200, kind, with_values(page, name, self._view()), UPLOADED_HEADERS)
 
     async def picture(self) -> Reply:

@@ -104,7 +104,7 @@ export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));
 export function code(word) {
   const whole = String(word);
   const cut = whole.lastIndexOf(" ");
-  const [begin, end] = [whole.slice(0, cut), whole.slice(cut)];
+  const [begin, end] = cut < 0 ? ["", ""] : [whole.slice(0, cut), whole.slice(cut)];
   return codes[whole]?.[language] ?? (codes[begin] ? codes[begin][language] + end : whole);
 }
 
