@@ -1,24 +1,18 @@
-"""What can happen to a connection: the table of its states, and walks through it at random.
-
-The connection runs on a transport without a socket, so that a test decides when a client reads,
-when it has left, and how much arrives at a time.
-"""
+"""What can happen to a connection: the table of its states, and walks through it at random."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http import connection as connections
 from leverframe.servers.http.connection import (
     READY,
     TIMEOUTS,
     TRANSITIONS,
-    Connection,
     Event,
     State,
 )
@@ -26,73 +20,14 @@ from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
     AnyReply,
-    Handler,
     Reply,
     Request,
     StreamReply,
 )
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
-from leverframe.servers.http.server import ServerState
 
 from .handlers import path_as_text
-
-
-class Wire:
-    """A transport that keeps what is written."""
-
-    def __init__(self, *, tls: bool = False) -> None:
-        self.written: list[bytes] = []
-        self.reads = True
-        self.ended = False
-        self.closed = False
-        self.tls = tls
-
-    def get_extra_info(self, name: str) -> object:
-        return {"peername": ("127.0.0.1", 1), "sslcontext": self.tls or None}[name]
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        pass
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def write(self, data: bytes) -> None:
-        assert not self.ended
-        assert not self.closed
-        self.written.append(data)
-
-    def can_write_eof(self) -> bool:
-        return not self.tls
-
-    def write_eof(self) -> None:
-        self.ended = True
-
-    def pause_reading(self) -> None:
-        assert self.reads
-        self.reads = False
-
-    def resume_reading(self) -> None:
-        assert not self.reads
-        self.reads = True
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-
-def connected(
-    handler: Handler = path_as_text, limits: HttpLimits | None = None, *, tls: bool = False
-) -> tuple[Connection, Wire]:
-    lease = DescriptorBudget().lease("http", "127.0.0.1", 3)
-    assert lease is not None
-    server, wire = ServerState(handler, limits or HttpLimits()), Wire(tls=tls)
-    connection = Connection(server, lease)
-    connection.connection_made(cast(asyncio.Transport, wire))
-    return connection, wire
+from .wire import connected
 
 
 @pytest.mark.parametrize("event", Event)

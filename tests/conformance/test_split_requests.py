@@ -1,0 +1,168 @@
+"""However a request is cut on its way, it gets the same answer as whole.
+
+Every request of these tests goes through a connection without a socket: cut at every place, which
+a handler answers that repeats what it was asked; and in random pieces, which a whole controller
+answers.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from leverframe.commands.table.matching import TABLE
+from leverframe.commands.table.row import Row
+from leverframe.process.serve import http_limits
+from leverframe.profile import Profile
+from leverframe.servers.http.connection import Connection, State
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.server import ServerState
+from tests.boundary_profiles import NEWEST
+from tests.conformance.requests import Sample, accepted, misshapen, refused
+from tests.conformance.test_rows import COMMANDS, prepared, profiles_of
+from tests.effort import some_of
+from tests.servers.http.wire import Wire, connected, connected_to
+from tests.twin import Twin
+
+POLL = b"GET /outs.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#: Large files are cut at places that are this far apart, and all around their beginning.
+CLOSE_TO_THE_BEGINNING = 1500
+STRIDE = 97
+PATIENCE_S = 10.0
+#: Of the commands; a quick run takes one of them.
+PARTS = 5
+#: Other at every run.
+RANDOM_PARTS = re.compile(rb"Set-Cookie: [^\r]*")
+
+
+def wire_bytes(sample: Sample) -> bytes:
+    lines = [f"{sample.method} {sample.target} HTTP/1.1", "Host: localhost"]
+    if sample.content_type:
+        lines.append(f"Content-Type: {sample.content_type}")
+    if sample.body or sample.row.body is not None:
+        lines.append(f"Content-Length: {len(sample.body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + sample.body
+
+
+def samples_of(row: Row, profile: Profile) -> Iterator[Sample]:
+    yield from accepted(row, profile)
+    yield from refused(row, profile)
+    yield from misshapen(row, profile)
+
+
+def all_requests() -> list[bytes]:
+    """The bytes of every request, each once."""
+    return list(
+        dict.fromkeys(
+            wire_bytes(sample)
+            for number, row in COMMANDS
+            for profile in profiles_of(number)
+            for sample in samples_of(row, profile)
+        )
+    )
+
+
+def repeated(request: Request) -> Reply:
+    head = (request.method, request.path, request.query, request.headers, request.is_http10)
+    return Reply(200, "text/plain", repr(head).encode() + request.body)
+
+
+async def answer_to(connection: Connection, wire: Wire, *pieces: bytes) -> bytes:
+    for piece in pieces:
+        connection.data_received(piece)
+        while connection.input_paused:  # noqa: ASYNC110
+            await asyncio.sleep(0)  # what is long is read by and by
+    connection.flush()
+    answer = b"".join(wire.written)
+    wire.written.clear()
+    return answer
+
+
+def places_in(request: bytes) -> list[int]:
+    """Where to cut: everywhere from its beginning to the middle of what follows it."""
+    end = len(request) + len(POLL) // 2
+    close = range(1, min(end, CLOSE_TO_THE_BEGINNING))
+    return [*close, *range(CLOSE_TO_THE_BEGINNING, end, STRIDE)]
+
+
+async def test_a_request_that_is_cut_at_any_place_gets_the_same_answer() -> None:
+    connection, wire = connected(repeated, http_limits())
+    requests = all_requests()
+    assert len(requests) > 3000
+    for request in some_of(requests):
+        data = request + POLL
+        whole = await answer_to(connection, wire, data)
+        assert whole.count(b"HTTP/1.1 200 OK") == 2, request
+        for place in places_in(request):
+            answer = await answer_to(connection, wire, data[:place], data[place:])
+            assert answer == whole, (request, place)
+        await asyncio.sleep(0)
+    connection.connection_lost(None)
+
+
+def in_random_pieces(data: bytes, chance: Random) -> list[bytes]:
+    """Cut at a few places or many, close together here and there."""
+    count = chance.choice((1, 2, 5, 20))
+    near = chance.randrange(len(data))
+    places = {chance.randrange(len(data)) for _ in range(count)}
+    places |= {(near + step) % len(data) for step in range(chance.randrange(5))}
+    edges = [0, *sorted(places), len(data)]
+    return [data[start:end] for start, end in zip(edges, edges[1:], strict=False) if end > start]
+
+
+BUSY = (State.ANSWERING, State.CHECKING, State.BODY)
+
+
+class ConnectedTwin:
+    """A whole controller and one connection to it, made again when it was closed."""
+
+    def __init__(self, twin: Twin, limits: HttpLimits) -> None:
+        self._server = ServerState(twin.web.handle, limits, admission=twin.web.admit_body)
+        self._connection: Connection | None = None
+        self._wire = Wire()
+
+    async def ask(self, *pieces: bytes) -> bytes:
+        if self._connection is None:
+            self._connection, self._wire = connected_to(self._server)
+        connection, wire = self._connection, self._wire
+        wire.written.clear()
+        async with asyncio.timeout(PATIENCE_S):
+            for piece in pieces:
+                connection.data_received(piece)
+                while connection.input_paused and not wire.ended:  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+            while connection.state in BUSY:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        connection.flush()
+        if wire.closed or wire.ended:
+            self.close()
+        return RANDOM_PARTS.sub(b"", b"".join(wire.written))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.connection_lost(None)
+            self._connection = None
+
+
+@pytest.mark.parametrize("part", some_of(range(PARTS)))
+async def test_a_request_in_random_pieces_does_the_same(part: int) -> None:
+    chance = Random(part)
+    for _, row in COMMANDS[part::PARTS]:
+        if not row.offered(NEWEST):
+            continue
+        limits = http_limits()
+        whole, cut = [ConnectedTwin(await prepared(NEWEST, row), limits) for _ in range(2)]
+        for sample in samples_of(row, NEWEST):
+            data = wire_bytes(sample)
+            expected = await whole.ask(data)
+            assert expected.startswith(b"HTTP/1.1 "), sample
+            assert await cut.ask(*in_random_pieces(data, chance)) == expected, sample
+        whole.close()
+        cut.close()
+
+
+def test_every_command_is_among_them() -> None:
+    assert {row.line for _, row in COMMANDS} == {row.line for row in TABLE if row.form.items}
