@@ -25,9 +25,10 @@ from leverframe.servers.http.messages import (
     StreamReply,
 )
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
+from leverframe.servers.http.server import ServerState
 
 from .handlers import path_as_text
-from .wire import connected
+from .wire import connected, connected_to
 
 
 @pytest.mark.parametrize("event", Event)
@@ -152,6 +153,15 @@ class Walk:
         self.connection, self.wire = connected(self.handle, limits, tls=tls)
         self.server = self.connection._server
         self.server.admission = self.admit
+        #: What happened: the state, the event, and the state after it.
+        self.seen: list[tuple[State, Event, State]] = []
+        self.change = self.connection._change
+        self.connection._change = self.note  # type: ignore[method-assign]
+
+    def note(self, event: Event) -> None:
+        before = self.connection.state
+        self.change(event)
+        self.seen.append((before, event, self.connection.state))
 
     def handle(self, request: Request) -> Any:
         assert self.connection.state is State.ANSWERING
@@ -208,6 +218,13 @@ class Walk:
 
     def pass_time(self) -> None:
         self.server.sweep(self.server.now + 7)
+
+    def pass_long_time(self) -> None:
+        self.server.sweep(self.server.now + 100)
+
+    def give_up(self) -> None:
+        """What a stop does when its time is over."""
+        self.connection.abort()
 
     async def go(self, steps: list[Callable[["Walk"], None]]) -> None:
         for step in steps:
@@ -270,3 +287,95 @@ def test_whatever_happens_in_whatever_order_is_in_the_table(
         await Walk(tls).go(steps)
 
     asyncio.run(walk())
+
+
+NOW, LATER, STREAM = (sending(piece) for piece in (PIECES[0], PIECES[1], PIECES[4]))
+LAST = sending(b"GET /now HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+LAST_STREAM = sending(b"GET /stream HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+BAD = sending(b"bad\r\n\r\n")
+BAD_HEADER = sending(b"bad header\r\n\r\n")
+BEGIN = sending(b"GET /now HTTP/1.1\r\n")
+END = sending(b"Host: h\r\n\r\n")
+CHUNKS = sending(b"POST /now HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+NO_CHUNK = sending(b"no size\r\n")
+POST_NOW = sending(b"POST /now HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n")
+POST_LATER = sending(b"POST /later HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n")
+POST_NEVER = sending(b"POST /never HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n")
+BODY = sending(b"body")
+LOSE: tuple[Callable[[Walk], None], ...] = ()  # every walk ends with that
+
+#: A way to let each entry of the table happen, written down once more and by hand: an entry that is
+#: missing, wrong or never used is found.
+WAYS: dict[tuple[State, Event, State], tuple[Callable[[Walk], None], ...]] = {
+    (State.IDLE, Event.BYTES, State.HEAD): (NOW, BEGIN),
+    (State.IDLE, Event.REQUEST, State.ANSWERING): (NOW, NOW),
+    (State.IDLE, Event.BAD_REQUEST, State.LINGERING): (NOW, BAD),
+    (State.IDLE, Event.STOP, State.CLOSING): (NOW, Walk.stop),
+    (State.IDLE, Event.CLOSE, State.CLOSING): (NOW, Walk.finish_sending),
+    (State.IDLE, Event.LOST, State.CLOSED): (NOW, *LOSE),
+    (State.HEAD, Event.BODY_ANNOUNCED, State.CHECKING): (POST_NOW,),
+    (State.HEAD, Event.REQUEST, State.ANSWERING): (BEGIN, END),
+    (State.HEAD, Event.BAD_REQUEST, State.LINGERING): (BEGIN, BAD_HEADER),
+    (State.HEAD, Event.STOP, State.CLOSING): (BEGIN, Walk.stop),
+    (State.HEAD, Event.CLOSE, State.CLOSING): (BEGIN, Walk.finish_sending),
+    (State.HEAD, Event.LOST, State.CLOSED): (BEGIN, *LOSE),
+    (State.CHECKING, Event.BODY_ADMITTED, State.BODY): (POST_LATER, Walk.open_gate),
+    (State.CHECKING, Event.BAD_REQUEST, State.LINGERING): (POST_NEVER,),
+    (State.CHECKING, Event.STOP, State.CLOSING): (POST_LATER, Walk.stop),
+    (State.CHECKING, Event.CLOSE, State.CLOSING): (POST_LATER, Walk.give_up),
+    (State.CHECKING, Event.LOST, State.CLOSED): (POST_LATER, *LOSE),
+    (State.BODY, Event.REQUEST, State.ANSWERING): (POST_NOW, BODY),
+    (State.BODY, Event.BAD_REQUEST, State.LINGERING): (CHUNKS, NO_CHUNK),
+    (State.BODY, Event.STOP, State.CLOSING): (POST_NOW, Walk.stop),
+    (State.BODY, Event.CLOSE, State.CLOSING): (POST_NOW, Walk.finish_sending),
+    (State.BODY, Event.LOST, State.CLOSED): (POST_NOW, *LOSE),
+    (State.ANSWERING, Event.STREAM, State.STREAMING): (STREAM,),
+    (State.ANSWERING, Event.ANSWERED, State.IDLE): (NOW,),
+    (State.ANSWERING, Event.LAST_ANSWERED, State.CLOSING): (LAST,),
+    (State.ANSWERING, Event.STOP, State.ANSWERING): (LATER, Walk.stop),
+    (State.ANSWERING, Event.CLOSE, State.CLOSING): (LATER, Walk.give_up),
+    (State.ANSWERING, Event.LOST, State.CLOSED): (LATER, *LOSE),
+    (State.STREAMING, Event.ANSWERED, State.IDLE): (Walk.open_gate, STREAM),
+    (State.STREAMING, Event.LAST_ANSWERED, State.CLOSING): (Walk.open_gate, LAST_STREAM),
+    (State.STREAMING, Event.STOP, State.STREAMING): (STREAM, Walk.stop),
+    (State.STREAMING, Event.CLOSE, State.CLOSING): (STREAM, Walk.finish_sending),
+    (State.STREAMING, Event.LOST, State.CLOSED): (STREAM, *LOSE),
+    (State.LINGERING, Event.STOP, State.CLOSING): (BAD, Walk.stop),
+    (State.LINGERING, Event.CLOSE, State.CLOSING): (BAD, Walk.pass_time),
+    (State.LINGERING, Event.LOST, State.CLOSED): (BAD, *LOSE),
+    (State.CLOSING, Event.STOP, State.CLOSING): (LAST, Walk.stop),
+    (State.CLOSING, Event.CLOSE, State.CLOSING): (LAST, Walk.pass_long_time),
+    (State.CLOSING, Event.LOST, State.CLOSED): (LAST, *LOSE),
+}
+
+
+@pytest.mark.parametrize("entry", WAYS, ids=lambda entry: f"{entry[0].name}-{entry[1].name}")
+async def test_each_entry_of_the_table_happens(entry: tuple[State, Event, State]) -> None:
+    walk = Walk(tls=False)
+    await walk.go(list(WAYS[entry]))
+    assert entry in walk.seen
+
+
+def test_the_table_has_no_other_entries() -> None:
+    entries = [
+        (state, event, after)
+        for state, events in TRANSITIONS.items()
+        for event, after in events.items()
+    ]
+    assert sorted(entries) == sorted(WAYS)
+
+
+async def test_over_tls_a_refusal_closes_at_once() -> None:
+    for steps, state in (([BAD], State.HEAD), ([POST_NEVER], State.CHECKING)):
+        walk = Walk(tls=True)
+        await walk.go(steps)
+        assert (state, Event.CLOSE, State.CLOSING) in walk.seen
+
+
+async def test_a_connection_that_is_made_while_the_server_stops_is_closed() -> None:
+    server = ServerState(path_as_text)
+    server.is_stopping = True
+    connection, wire = connected_to(server)
+    assert connection.state is State.CLOSING
+    assert wire.closed
+    connection.connection_lost(None)
