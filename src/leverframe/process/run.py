@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from leverframe.config import Config
 from leverframe.process.logs import set_up as set_up_logs
@@ -15,9 +17,14 @@ def run(config: Config) -> None:
     from leverframe.process.serve import serve
 
     set_up_logs(config.log_level, config.log_format, config.syslog)
+    _loop_runner()(serve(config))
+
+
+def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    # Nothing runs within the `except`: that the import failed would be the context of every later
+    # error, also for those who look there for the cause.
     try:
         import uvloop
     except ImportError:
-        asyncio.run(serve(config))
-    else:
-        uvloop.run(serve(config))
+        return asyncio.run
+    return uvloop.run

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from leverframe.servers.http.messages import StreamReply
+from leverframe.servers.http.messages import StreamCut, StreamReply
 
 from .handlers import Ticker
 from .http_peer import GET, PATIENCE_S, serving
@@ -81,3 +81,20 @@ async def test_a_stream_that_fails_does_not_look_complete(
         await client.answer(to_head=True)
         assert not (await client.rest()).endswith(b"0\r\n\r\n")
     assert "no more" in caplog.text
+
+
+async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def cut() -> AsyncIterator[bytes]:
+        yield b"part"
+        raise StreamCut("The disk reported an error.")
+
+    async with serving(lambda _request: StreamReply(200, "", cut())) as running:
+        client = await running.connect()
+        client.send(GET)
+        await client.answer(to_head=True)
+        assert not (await client.rest()).endswith(b"0\r\n\r\n")
+    (line,) = caplog.records
+    assert (line.levelname, line.exc_info) == ("WARNING", None)
+    assert line.getMessage().endswith("was cut: The disk reported an error.")

@@ -9,7 +9,9 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.engine.labels import OUTPUTS
-from leverframe.servers.http.messages import StreamReply
+from leverframe.servers.http.messages import StreamCut, StreamReply
+from leverframe.storage.history.worker import MemoryHistory
+from leverframe.storage.store import StoreUnavailable
 from tests.twin import Twin
 
 START = VirtualClock.START
@@ -147,6 +149,22 @@ async def test_csv_has_a_column_for_each_label() -> None:
         ["2026-01-05T00:03:20.000Z", "", "0"],
         ["2026-01-05T00:05:00.000Z", "21", "0"],
     ]
+
+
+async def test_csv_that_cannot_be_read_to_its_end_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    twin = await measured()
+    reply = await twin.ask(f"/api/history.csv?labels=DS1&from={START}")
+    assert isinstance(reply, StreamReply)
+
+    def refuse(*_arguments: object) -> None:
+        raise StoreUnavailable("The disk reported an error.")
+
+    monkeypatch.setattr(MemoryHistory, "ask", refuse)
+    assert await anext(reply.chunks) == b"time,DS1\r\n"
+    with pytest.raises(StreamCut, match="disk reported an error"):
+        await anext(reply.chunks)
 
 
 async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.limits import KIB, HttpLimits
-from leverframe.servers.http.messages import CONTINUE, AnyReply, Reply, Request, StreamReply
+from leverframe.servers.http.messages import (
+    CONTINUE,
+    AnyReply,
+    Reply,
+    Request,
+    StreamCut,
+    StreamReply,
+)
 from leverframe.servers.http.parsing import (
     MAX_FEED_BYTES,
     NOTHING,
@@ -444,6 +451,9 @@ class Connection(asyncio.Protocol):
             is_whole = True
         except asyncio.CancelledError:
             is_whole = self._parser.is_done  # a stop ends the stream as if it had come to its end
+        except StreamCut as cut:
+            logger.warning("The answer to %r was cut: %s", request, cut)
+            is_whole = False
         except Exception:
             logger.exception("A stream failed.")
             is_whole = False

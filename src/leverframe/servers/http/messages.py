@@ -84,10 +84,15 @@ class Reply(msgspec.Struct, gc=False):
         return head if head_only else head + body
 
 
+class StreamCut(Exception):
+    """Why a stream cannot go on, in a sentence: the client must not take it for whole."""
+
+
 class StreamReply(msgspec.Struct):
     """An answer without a known end, such as server-sent events.
 
-    `chunks` is closed (`aclose`, where it has one) when the client leaves or the server stops.
+    `chunks` is closed (`aclose`, where it has one) when the client leaves or the server stops. It
+    raises StreamCut where it cannot go on.
     """
 
     status: int

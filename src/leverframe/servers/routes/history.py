@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from leverframe.commands.describe.openapi import JSON, QueryParameter
 from leverframe.commands.table.refusals import Refusal
-from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamReply
+from leverframe.servers.http.messages import NOT_KEPT, AnyReply, Reply, StreamCut, StreamReply
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.state import WallTime
 from leverframe.storage.history.compactor import Compactor
@@ -124,7 +124,10 @@ async def _streamed(
     while piece is not None:
         if piece:
             yield piece
-        piece = await history.ask(lambda _: next(pieces, None))
+        try:
+            piece = await history.ask(lambda _: next(pieces, None))
+        except StoreUnavailable as error:
+            raise StreamCut(str(error)) from error
 
 
 def _filled(compactor: Compactor, span: TimeSpan) -> TimeSpan:
