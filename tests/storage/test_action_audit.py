@@ -1,7 +1,8 @@
 """The audit trail of what is switched: every way in, once for every change, bounded and kept."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections import Counter
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 import msgspec
@@ -14,7 +15,14 @@ from leverframe.engine.tree import MASK
 from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage import audit
-from leverframe.storage.action_audit import GATHER_S, LONGEST_PAUSE_S, ActionAudit, stored_entries
+from leverframe.storage.action_audit import (
+    GATHER_S,
+    LONGEST_PAUSE_S,
+    MAX_ON_DISK,
+    ActionAudit,
+    stored_actions,
+    stored_entries,
+)
 from leverframe.storage.audit import ACTION_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.store import MemoryStore, Rows
@@ -130,7 +138,59 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
     assert changes(entries[0])[0][0] == "outputs.0.name"
     assert entries[-1]["number"] == 1 + 5 * audit.MAX_ENTRIES // 2
     rows = [name for name in store.load().kept if name.startswith(ACTION_PREFIX)]
-    assert len(rows) == 2
+    assert len(rows) == 1
+
+
+async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries() -> None:
+    store = MemoryStore()
+    machine, writer = (await Twin.start()).controller.engine.machine, Writer(store)
+    noting = ActionAudit(writer, audit.AuditTrail({}), {})
+
+    def switch(account: str, times: int) -> None:
+        for _ in range(times):
+            noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command", account=account))
+
+    def accounts(entries: Iterable[msgspec.Raw]) -> Counter[str]:
+        return Counter(msgspec.json.decode(entry)["account"] for entry in entries)
+
+    async def written() -> None:
+        noting.write()
+        await until(lambda: writer.is_idle)
+
+    switch("admin", 100)
+    switch("panel", 300)
+    await written()
+    for _ in range(10):
+        switch("loud", audit.MAX_ENTRIES)
+        await written()
+    expected = {"admin": 100, "panel": 300, "loud": 600}
+    assert accounts(noting.entries().values()) == expected
+    # The same after a restart, and not much more on disk.
+    again = ActionAudit(Writer(store), audit.AuditTrail(store.load().kept), store.load().kept)
+    assert again.entries() == noting.entries()
+    stored = stored_actions(store.load().kept).values()
+    assert sum(map(len, stored)) <= MAX_ON_DISK
+    # Who comes later gets their share from whoever has the most.
+    switch("late", 200)
+    assert accounts(noting.entries().values()) == {**expected, "loud": 400, "late": 200}
+
+
+async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> None:
+    store = Disk()
+    twin = await Twin.start(store=store)
+    store.is_full = True
+    machine, noting = twin.controller.engine.machine, twin.controller.action_audit
+    noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command", account="admin"))
+    for _ in range(3):
+        for _ in range(audit.MAX_ENTRIES):
+            noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command", account="loud"))
+        noting.write()
+        await until(lambda: twin.controller.writer.is_idle)
+    store.is_full = False
+    noting.write()
+    await until(lambda: twin.controller.writer.is_idle)
+    stored = [msgspec.json.decode(raw)["account"] for raw in stored_entries(store.load().kept)]
+    assert Counter(stored) == {"admin": 1, "loud": audit.MAX_ENTRIES - 1}
 
 
 async def test_they_survive_a_restart_and_go_on_counting() -> None:

@@ -2,14 +2,17 @@
 
 Switching is answered before anything goes to the disk, so these entries are gathered in memory and
 written in batches, one row each, a moment later and at the stop. A sudden end loses that moment.
-They have a ring of their own: a client that switches all day must not push out who changed the
-settings. Numbers are shared with the trail of settings, so that both read as one.
+They have room of their own: a client that switches all day must not push out who changed the
+settings, nor what other accounts switched. Numbers are shared with the trail of settings, so that
+both read as one.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -37,6 +40,8 @@ from leverframe.storage.writer import Commit, Writer
 GATHER_S = 1.0
 #: What cannot be written is tried again after pauses that double, up to this one.
 LONGEST_PAUSE_S = 300.0
+#: Entries on disk, outlived ones too; then those that are kept are written anew in one row.
+MAX_ON_DISK = 2 * MAX_ENTRIES
 
 #: What is done rather than set, by what it is called in the trail.
 _DONE = {
@@ -64,14 +69,17 @@ class ActionAudit:
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
-        self._entries: deque[AuditEntry] = deque(maxlen=MAX_ENTRIES)
-        self._unwritten: deque[AuditEntry] = deque(maxlen=MAX_ENTRIES)
-        #: Rows on disk, oldest first, and how many entries each has.
-        self._batches: deque[tuple[str, int]] = deque()
+        self._kept = EntriesByAccount()
+        #: Numbers up to which everything is on disk or on its way there.
+        self._sent_up_to = 0
+        #: Rows on disk and how many entries each has, some of which are outlived.
+        self._batches: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         for name, entries in stored_actions(kept).items():
-            self._batches.append((name, len(entries)))
-            self._entries.extend(entries)
+            self._batches[name] = len(entries)
+            for entry in entries:
+                self._kept.add(entry)
+                self._sent_up_to = max(self._sent_up_to, entry.number)
 
     def note(
         self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
@@ -80,63 +88,87 @@ class ActionAudit:
         changes = _changes(machine, done, wall)
         if not changes:
             return
-        number = self._trail.next_number()
-        entry = entry_of(number, wall, cause, changes)
-        self._entries.append(entry)
-        self._unwritten.append(entry)
+        self._kept.add(entry_of(self._trail.next_number(), wall, cause, changes))
         if self._timer is None:
             self._write_soon()
 
     def entries(self) -> dict[int, msgspec.Raw]:
-        return _by_number(self._entries)
+        return _by_number(self._kept.since(0))
 
     def write(self) -> None:
         """Send what is not on disk yet on its way."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._unwritten:
+        before = self._sent_up_to
+        outlived: tuple[str, ...] = ()
+        entries = self._kept.since(before)
+        if not entries:
             return
-        entries, self._unwritten = list(self._unwritten), deque(maxlen=MAX_ENTRIES)
         name = row_name(ACTION_PREFIX, entries[-1].number)
-        outlived = self._outlived(len(entries))
+        self._sent_up_to = entries[-1].number
+        if sum(self._batches.values()) + len(entries) > MAX_ON_DISK:
+            entries, outlived = self._kept.since(0), tuple(self._batches)
         rows: dict[str, Any] = {name: msgspec.json.encode(entries).decode()}
         rows |= dict.fromkeys(outlived, DELETED)
-        on_committed = partial(self._on_committed, name, entries, outlived)
+        on_committed = partial(self._on_committed, name, len(entries), outlived, before)
         self._writer.commit(Changes(kept=rows), on_committed)
 
     def _on_committed(
         self,
         name: str,
-        entries: Sequence[AuditEntry],
+        count: int,
         outlived: Sequence[str],
+        sent_before: int,
         _: Sequence[Commit],
         error: StoreUnavailable | None,
     ) -> None:
         if error is None:
-            self._batches = deque(batch for batch in self._batches if batch[0] not in outlived)
-            self._batches.append((name, len(entries)))
+            for old in outlived:
+                self._batches.pop(old, None)
+            self._batches[name] = count
             self._pause_s = self._gather_s
         else:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
-            self._unwritten = deque((*entries, *self._unwritten), maxlen=MAX_ENTRIES)
+            self._sent_up_to = min(self._sent_up_to, sent_before)
             self._write_soon()
-
-    def _outlived(self, added: int) -> list[str]:
-        """List the oldest rows that are no longer needed once so many entries are added."""
-        total = added + sum(count for _, count in self._batches)
-        outlived = []
-        for name, count in self._batches:
-            total -= count
-            if total < MAX_ENTRIES:
-                break
-            outlived.append(name)
-        return outlived
 
     def _write_soon(self) -> None:
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._pause_s, self.write)
+
+
+class EntriesByAccount:
+    """The newest entries, of which no account can push out those of the others.
+
+    Where there is no room, whoever has more than their share gives up their oldest. Requests
+    without an account have one share together.
+    """
+
+    def __init__(self) -> None:
+        self._by_account: dict[str, deque[AuditEntry]] = {}
+        self._count = 0
+
+    def add(self, entry: AuditEntry) -> None:
+        own = self._by_account.get(entry.account)
+        if own is None:
+            own = self._by_account[entry.account] = deque()
+        own.append(entry)
+        self._count += 1
+        if self._count > MAX_ENTRIES:
+            self._count -= 1
+            if len(own) * len(self._by_account) > MAX_ENTRIES:
+                own.popleft()
+            else:
+                max(self._by_account.values(), key=len).popleft()
+
+    def since(self, number: int) -> list[AuditEntry]:
+        """List the entries after this number, oldest first."""
+        newer: list[AuditEntry] = []
+        for entries in self._by_account.values():
+            newer += takewhile(lambda entry: entry.number > number, reversed(entries))
+        return sorted(newer, key=attrgetter("number"))
 
 
 def stored_actions(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:

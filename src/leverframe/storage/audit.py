@@ -3,7 +3,7 @@
 An entry is written in the same step as the change itself, so there is no change without its entry
 and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
 remembered state, as text, because most controllers never read them. What is switched without a
-setting changing is in `audit_deeds.py`.
+setting changing is in `action_audit.py`.
 """
 
 from collections.abc import Mapping, Sequence
