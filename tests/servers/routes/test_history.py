@@ -2,6 +2,7 @@
 
 import csv
 import io
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from leverframe.clock import VirtualClock
 from leverframe.engine.labels import OUTPUTS
 from leverframe.servers.http.messages import StreamCut, StreamReply
+from leverframe.storage.history.reading import RECORDED
 from leverframe.storage.history.worker import MemoryHistory
 from leverframe.storage.store import StoreUnavailable
 from tests.twin import Twin
@@ -149,6 +151,18 @@ async def test_csv_has_a_column_for_each_label() -> None:
         ["2026-01-05T00:03:20.000Z", "", "0"],
         ["2026-01-05T00:05:00.000Z", "21", "0"],
     ]
+
+
+async def test_csv_holds_labels_times_and_numbers_whatever_names_people_give() -> None:
+    """A spreadsheet would run a name that begins like a formula."""
+    twin = await measured()
+    await twin.ok("/stm.cgi?oname=0%3D1%2B1")
+    await twin.ok("/sim.cgi?DS1=-5.5&advance=100")
+    header, *rows = await table(twin, f"from={START}")
+    assert set(header) <= {"time", *RECORDED}
+    assert "-5.5" in {cell for row in rows for cell in row}
+    for _, *cells in rows:
+        assert all(cell == "" or isfinite(float(cell)) for cell in cells)
 
 
 async def test_csv_that_cannot_be_read_to_its_end_says_why(

@@ -18,15 +18,30 @@ before(async () => {
 const cellsOf = (text) => parsed(text).map(({ cells }) => cells);
 
 test("what is written is read again as it was", () => {
-  const letters = ["a", '"', ",", ";", "\t", "\n", " ", "ż", "0"];
+  const letters = ["a", '"', ",", ";", "\t", "\n", " ", "ż", "0", "'", "=", "+", "-", "@"];
   let seed = 7;
   const random = (most) => (seed = (seed * 48_271) % 2_147_483_647) % most;
-  const cell = () => Array.from({ length: random(6) }, () => letters[random(9)]).join("");
+  const letter = () => letters[random(letters.length)];
+  const cell = () => Array.from({ length: random(6) }, letter).join("");
   for (let round = 0; round < 500; round++) {
     // The first line is a header: it says which separator there is.
     const rows = [["one", "two"], ...Array.from({ length: 3 }, () => [`x${cell()}`, cell()])];
     assert.deepEqual(cellsOf(written(rows)), rows);
   }
+});
+
+test("a text that begins like a formula is written as a text, and a number as a number", () => {
+  const formulas = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "- 5"];
+  const numbers = ["-5", "+5", "-5.25", "-5,25", "0"];
+  for (const cell of [...formulas, ...numbers]) {
+    const [, line] = written([["name"], [cell]]).split("\r\n");
+    assert.equal(/^"?'/.test(line), formulas.includes(cell), cell);
+    assert.deepEqual(cellsOf(written([["name"], [cell]]))[1], [cell.replace("\r", "\n")]);
+  }
+});
+
+test("an apostrophe that somebody typed stays", () => {
+  assert.deepEqual(cellsOf("name\n'n flow\n"), [["name"], ["'n flow"]]);
 });
 
 test("comma, semicolon and tab separate, whichever the first line has most of", () => {

@@ -1,8 +1,15 @@
 // Tables as text: cells separated by comma, semicolon or tab, in double quotes where needed.
+//
+// A spreadsheet would run a text that begins like a formula, whoever has chosen it as a name. Such
+// a text is written with an apostrophe in front, which spreadsheets take for the sign of a text,
+// and read without it.
 
 const SEPARATORS = [",", ";", "\t"];
 // Spreadsheets take a file for UTF-8 only if it begins with this.
 const MARK = "\uFEFF";
+const LIKE_A_FORMULA = /^['=+\-@\t\r\n]/;
+const NUMBER = /^[+-]?\d+([.,]\d+)?$/;
+const MADE_HARMLESS = /^'(?=['=+\-@\t\r\n])/;
 
 export class UnclosedQuote extends Error {
   /** @param {number} line */
@@ -17,13 +24,23 @@ export class UnclosedQuote extends Error {
 export function parsed(text) {
   const plain = text.startsWith(MARK) ? text.slice(1) : text;
   const reader = new Reader(plain.replace(/\r\n?/g, "\n"), separatorOf(plain));
-  return reader.rows().filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
+  return reader
+    .rows()
+    .filter(({ cells }) => cells.some((cell) => cell.trim() !== ""))
+    .map(({ line, cells }) => ({ line, cells: cells.map(asItWas) }));
 }
 
 /** @param {string[][]} rows */
 export function written(rows) {
-  return MARK + rows.map((cells) => `${cells.map(quoted).join(",")}\r\n`).join("");
+  const lines = rows.map((cells) => cells.map((cell) => quoted(harmless(cell))).join(","));
+  return MARK + lines.map((line) => `${line}\r\n`).join("");
 }
+
+/** @param {string} cell */
+const harmless = (cell) => (LIKE_A_FORMULA.test(cell) && !NUMBER.test(cell) ? `'${cell}` : cell);
+
+/** @param {string} cell */
+const asItWas = (cell) => cell.replace(MADE_HARMLESS, "");
 
 /** @param {string} cell */
 const quoted = (cell) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
