@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.storage.datafolder import DataFolder, FolderInUse, FolderUnusable
+from leverframe.storage.datafolder import (
+    DataFolder,
+    FolderInUse,
+    FolderOpenToOthers,
+    FolderUnusable,
+)
 
 HOLD_UNTIL_TOLD = """
 import sys
@@ -34,6 +39,48 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with DataFolder(tmp_path):
         assert mode(tmp_path) == "0o755"
+
+
+def test_a_folder_in_which_everybody_may_replace_files_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(FolderOpenToOthers, match=f"take that away with `chmod o-w {tmp_path}`"):
+        DataFolder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_everybody_may_add_to_is_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tmp_path.chmod(0o1777)
+    with DataFolder(tmp_path):
+        (line,) = caplog.messages
+    assert "Everybody on this machine may write to the data folder" in line
+    caplog.clear()
+    tmp_path.chmod(0o770)
+    with DataFolder(tmp_path):
+        assert caplog.messages == []
+
+
+@pytest.mark.parametrize("name", ["store.db", "secrets.key"])
+def test_a_store_that_others_may_write_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    (tmp_path / name).chmod(0o666)
+    tmp_path.chmod(0o755)
+    with pytest.raises(FolderOpenToOthers, match=f"Others may write .*{name}"):
+        DataFolder(tmp_path)
+    # Nobody reaches it there.
+    tmp_path.chmod(0o700)
+    DataFolder(tmp_path).close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of somebody else")
+def test_a_store_that_somebody_else_has_put_there_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    (tmp_path / "store.db").touch(0o600)
+    DataFolder(tmp_path).close()
+    os.chown(tmp_path / "store.db", 47110, 47110)
+    with pytest.raises(FolderOpenToOthers, match="or have put it there"):
+        DataFolder(tmp_path)
 
 
 def test_a_folder_in_use_is_refused_and_the_holder_named(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ The file is never removed: a process that waits for the name of a removed file w
 nobody else sees.
 
 A new folder is for its owner alone (0700). A folder that was there before keeps its mode, since it
-may be shared with something else; what is written into it is for the owner alone anyway.
+may be shared with something else; what is written into it is for the owner alone anyway. But where
+everybody could put a store of their own into it, with an administrator of their own, it is refused.
 """
 
 import errno
 import fcntl
+import logging
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +25,10 @@ from typing import Self
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.private_file import open_private
 
+log = logging.getLogger(__name__)
+
 STORE_NAME = "store.db"
+KEY_NAME = "secrets.key"
 
 
 class FolderInUse(ErrorForPeople):
@@ -31,6 +37,10 @@ class FolderInUse(ErrorForPeople):
 
 class FolderUnusable(ErrorForPeople):
     """The folder cannot be made or written."""
+
+
+class FolderOpenToOthers(ErrorForPeople):
+    """Others may write what a controller trusts: one sentence."""
 
 
 class NoFolder(ErrorForPeople):
@@ -51,6 +61,7 @@ class DataFolder:
         self.path = path
         try:
             _create(path)
+            _check_others(path)
             self._lock_fd = _open_lock(path, reading_will_do and self.store_path.exists())
             #: Whether the last one who held the folder could give it back.
             self.was_given_back = self._lock_fd < 0 or not _number(self._lock_fd)
@@ -69,7 +80,7 @@ class DataFolder:
     @property
     def key_path(self) -> Path:
         """Return the path of the key that seals the secrets in the store."""
-        return self.path / "secrets.key"
+        return self.path / KEY_NAME
 
     @property
     def history_path(self) -> Path:
@@ -126,6 +137,36 @@ def _create(path: Path) -> None:
         os.fsync(parent_fd)
     finally:
         os.close(parent_fd)
+
+
+def _check_others(path: Path) -> None:
+    """Refuse a folder in which others may write or replace the store; warn of one for everybody."""
+    folder = path.stat()
+    for_everybody = folder.st_mode & stat.S_IWOTH
+    # In a sticky folder, as the one for temporary files is, only its owner removes a file.
+    if for_everybody and not folder.st_mode & stat.S_ISVTX:
+        raise FolderOpenToOthers(
+            f"Everybody on this machine may replace the files in the data folder {path}; take that "
+            f"away with `chmod o-w {path}`, or choose another folder with --data."
+        )
+    trusted = {os.geteuid(), folder.st_uid, 0}
+    for name in (STORE_NAME, KEY_NAME):
+        with suppress(FileNotFoundError):
+            file = (path / name).stat()
+            within_reach = file.st_mode & stat.S_IWOTH and folder.st_mode & stat.S_IXOTH
+            if within_reach or (for_everybody and file.st_uid not in trusted):
+                raise FolderOpenToOthers(
+                    f"Others may write {path / name}, or have put it there. Look at it before you "
+                    f"trust it, make it your own with `chown` and `chmod 600`, or choose another "
+                    f"folder with --data."
+                )
+    if for_everybody:
+        log.warning(
+            "Everybody on this machine may write to the data folder %s; take that away with "
+            "`chmod o-w %s`.",
+            path,
+            path,
+        )
 
 
 def _open_lock(path: Path, reading_will_do: bool) -> int:
