@@ -27,11 +27,15 @@ LINT = {
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
 PYTEST = ["pytest", "-n", str(CORES), "--dist", "worksteal"]
-#: Tests of other processes, of pages and of long times: tracing takes three times as long, and they
-#: cover nothing more.
+#: Tests of other processes, of pages, of long times and of the interface document: tracing takes
+#: three times as long, and they cover no line more.
 UNMEASURED = [
-    *("clients", "crash", "docs", "soak", "tools", "web"),
-    *("commands/test_openapi.py", "simulation/test_examples.py", "simulation/test_time.py"),
+    *("clients", "conformance", "crash", "docs", "soak", "tools", "web"),
+    *("command_line/test_run.py", "commands/test_openapi.py", "test_layers.py"),
+    *("simulation/test_examples.py", "simulation/test_time.py"),
+    *(f"process/test_{name}.py" for name in ("browser", "disk", "first_start", "open_files")),
+    *(f"process/test_{name}.py" for name in ("overload", "reset", "secrets_stay_inside")),
+    "process/test_session_in_browser.py",
 ]
 CHECKS = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
