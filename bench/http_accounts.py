@@ -27,16 +27,16 @@ def base64(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def require_sign_in(address: str) -> dict[str, str]:
-    """Set accounts up; the header of each way to be known."""
+def require_sign_in(address: str) -> dict[str, tuple[str, ...]]:
+    """Set accounts up; the headers of each way to be known."""
     fields = "*".join(base64(text) for text in (NAME, PASSWORD, "user", ""))
     fetch(address, f"/stm.cgi?auth=11{fields}")
     body = f"username={NAME}&password={PASSWORD.replace(' ', '+')}".encode()
     with urllib.request.urlopen(f"{address}/post.cgi?signin", body) as answer:
         cookie = answer.headers["Set-Cookie"].partition(";")[0]
     return {
-        "Basic": f"Authorization: Basic {base64(f'{NAME}:{PASSWORD}')}",
-        "cookie": f"Cookie: {cookie}",
+        "Basic": (f"Authorization: Basic {base64(f'{NAME}:{PASSWORD}')}",),
+        "cookie": (f"Cookie: {cookie}", f"Origin: {address}"),
     }
 
 
@@ -52,10 +52,10 @@ def measure(quick: bool) -> list[Figure]:
             compare(
                 replace(case, what=f"{case.what}, signed in by {way}"),
                 rounds,
-                partial(load, guarded, case, rounds.seconds, header),
+                partial(load, guarded, case, rounds.seconds, headers),
                 partial(load, free, case, rounds.seconds),
                 "open",
             )
-            for way, header in require_sign_in(guarded.address).items()
+            for way, headers in require_sign_in(guarded.address).items()
             for case in CASES
         ]

@@ -7,7 +7,7 @@ own. On a shared machine it says more than requests per second, which are told b
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -81,10 +81,10 @@ class Rounds:
         return cls(1, 1) if quick else cls(1, 9)
 
 
-def load(server: Served, case: Case, seconds: int, header: str | None = None) -> Load:
+def load(server: Served, case: Case, seconds: int, headers: Sequence[str] = ()) -> Load:
     command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{case.connections}"]
     command += [f"-d{seconds}s", "--latency", "-s", str(SCRIPTS / case.script)]
-    if header:
+    for header in headers:
         command += ["-H", header]
     before = ran_ns(server.pid)
     text = subprocess.run(

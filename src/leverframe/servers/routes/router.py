@@ -59,6 +59,8 @@ from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+#: What is asked for many times a second, and told from all the rest by one look-up.
+_OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
 #: Paths at which a query changes something, whatever the method.
@@ -127,7 +129,7 @@ class Web:
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
-            if request.path.startswith(site_session.PREFIX):
+            if request.path not in _OWN_PATHS and request.path.startswith(site_session.PREFIX):
                 return self._of_site(request)
             account = self._admission.account(request)
             if account is None:
