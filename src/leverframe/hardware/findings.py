@@ -1,6 +1,7 @@
 """The findings of `leverframe board check`: every wired device is read once, none is driven.
 
-GPIO lines and PWM channels are only asked for; converters, sensors and buses are read.
+GPIO lines are only asked for, the files of PWM channels are opened as if to be written; converters,
+sensors and buses are read.
 """
 
 import errno

@@ -1,5 +1,6 @@
 """Files of the kernel's device tree: read and written whole, failures told as sentences."""
 
+import os
 from pathlib import Path
 
 from leverframe.hardware.troubles import Unusable, told
@@ -22,9 +23,25 @@ def read_number(path: Path) -> float:
 
 def write_text(path: Path, text: str) -> None:
     try:
-        # Not `write_text`, which would make a file where there is none.
-        with path.open("r+", encoding="ascii") as file:
-            file.write(text)
-            file.truncate()
+        descriptor = _open_to_write(path)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, text.encode("ascii"))
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise Unusable(told(error, str(path))) from error
+
+
+def check_writable(path: Path) -> None:
+    """Raise Unusable where `write_text` would fail; nothing is written."""
+    try:
+        os.close(_open_to_write(path))
+    except OSError as error:
+        raise Unusable(told(error, str(path))) from error
+
+
+def _open_to_write(path: Path) -> int:
+    # Not to read as well: the kernel refuses that for files that can only be written, as `export`.
+    # And without making a file where there is none.
+    return os.open(path, os.O_WRONLY)

@@ -6,7 +6,7 @@ shrinks. The pin's polarity stays as it is: active low is the engine's business.
 
 from pathlib import Path
 
-from leverframe.hardware.sysfs import read_number, write_text
+from leverframe.hardware.sysfs import check_writable, read_number, write_text
 from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import PwmChannel
 
@@ -37,14 +37,22 @@ class PwmPin:
             raise
 
     def describe(self) -> str:
-        """Describe the channel without touching it, or what is wrong with it."""
+        """Describe the channel, or what keeps it from being driven; nothing is written."""
         channels = int(read_number(self._chip / "npwm"))
         if self._channel >= channels:
             raise Unusable(
                 f"{self._chip} has no channel {self._channel}; its channels are 0 to"
                 f" {channels - 1}."
             )
+        for file in self._written_files():
+            check_writable(file)
         return f"channel {self._channel} of {channels}"
+
+    def _written_files(self) -> list[Path]:
+        """List what the first `drive` writes to; an unused channel has no files of its own yet."""
+        if not self._folder.is_dir():
+            return [self._chip / "export"]
+        return [self._folder / name for name in ("period", "duty_cycle", "enable")]
 
     def _set_period(self, period_ns: int) -> None:
         """Set the period, which also brings up a channel that nobody has used yet."""

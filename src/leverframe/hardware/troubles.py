@@ -56,6 +56,11 @@ def told(error: OSError, what: str) -> str:
                 f"{what} may not be used by this account; make the account a member of the"
                 " device's group, or add a udev rule."
             )
+        case errno.EROFS:
+            return (
+                f"{what} is on a file system that is read-only here; a service needs"
+                " ReadWritePaths=/sys/devices in its unit."
+            )
         case errno.EBUSY | errno.EAGAIN:
             return f"{what} is used by another program or driver; free it or choose another."
         case errno.EINVAL:

@@ -1,5 +1,6 @@
 """`leverframe board check`: look at every wired device and say what was found."""
 
+import os
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -36,5 +37,7 @@ def show(found: Iterable[Finding], console: Console) -> int:
         console.print("Nothing is wired: the [board] table names no device.")
         return NO
     console.print(table)
+    if os.geteuid() == 0:
+        console.print("Tried as root, who may use everything; try it as the service will run, too.")
     console.print(f"{missing} of {rows} are missing." if missing else f"All {rows} are there.")
     return NO if missing else DONE
