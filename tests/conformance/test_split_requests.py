@@ -19,7 +19,7 @@ from leverframe.profile import Profile
 from leverframe.servers.http.connection import Connection, State
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.servers.http.server import ServerState
+from leverframe.servers.http.server_state import ServerState
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted, misshapen, refused
 from tests.conformance.test_rows import COMMANDS, prepared, profiles_of

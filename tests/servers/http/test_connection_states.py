@@ -25,7 +25,7 @@ from leverframe.servers.http.messages import (
     StreamReply,
 )
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
-from leverframe.servers.http.server import ServerState
+from leverframe.servers.http.server_state import ServerState
 
 from .handlers import path_as_text
 from .wire import connected, connected_to

@@ -10,7 +10,7 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.connection import Connection
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Handler
-from leverframe.servers.http.server import ServerState, admit_every_body
+from leverframe.servers.http.server_state import ServerState, admit_every_body
 
 from .handlers import path_as_text
 

@@ -21,7 +21,8 @@ from leverframe.notify.snmp_engine import engine_id
 from leverframe.process.build import build
 from leverframe.process.ports import connect_snmp
 from leverframe.process.services import Sending
-from leverframe.servers.snmp.agent import NAME, SnmpAgent
+from leverframe.servers.snmp import NAME
+from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.storage.store import MemoryStore
 from tests.notify.broker import free_port, until
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver

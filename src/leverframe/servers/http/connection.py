@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.limits import KIB, HttpLimits
@@ -33,9 +33,7 @@ from leverframe.servers.http.parsing import (
     Reading,
     RequestParser,
 )
-
-if TYPE_CHECKING:
-    from leverframe.servers.http.server import ServerState
+from leverframe.servers.http.server_state import ServerState
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +112,7 @@ class Connection(asyncio.Protocol):
     _transport: asyncio.Transport
     _parser: RequestParser
 
-    def __init__(self, server: "ServerState", lease: Lease) -> None:
+    def __init__(self, server: ServerState, lease: Lease) -> None:
         self.state = HEAD
         self.peer = ""
         #: The client's bytes are left in the network: enough requests wait.

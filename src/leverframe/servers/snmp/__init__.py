@@ -1,1 +1,4 @@
 """The SNMP agent."""
+
+#: As troubles and the log call it.
+NAME = "SNMP agent"

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp, SnmpTrap
+from leverframe.servers.snmp import NAME
 from leverframe.servers.udp_socket import bound_udp
 
 if TYPE_CHECKING:
     from leverframe.servers.snmp.responder import Responder
 
 log = logging.getLogger(__name__)
-
-NAME = "SNMP agent"
 
 
 class SnmpAgent:

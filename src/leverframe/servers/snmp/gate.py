@@ -14,7 +14,7 @@ from collections.abc import Callable
 from leverframe.engine.settings import Snmp
 from leverframe.log_throttle import LogThrottle
 from leverframe.notify.snmp_engine import has_v3
-from leverframe.servers.snmp.agent import NAME
+from leverframe.servers.snmp import NAME
 from leverframe.servers.source_address import source_of
 from leverframe.servers.time_budget import TimeBudget
 from leverframe.wire.snmp_opening import V3, NotSnmp, Opening, read_opening

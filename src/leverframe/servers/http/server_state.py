@@ -1,0 +1,149 @@
+"""The state that all connections of an HTTP server share, and the sweep over them.
+
+Nothing is timed per request: one sweep a second looks at all connections, and there is no sweep
+while there are none, so an idle listener costs nothing.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+import msgspec
+
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.messages import CONTINUE, Handler, Reply, Request, problem_reply
+from leverframe.servers.http.parsing import BadRequest, BodyBudget
+
+SWEEP_S = 1.0
+DEFAULT_LIMITS = HttpLimits()
+
+
+def admit_every_body(_request: Request) -> Reply:
+    return CONTINUE
+
+
+class SharingConnection(Protocol):
+    """What the shared state asks of a connection."""
+
+    def flush(self) -> None:
+        """Send what is held back."""
+
+    def is_overdue(self, now: float) -> bool:
+        """Tell whether it is past one of its time-outs."""
+
+    def stop(self) -> None:
+        """Complete the answer that is being made, then close."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+
+class ServerState:
+    """The state that the connections of one server share: handler, clock, counters, themselves."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        limits: HttpLimits = DEFAULT_LIMITS,
+        problem: Callable[[int, str], Reply] = problem_reply,
+        admission: Handler = admit_every_body,
+    ) -> None:
+        self.handler = handler
+        #: Asked before a body is read, with its head: `CONTINUE`, or the reply instead of reading.
+        self.admission = admission
+        self.limits = limits
+        self.problem = problem
+        #: Seconds, no finer than the sweep: good enough for time-outs, and free.
+        self.now = 0.0
+        self.bodies = BodyBudget(limits)
+        #: How many answers were given, by status.
+        self.answers: Counter[int] = Counter()
+        #: How late the last sweep was, and the latest one.
+        self.lag_s = 0.0
+        self.longest_lag_s = 0.0
+        #: None while nobody is connected.
+        self.next_sweep: asyncio.TimerHandle | None = None
+        self.is_stopping = False
+        self.connections: set[SharingConnection] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._unsent: list[SharingConnection] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, connection: SharingConnection) -> None:
+        if not self.connections:
+            self._empty.clear()
+            self._sweep_every_second()
+        self.connections.add(connection)
+
+    def forget(self, connection: SharingConnection) -> None:
+        self.connections.discard(connection)
+        if not self.connections:
+            self._empty.set()
+            if self.next_sweep:
+                self.next_sweep.cancel()
+                self.next_sweep = None
+
+    def flush_later(self, connection: SharingConnection) -> None:
+        """Send what the connection holds when all requests of this round were answered."""
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(connection)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for connection in unsent:
+            connection.flush()
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run an answer to its end even if its client leaves: it may be half done already."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def refusal(self, bad: BadRequest) -> Reply:
+        problem = self.problem(bad.status, bad.detail)
+        return msgspec.structs.replace(problem, headers=problem.headers + bad.headers)
+
+    def fault(self) -> Reply:
+        return self.problem(
+            500, "The request failed by a fault in this program; its log says more."
+        )
+
+    def _sweep_every_second(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self.next_sweep:
+            self.lag_s = max(0.0, now - self.next_sweep.when())
+            self.longest_lag_s = max(self.longest_lag_s, self.lag_s)
+        self.sweep(now)
+        self.next_sweep = loop.call_later(SWEEP_S, self._sweep_every_second)
+
+    def sweep(self, now: float) -> None:
+        """Drop every connection that is past one of its time-outs."""
+        self.now = now
+        for connection in tuple(self.connections):
+            if connection.is_overdue(now):
+                connection.abort()
+
+    async def stop(self, grace_s: float) -> None:
+        """Close idle connections, and the others when they have their answer."""
+        self.is_stopping = True
+        for connection in tuple(self.connections):
+            connection.stop()
+        try:
+            async with asyncio.timeout(grace_s):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+                await self._empty.wait()
+        except TimeoutError:
+            for task in self._tasks:
+                if not task.cancelling():
+                    task.cancel()
+            for connection in tuple(self.connections):
+                connection.abort()
+            await self._empty.wait()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
