@@ -267,7 +267,6 @@ class Controller(Hooks):
                 _perform_or_skip(call, body, stage, skipped)
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
-        stage.forget_redirected()
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
             return self._write(stage, cause)
         return self._act(stage.actions, cause)
@@ -284,6 +283,7 @@ class Controller(Hooks):
 
     def _write(self, stage: Stage, cause: Cause) -> Outstanding:
         """Queue the changes now, in order; the engine follows when they are on disk."""
+        stage.forget_redirected()
         leaves = stage.leaves()
         description = ChangeDescription.of(leaves, stage.blobs)
         if stage.forgotten:
