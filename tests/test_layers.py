@@ -6,7 +6,8 @@ on purpose: that is the moment to think about where it belongs.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,6 +187,29 @@ def strangers_within(file: str, imported: str) -> Iterator[str]:
         yield f"{file}: {folder}/{part} must not import {folder}/{target}"
 
 
+def imported_files(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """The files of the package that each of its files imports, for types only, too."""
+    modules = {file.removesuffix(".py").replace("/", "."): file for file in sources}
+    found: dict[str, set[str]] = {}
+    for file, source in sources.items():
+        package = ".".join(["leverframe", *Path(file).parts[:-1]])
+        names = {x.loaded.removeprefix("leverframe.") for x in imports(ast.parse(source), package)}
+        # A name may be a module, or something in one.
+        names |= {name.rpartition(".")[0] for name in names}
+        found[file] = {modules[name] for name in names & modules.keys()} - {file}
+    return found
+
+
+def circle_in(imported: Mapping[str, set[str]]) -> list[str]:
+    """Files that import each other in a circle, if there are any."""
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
 def empty_names(file: str) -> list[str]:
     """The parts of a path that say nothing about what is inside."""
     return [name for name in Path(file).with_suffix("").parts if name.strip("_") in EMPTY_NAMES]
@@ -198,6 +222,20 @@ def source_files(folder: Path) -> list[str]:
 def test_source_files_keep_to_their_layer() -> None:
     sources = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in source_files(PACKAGE)}
     assert [fault for file, source in sources.items() for fault in complaints(file, source)] == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    sources = {file: (PACKAGE / file).read_text(encoding="utf-8") for file in source_files(PACKAGE)}
+    assert circle_in(imported_files(sources)) == []
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    sources = {
+        "a/b.py": "from leverframe.c import d",
+        "c.py": "if TYPE_CHECKING:\n    from leverframe.a.b import e",
+        "d.py": "import leverframe.c",
+    }
+    assert set(circle_in(imported_files(sources))) == {"a/b.py", "c.py"}
 
 
 def test_module_names_say_what_is_inside() -> None:
