@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 CORES = 2
+#: More than cores: tests of browsers and of other processes wait a third of their time.
+WORKERS = 3
 
 LINT = {
     "lint": ["ruff", "check"],
@@ -26,7 +28,7 @@ LINT = {
     "pages": ["tools.pages"],
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
-PYTEST = ["pytest", "-n", str(CORES), "--dist", "worksteal"]
+PYTEST = ["pytest", "-n", str(WORKERS), "--dist", "worksteal"]
 #: Tests of other processes, of pages, of long times and of the interface document: tracing takes
 #: three times as long, and they cover no line more.
 UNMEASURED = [

@@ -144,6 +144,7 @@ async def busy_twin() -> Twin:
     return twin
 
 
+@pytest.mark.thorough
 async def test_thirty_days_leave_no_timers_and_no_memory_behind() -> None:
     twin = await busy_twin()
     timers = twin.controller.engine.machine.timers

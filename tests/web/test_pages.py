@@ -71,6 +71,7 @@ def grave_violations(page: Page, rules: list[str]) -> list[str]:
 
 
 # Everything is looked at once; a theme and a width change no more than colours and places.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("theme", "viewport", "rules"),
     [
@@ -80,7 +81,6 @@ def grave_violations(page: Page, rules: list[str]) -> list[str]:
             PHONE,
             ["color-contrast", "target-size", "scrollable-region-focusable"],
             id="dark phone",
-            marks=pytest.mark.thorough,
         ),
     ],
 )
