@@ -6,6 +6,7 @@ store, engine and what the next request builds on agree.
 """
 
 import asyncio
+import errno
 import gc
 import inspect
 import logging
@@ -100,7 +101,7 @@ class Bench:
         try:
             async with asyncio.timeout(20):
                 return (await self._twin.ask(target)).status
-        except (RuntimeError, asyncio.CancelledError):
+        except (Exception, asyncio.CancelledError):
             return 500
         finally:
             self._profile(None)
@@ -126,7 +127,11 @@ class Bench:
         assert controller.engine.settings == stored
 
 
-@pytest.mark.parametrize("kind", [RuntimeError, asyncio.CancelledError])
+def out_of_files() -> OSError:
+    return OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, asyncio.CancelledError, MemoryError, out_of_files])
 @pytest.mark.parametrize(
     ("target", "leaf"),
     [
@@ -138,7 +143,7 @@ class Bench:
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
     tmp_path: Path,
-    kind: type[BaseException],
+    fault: Callable[[], BaseException],
     target: str,
     leaf: str,
     caplog: pytest.LogCaptureFixture,
@@ -150,12 +155,12 @@ async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
     twin = await Twin.start(store=EncryptingStore(store, tmp_path / "key"))
     bench = Bench(twin, store, path, target, leaf)
     assert await bench.ask(bench.new_target()) == 200
-    following = Tracer(store, kind(), None)
+    following = Tracer(store, fault(), None)
     assert await bench.ask(bench.new_target(), following) == 200
     assert len(following.sites) > 100
     for site in following.sites:
         before, request = bench.on_disk(), bench.new_target()
-        tracer = Tracer(store, kind("injected"), site)
+        tracer = Tracer(store, fault(), site)
         status = await bench.ask(request, tracer)
         on_disk = bench.on_disk()
         assert bench.pending() == on_disk, site

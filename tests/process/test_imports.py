@@ -1,7 +1,19 @@
 """What a controller loads: little at its start, and nothing on the way of a request."""
 
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from leverframe.commands.describe.listing import command_table
+from leverframe.profile import Profile
+from leverframe.servers.routes.endpoints import ENDPOINTS
+from leverframe.uploads.site_archive import pack_site
+from tests.process.controller_process import ControllerProcess, controller_process
+from tests.process.frozen_imports import FROZEN
 
 #: Large libraries of features that most controllers do not use; each is loaded beside the loop
 #: when its feature is switched on.
@@ -27,3 +39,68 @@ def test_the_start_loads_no_library_of_a_feature_that_is_off() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert {name.partition(".")[0] for name in done.stdout.split()} & LARGE == set()
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+ACCOUNT = ("admin", "secret")
+PASSPHRASE = {"Backup_Passphrase": "correct%20horse"}
+STREAM = "/api/stream"
+#: They change who is asking, or come last; or they switch a feature on, and load it in a thread.
+NOT_IN_BETWEEN = (
+    *("auth=", "passwd", "eeprom_reset", "restart=1", "upgrade="),
+    *("snmp=", "pictureupload"),
+)
+UPLOADS = {"wwwfileupload": pack_site({"index.html": b"<title>Cellar</title>"})}
+SCREEN = b"enabled=1&screen1=1&line11=Cellar"
+SWITCH_ON = (
+    ("/stm.cgi?em4=secret", None),
+    ("/post.cgi?oled_save", SCREEN),
+    ("/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0", None),
+)
+
+
+def one_of_every_kind(process: ControllerProcess) -> dict[str, int]:
+    """The status of each answer."""
+    answers: dict[str, int] = {}
+    for endpoint in ENDPOINTS:
+        if endpoint.path == STREAM:
+            process.begin(STREAM, ACCOUNT)
+        else:
+            answers[endpoint.path] = process.ask(endpoint.path, account=ACCOUNT)[0]
+    for command in command_table(Profile()):
+        method, _, target = command["example"].partition(" ")
+        if any(name in target for name in NOT_IN_BETWEEN):
+            continue
+        body = command["example_body"]
+        content = UPLOADS.get(target.partition("?")[2]) or (body.encode() if body else None)
+        answers[command["example"]] = process.ask(target, method, content, ACCOUNT)[0]
+    _, backup = process.ask("/dev_settings.bin", account=ACCOUNT, **PASSPHRASE)
+    answers["restore"] = process.ask(
+        "/post.cgi?settingsupload", "POST", backup, ACCOUNT, **PASSPHRASE
+    )[0]
+    answers["a wrong password"] = process.ask("/", account=("admin", "wrong"))[0]
+    answers["bench"] = process.ask("/sim.cgi?DS1=21.5&plant=none", account=ACCOUNT)[0]
+    for last in ("devrestart=1", "eeprom_reset=1"):
+        answers[last] = process.ask(f"/stm.cgi?{last}", account=ACCOUNT)[0]
+    return answers
+
+
+def test_no_request_loads_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with controller_process(tmp_path, "--capture") as process:
+        for target, body in SWITCH_ON:
+            status, answer = process.ask(target, "POST" if body else "GET", body)
+            assert status == 200, answer
+    report = tmp_path / "report"
+    freezing = [sys.executable, "-m", "tests.process.frozen_imports", str(report)]
+    monkeypatch.setattr("tests.process.controller_process.PROGRAM", freezing)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    with controller_process(tmp_path, "--capture") as process:
+        deadline = time.monotonic() + 30
+        while not report.exists() or not report.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        answers = one_of_every_kind(process)
+    assert report.read_text().split("\n") == [FROZEN, ""]
+    assert {kind: status for kind, status in answers.items() if status >= 500} == {}
+    assert list(answers.values()).count(200) > 150

@@ -1,5 +1,6 @@
 """Pictures are recognised by content, limited in size, and hold nothing but the picture."""
 
+import errno
 from io import BytesIO
 
 import pytest
@@ -115,3 +116,17 @@ def test_a_file_that_was_tampered_with_is_refused_or_a_picture(
 def test_noise_is_never_a_picture(noise: bytes) -> None:
     with pytest.raises(BadUpload):
         checked_picture(noise)
+
+
+@pytest.mark.parametrize(
+    "trouble", [OSError(errno.EMFILE, "Too many open files"), MemoryError(), ImportError("PIL")]
+)
+def test_trouble_of_the_machine_is_not_called_a_damaged_picture(
+    trouble: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise trouble
+
+    monkeypatch.setattr(Image, "open", fail)
+    with pytest.raises(type(trouble)):
+        checked_picture(file_of(drawing(), "PNG"))

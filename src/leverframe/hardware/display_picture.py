@@ -46,6 +46,11 @@ def png_of(lines: tuple[str, ...] | None) -> bytes:
     return file.getvalue()
 
 
+def load() -> None:
+    """Load what drawing takes, in a thread, before the display is looked at."""
+    png_of(None)
+
+
 def drawable(text: str) -> str:
     """Write the text in letters that the font has."""
     return "".join(map(_drawable_letter, text.translate(_STROKES)))

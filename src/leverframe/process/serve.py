@@ -19,6 +19,7 @@ from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.build import BuiltController, build
+from leverframe.process.feature_loading import FeatureLoader
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
@@ -118,6 +119,9 @@ async def serve(config: Config) -> None:
             gc.enable()
             supervisor = Supervisor()
             supervisor.ready()
+            loader = FeatureLoader(built.controller, must_sign_in=reach.must_sign_in)
+            loader.start()
+            beside.append(loader)
             await _told_to_stop(stop, built.controller, supervisor)
             log.info("stopping")
             supervisor.stopping()

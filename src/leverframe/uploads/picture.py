@@ -32,9 +32,12 @@ def checked_picture(file: bytes) -> bytes:
         )
     try:
         return _drawn_anew(file)
-    except BadUpload:
+    except (BadUpload, ImportError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # Not the picture but this machine is in trouble.
+            raise
         # The decoders raise all sorts of errors for files that somebody has tampered with.
         raise BadUpload(f"The picture cannot be read: it is damaged or no {ALLOWED}.") from error
 

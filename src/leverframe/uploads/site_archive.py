@@ -6,6 +6,7 @@ hand: names that lead out of the site, links, and archives that are small only a
 packed.
 """
 
+import codecs
 import re
 import stat
 import struct
@@ -16,6 +17,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from zlib import error as ZlibError
 
 from leverframe.uploads.bad_upload import BadUpload
+
+# The library loads it with the first archive, when there may be no file left to open.
+codecs.lookup("cp437")
 
 MAGIC = b"LEVERFRAME SITE\x00"
 FORMAT = 1

@@ -57,6 +57,11 @@ class Passwords:
         return hmac.digest(self._key, f"{stored}\0{password}".encode(), "sha256")
 
 
+def load() -> None:
+    """Load what hashing takes, in a thread, before somebody signs in."""
+    _hasher(HASH_ROUNDS, HASH_MEMORY_KIB)
+
+
 @cache
 def _hasher(rounds: int, memory_kib: int) -> "PasswordHasher":
     """Load Argon2 in the worker thread that needs it first: many controllers ask for no sign-in."""

@@ -7,11 +7,16 @@ from leverframe.servers.http.messages import Headers, Reply, Request
 
 
 class CompressedReply:
-    """One reply in three forms: plain, compressed by gzip, and "not modified"."""
+    """One reply in three forms: plain, compressed by gzip, and "not modified".
 
-    __slots__ = ("_compressed", "_not_modified", "_plain", "_tag")
+    Where hardly anybody wants the plain form, it need not be kept: it is made for whoever asks.
+    """
 
-    def __init__(self, content_type: str, body: bytes, headers: Headers = ()) -> None:
+    __slots__ = ("_compressed", "_content_type", "_kept", "_not_modified", "_plain", "_tag")
+
+    def __init__(
+        self, content_type: str, body: bytes, headers: Headers = (), *, keeps_plain: bool = True
+    ) -> None:
         self._tag = f'W/"{sha256(body).hexdigest()[:16]}"'
         # Browsers ask every time whether what they keep is still right; mostly it is.
         kept: Headers = (
@@ -21,7 +26,8 @@ class CompressedReply:
             ("Vary", "Accept-Encoding"),
         )
         compressed = gzip.compress(body, mtime=0)
-        self._plain = Reply(200, content_type, body, kept)
+        self._content_type, self._kept = content_type, kept
+        self._plain = Reply(200, content_type, body, kept) if keeps_plain else None
         self._compressed = Reply(
             200, content_type, compressed, (*kept, ("Content-Encoding", "gzip"))
         )
@@ -31,7 +37,11 @@ class CompressedReply:
         """Choose the form that the client can read and does not have yet."""
         if self._tag in request.headers.get("if-none-match", ""):
             return self._not_modified
-        return self._compressed if _accepts_gzip(request) else self._plain
+        if _accepts_gzip(request):
+            return self._compressed
+        return self._plain or Reply(
+            200, self._content_type, gzip.decompress(self._compressed.body), self._kept
+        )
 
 
 def _accepts_gzip(request: Request) -> bool:

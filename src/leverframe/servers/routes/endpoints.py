@@ -4,6 +4,7 @@ The router, the refusal of other methods, the check of the role, the OpenAPI doc
 and the tests that walk all paths are made from it.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -69,8 +70,10 @@ def openapi_document(context: Context) -> dict[str, Any]:
     return openapi(context.controller.profile, "Leverframe", __version__, ENDPOINTS)
 
 
-def display_picture(context: Context) -> Reply:
-    return Reply(200, PNG, png_of(context.controller.engine.display.lines()), (NOT_KEPT,))
+async def display_picture(context: Context) -> Reply:
+    # Beside the loop: with a display that is off, it may be the first picture.
+    picture = await asyncio.to_thread(png_of, context.controller.engine.display.lines())
+    return Reply(200, PNG, picture, (NOT_KEPT,))
 
 
 def sign_in_page(context: Context) -> Reply:

@@ -34,6 +34,7 @@ def _files(folder: Path, path: str) -> list[tuple[str, CompressedReply]]:
         if item.is_dir() and not item.name.startswith("_"):
             found += _files(item, f"{path}{item.name}/")
         elif kind is not None:
-            reply = CompressedReply(kind, item.read_bytes(), PAGE_HEADERS)
+            # Browsers take them compressed, and they are kept for as long as the process runs.
+            reply = CompressedReply(kind, item.read_bytes(), PAGE_HEADERS, keeps_plain=False)
             found.append((path + item.name, reply))
     return found
