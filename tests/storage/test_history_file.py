@@ -234,7 +234,7 @@ async def test_values_are_handed_over_together_after_a_while_without_being_asked
     recorder = HistoryRecorder(worker, SystemClock(), gather_s=0.01)
     for second in range(10):
         recorder.samples.append((START + second, "DS1", second))
-        recorder.look()
+        recorder.flush_if_due()
     assert worker.times == 0
     await asyncio.wait_for(worker.handed_over.wait(), 5)
     assert (worker.times, worker.figures.points, recorder.samples) == (1, 10, [])
@@ -245,7 +245,7 @@ async def test_many_values_are_handed_over_at_once() -> None:
     recorder = HistoryRecorder(worker, VirtualClock())
     for second in range(3 * BATCH):
         recorder.samples.append((START + second, "DS1", second))
-        recorder.look()
+        recorder.flush_if_due()
     assert worker.times == 3
 
 

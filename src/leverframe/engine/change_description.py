@@ -11,8 +11,8 @@ import msgspec
 from leverframe.engine.tree import MISSING, is_confidential
 
 #: How many changed settings of one request are named, and how much of a value is shown.
-TOLD_CHANGES = 5
-TOLD_LETTERS = 60
+MAX_LISTED = 5
+MAX_LETTERS = 60
 
 
 class ChangeDescription(msgspec.Struct):
@@ -29,10 +29,10 @@ class ChangeDescription(msgspec.Struct):
     ) -> "ChangeDescription":
         """Keep what is reported of a change, and not the change itself, which may be large."""
         uploads = {name: body is not None for name, body in blobs.items()}
-        return cls(leaves[:TOLD_CHANGES], uploads, max(0, len(leaves) - TOLD_CHANGES))
+        return cls(leaves[:MAX_LISTED], uploads, max(0, len(leaves) - MAX_LISTED))
 
     def __str__(self) -> str:
-        parts = [_told_leaf(*leaf) for leaf in self.leaves]
+        parts = [_leaf_text(*leaf) for leaf in self.leaves]
         if self.left_out:
             parts.append(f"{self.left_out} more settings changed")
         parts += [
@@ -41,7 +41,7 @@ class ChangeDescription(msgspec.Struct):
         return "; ".join(parts) + self.note
 
 
-def _told_leaf(path: str, old: Any, new: Any) -> str:
+def _leaf_text(path: str, old: Any, new: Any) -> str:
     if is_confidential(path):
         return f"{path} changed"
     if new is MISSING:
@@ -53,4 +53,4 @@ def _told_leaf(path: str, old: Any, new: Any) -> str:
 
 def _shown(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= TOLD_LETTERS else f"{text[:TOLD_LETTERS]}..."
+    return text if len(text) <= MAX_LETTERS else f"{text[:MAX_LETTERS]}..."

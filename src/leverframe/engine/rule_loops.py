@@ -38,11 +38,11 @@ def loops(settings: Settings, profile: Profile) -> Iterator[tuple[int, ...]]:
 def _rings(rules: Sequence[Rule]) -> Iterator[tuple[int, ...]]:
     """Yield the rules that lead back to themselves, those of one ring together."""
     reached = _reached(rules)
-    told: set[int] = set()
+    reported: set[int] = set()
     for number, others in reached.items():
-        if number in others and number not in told:
+        if number in others and number not in reported:
             ring = tuple(other for other in sorted(others) if number in reached[other])
-            told.update(ring)
+            reported.update(ring)
             yield ring
 
 

@@ -111,13 +111,13 @@ def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why
     if explanation.pending_action == ACTIVATE:
         text = f"It acts in {explanation.pending:.0f} s."
         return Why("waits", None, rule.action, text)
-    told = ", ".join(
-        _told(condition, units[condition.label]) for condition in explanation.conditions
+    listed = ", ".join(
+        _condition_text(condition, units[condition.label]) for condition in explanation.conditions
     )
-    return Why("not_met", None, None, f"Its conditions do not hold: {told}.")
+    return Why("not_met", None, None, f"Its conditions do not hold: {listed}.")
 
 
-def _told(condition: ConditionExplanation, unit: str) -> str:
+def _condition_text(condition: ConditionExplanation, unit: str) -> str:
     asked = f"{_ASKED[condition.compare]}{condition.threshold:g} {unit}".rstrip()
     now = "absent" if condition.value is None else f"{condition.value:g} {unit}".rstrip()
     return f"{condition.label} is {now} ({asked}: {'yes' if condition.result else 'no'})"

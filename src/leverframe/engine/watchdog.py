@@ -148,9 +148,9 @@ class Watchdog:
 
     def _wait(self, guard: _Guard, seconds: float) -> None:
         self._machine.timers.set(guard.key, self._machine.at.now + seconds)
-        self._tell()
+        self._raise_version()
 
-    def _tell(self) -> None:
+    def _raise_version(self) -> None:
         """Raise the version: the state of an entry is part of the state that people watch."""
         self._machine.version += 1
 
@@ -181,7 +181,7 @@ class Watchdog:
         guard.pinged_at = None
         guard.state = GIVEN_UP
         self._machine.timers.cancel(guard.key)
-        self._tell()
+        self._raise_version()
         self._machine.log(
             guard.cause, f"gives up on {guard.entry.host} after {guard.restarts} restarts"
         )
@@ -214,7 +214,7 @@ class Watchdog:
         planned = self._machine.timers.when(guard.key) or 0.0
         over = self._machine.at.now + length_s + guard.entry.wait
         self._machine.timers.set(guard.key, max(planned, over))
-        self._tell()
+        self._raise_version()
 
     def _finish_restart(self, guard: _Guard) -> None:
         guard.state = WAITING

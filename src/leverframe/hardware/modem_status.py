@@ -25,7 +25,7 @@ _REGISTRATIONS = {
 }
 _REGISTERED = ("home", "roaming")
 #: 99 is unknown.
-_MOST_SIGNAL = 31
+_MAX_SIGNAL = 31
 _KEPT_UNASKED = 20
 #: Commands whose values are secrets.
 _SECRET = re.compile(r"(AT\+(?:CPIN|CPWD|CLCK|CSTT|SAPBR)=).*", re.IGNORECASE)
@@ -90,7 +90,7 @@ class ModemStatus:
     def took_signal(self, answer: AtAnswer) -> None:
         """Note the signal: 0 to 31 stand for -113 dBm to -51 dBm in steps of two."""
         strength = _number(answer.after("+CSQ:"), 0)
-        if strength is None or strength > _MOST_SIGNAL:
+        if strength is None or strength > _MAX_SIGNAL:
             self.signal_dbm = None
         else:
             self.signal_dbm = -113 + 2 * strength

@@ -95,7 +95,7 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
     worker.tell = tell
     recorder = HistoryRecorder(worker, controller.clock)
     controller.history = recorder
-    controller.watchers.add(recorder.look)
+    controller.watchers.add(recorder.flush_if_due)
     controller.figures.append(lambda: history_families(recorder.figures))
     return recorder
 

@@ -21,7 +21,7 @@ _ROLES = {
     ANYBODY: "everybody",
 }
 #: A field that sets more than this is described in a line of its own.
-_MOST_PATHS = 2
+_MAX_PATHS = 2
 _OPENING = f"""\
 # Commands
 
@@ -131,7 +131,7 @@ def _goes_to(row: Row) -> dict[str, list[str]]:
     if row.sets:
         return {name: list(paths) for name, paths in row.sets.items()}
     found = settings_of_fields(row)
-    return {name: paths for name, paths in found.items() if len(paths) <= _MOST_PATHS}
+    return {name: paths for name, paths in found.items() if len(paths) <= _MAX_PATHS}
 
 
 def _allowed(row: Row, param: Param, profile: Profile, titles: Mapping[int, str]) -> Iterator[str]:

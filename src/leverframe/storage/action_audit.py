@@ -221,5 +221,5 @@ def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
     if isinstance(action, actions.SendTest):
         return AuditChange(_DONE[actions.SendTest], None, action.channel)
     # A modem command may hold a PIN.
-    told = MASK if isinstance(action, actions.ModemCommand) else "done"
-    return AuditChange(_DONE[type(action)], None, told)
+    shown = MASK if isinstance(action, actions.ModemCommand) else "done"
+    return AuditChange(_DONE[type(action)], None, shown)

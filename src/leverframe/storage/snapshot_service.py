@@ -70,15 +70,15 @@ class SnapshotService:
             else:
                 await asyncio.to_thread(self._snapshots.take)
         except StoreUnavailable as error:
-            self._tell(str(error))
+            self._note_trouble(str(error))
         except Exception as fault:
             # A fault of ours must not end the taking of snapshots.
             log.exception("a snapshot ended unexpectedly")
-            self._tell(f"No snapshot could be made ({type(fault).__name__}); see the log.")
+            self._note_trouble(f"No snapshot could be made ({type(fault).__name__}); see the log.")
         else:
             self._troubles.pop(TROUBLE, None)
 
-    def _tell(self, sentence: str) -> None:
+    def _note_trouble(self, sentence: str) -> None:
         if self._troubles.get(TROUBLE) != sentence:
             log.error("%s", sentence)
             self._troubles[TROUBLE] = sentence

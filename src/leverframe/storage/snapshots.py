@@ -46,7 +46,7 @@ class Snapshots:
     def take(self) -> None:
         """Copy the store, check the copy, and make it number 1. Raises StoreUnavailable."""
         new = self._folder / "snapshot.new"
-        with _told_as("No snapshot could be made"):
+        with _reported_as("No snapshot could be made"):
             self._settle()
             _remove(new)
             os.close(create_private(new))
@@ -69,7 +69,7 @@ class Snapshots:
         Raises StoreUnavailable.
         """
         self.take()
-        with _told_as("Older snapshots hold secrets that were erased and could not be removed"):
+        with _reported_as("Older snapshots hold secrets that were erased and could not be removed"):
             for number in range(2, KEPT + 1):
                 _remove(self.path(number))
 
@@ -83,7 +83,7 @@ class Snapshots:
 
 
 @contextmanager
-def _told_as(what: str) -> Iterator[None]:
+def _reported_as(what: str) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, StoreDamaged) as error:

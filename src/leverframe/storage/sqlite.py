@@ -135,7 +135,7 @@ class SqliteStore(Store):
             return
         erases = removes(rows)
         with self._in_use:
-            self._look()
+            self._check_files()
             try:
                 self._transact(statements, erases)
             except BaseException as error:
@@ -181,10 +181,10 @@ class SqliteStore(Store):
         elif self._pages >= _FOLD_PAGES:
             self._checkpoint("PASSIVE")
 
-    def _look(self) -> None:
+    def _check_files(self) -> None:
         """Raise StoreUnavailable where nothing may be written."""
         try:
-            is_foreign = self._watch.look()
+            is_foreign = self._watch.check_unchanged()
         except LogLost:
             # Nobody but us can reach it any more.
             self._checkpoint("PASSIVE")
@@ -196,7 +196,7 @@ class SqliteStore(Store):
     def settle(self) -> None:
         """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
         with self._in_use:
-            self._look()
+            self._check_files()
             self._checkpoint("PASSIVE")
 
     def _checkpoint(self, how: str) -> None:

@@ -64,7 +64,7 @@ class StoreWatch:
             return _state(self._store_name) == self._store
         return False
 
-    def look(self) -> bool:
+    def check_unchanged(self) -> bool:
         """Return whether the log must be emptied before anything is added to it.
 
         Raises StoreLost if nothing may be written any more, StoreUnavailable if only now.
@@ -72,7 +72,7 @@ class StoreWatch:
         if self.lost is not None:
             raise StoreLost(self.lost)
         try:
-            return self._look()
+            return self._compare()
         except OSError as error:
             raise StoreUnavailable(
                 f"The store {self._path} is out of reach: {error.strerror}."
@@ -80,7 +80,7 @@ class StoreWatch:
         except StoreDamaged as damage:
             raise self.give_up(damage) from damage
 
-    def _look(self) -> bool:
+    def _compare(self) -> bool:
         store, log = _state(self._store_name), _state(self._log_name)
         if store != self._store:
             self._examine(store)

@@ -86,7 +86,7 @@ class Writer:
                 batch, self._queue = batch + self._queue, []
                 refusal = _refusal(error)
             try:
-                self._tell(batch, refusal)
+                self._report_outcome(batch, refusal)
                 _resolve(batch, refusal)
             except BaseException as fault:
                 log.exception("what follows a commit failed")
@@ -99,7 +99,7 @@ class Writer:
             before = len(self._queue)
             await asyncio.sleep(0)
 
-    def _tell(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
+    def _report_outcome(self, batch: Sequence[Commit], refusal: StoreUnavailable | None) -> None:
         """Report the outcome to those that queued commits; their faults change nothing on disk."""
         for on_committed, group in groupby(batch, attrgetter("on_committed")):
             if on_committed is None:

@@ -14,7 +14,7 @@ ECHO_OFF = "ATE0"
 CANCEL = b"\x1b"
 _SEND = b"\x1a"
 #: Longer than any line of a modem; more is noise.
-_MOST_PENDING = 4096
+_MAX_PENDING = 4096
 _LINE_ENDS = re.compile(rb"[\r\n]")
 _PROMPT = b"> "
 
@@ -89,7 +89,7 @@ class AtDialogue:
         if self._pending == _PROMPT and self._command is not None:
             self._pending = b""
             heard.append(Prompt())
-        if len(self._pending) > _MOST_PENDING:
+        if len(self._pending) > _MAX_PENDING:
             self._pending = b""
         return heard
 

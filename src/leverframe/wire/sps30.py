@@ -24,7 +24,7 @@ _BIG_ENDIAN_FLOATS = bytes((0x01, 0x03))
 _VALUES = 10
 _STATE_OK = 0x00
 #: No frame is longer, even if every byte of it is escaped.
-_MOST_PENDING = 2 * (255 + 5)
+_MAX_PENDING = 2 * (255 + 5)
 
 
 def frame(*content: int) -> bytes:
@@ -49,7 +49,7 @@ class Sps30Decoder:
     def feed(self, data: bytes) -> list[Found]:
         self._pending += data
         *ended, rest = bytes(self._pending).split(bytes((_MARK,)))
-        self._pending = bytearray(rest[-_MOST_PENDING:])
+        self._pending = bytearray(rest[-_MAX_PENDING:])
         readings = (_read(between) for between in ended)
         return [reading for reading in readings if reading is not None]
 

@@ -119,10 +119,10 @@ test("a template takes what the version has, rather with a value", () => {
 });
 
 test("a rule reads as a sentence with what holds now", () => {
-  const deed = (does, delay) => ({ action: "OUT2", does, delay_s: delay, text: "" });
+  const effect = (does, delay) => ({ action: "OUT2", does, delay_s: delay, text: "" });
   const report = {
     ...{ number: 1, settings: HEATING, units: { DS1: "°C" } },
-    ...{ when_met: deed("on", 3), when_ceasing: deed("off", 5) },
+    ...{ when_met: effect("on", 3), when_ceasing: effect("off", 5) },
   };
   const condition = { label: "DS1", value: 20.1, result: false };
   const explanation = { conditions: [condition], dependence_agrees: true };

@@ -121,7 +121,7 @@ def _of_rules(controller: Controller) -> Iterable[Family]:
         "leverframe_rule_met",
         GAUGE,
         "Whether the condition of a rule is met.",
-        [({"rule": str(number)}, int(told.met)) for number, told in enumerate(explained, 1)],
+        [({"rule": str(number)}, int(rule.met)) for number, rule in enumerate(explained, 1)],
     )
 
 

@@ -285,7 +285,7 @@ class HistoryRecorder:
     def figures(self) -> Figures:
         return self._worker.figures
 
-    def look(self) -> None:
+    def flush_if_due(self) -> None:
         """Hand over the samples: many at once, few of them after a while."""
         if len(self.samples) >= BATCH:
             self.flush()

@@ -16,8 +16,8 @@ import { t, text } from "./words.js";
 
 /** @typedef {{ form?: Form, field: DrawnField, input: HTMLInputElement }} Touched */
 
-const MOST_DECIMALS = 3;
-const MOST_WIDTH = 9;
+const MAX_DECIMALS = 3;
+const MAX_WIDTH = 9;
 
 export class ReadingCodes {
   #context;
@@ -100,13 +100,13 @@ export class ReadingCodes {
 
   #decimalDigit() {
     const title = t("code_decimals");
-    return this.#digit("code-decimals", title, MOST_DECIMALS, this.#decimals, (one) => {
+    return this.#digit("code-decimals", title, MAX_DECIMALS, this.#decimals, (one) => {
       this.#decimals = one;
     });
   }
 
   #widthDigit() {
-    return this.#digit("code-width", t("code_width"), MOST_WIDTH, this.#width, (one) => {
+    return this.#digit("code-width", t("code_width"), MAX_WIDTH, this.#width, (one) => {
       this.#width = one;
     });
   }

@@ -3,8 +3,8 @@
 import { settingReader } from "./bound_field.js";
 
 // The controller takes at most so many commands in one request, and so long a query.
-const MOST_COMMANDS = 100;
-const MOST_LETTERS = 8192;
+const MAX_COMMANDS = 100;
+const MAX_LETTERS = 8192;
 
 // The fields of one command for one place, with the values of all its letters. `card` are all the
 // fields that are saved together with them.
@@ -102,4 +102,4 @@ function inPortions(path, rows) {
 
 /** @param {JoinedRequest} request @param {string} command */
 const hasRoom = ({ target, rows }, command) =>
-  rows.length < MOST_COMMANDS && target.length + command.length < MOST_LETTERS;
+  rows.length < MAX_COMMANDS && target.length + command.length < MAX_LETTERS;

@@ -127,7 +127,7 @@ function textProblem(schema, typed) {
   const length = [...typed].length;
   const { minLength = 0, maxLength = Infinity, pattern, contentEncoding } = schema;
   if (length < minLength || length > maxLength) {
-    return t("wrong_length", { length, least: minLength, most: maxLength });
+    return t("wrong_length", { length, min: minLength, max: maxLength });
   }
   const fits = contentEncoding || !pattern || new RegExp(pattern, "u").test(typed);
   return fits ? null : t("wrong_form", { form: form(schema) });
@@ -141,11 +141,11 @@ const form = (schema) => code(schema.description ?? schema.pattern ?? "");
 export function allowed(schema) {
   if (isFlag(schema) || isChoice(schema)) return "";
   if (schema.type === "array") {
-    return t("allowed_items", { least: schema.minItems, most: schema.maxItems });
+    return t("allowed_items", { min: schema.minItems, max: schema.maxItems });
   }
   if (isNumber(schema)) return allowedNumbers(schema);
   if (schema.type !== "string") return "";
-  const length = schema.maxLength ? t("allowed_letters", { most: schema.maxLength }) : "";
+  const length = schema.maxLength ? t("allowed_letters", { max: schema.maxLength }) : "";
   return [length, schema.description ? form(schema) : ""].filter(Boolean).join(", ");
 }
 

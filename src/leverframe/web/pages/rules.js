@@ -216,13 +216,13 @@ export class Page {
 
   /** @param {number} count */
   #newRules(count) {
-    const most = this.#context.commands.get("event").schema("A").maximum + 1;
-    if (count >= most) return html`<p class="note">${t("all_used", { most })}</p>`;
+    const max = this.#context.commands.get("event").schema("A").maximum + 1;
+    if (count >= max) return html`<p class="note">${t("all_used", { max })}</p>`;
     if (this.#editors.has(count)) return nothing;
     return html`<section class="card templates">
       <h2>${t("add_rule")}</h2>
       ${count === 0 ? html`<p class="note">${t("no_rules")}</p>` : nothing}
-      <p class="note">${t("places_left", { left: most - count, most })}</p>
+      <p class="note">${t("places_left", { left: max - count, max })}</p>
       <div class="choices-of-templates">
         ${Object.keys(TEMPLATES).map((name) => this.#template(name))}
         ${this.#template("empty")}

@@ -105,7 +105,7 @@ export class Page {
             </button>
             <small>${t("places_left", { left: entries.length - used.length })}</small>
           </p>`
-        : html`<p class="note">${t("all_used", { most: entries.length })}</p>`}
+        : html`<p class="note">${t("all_used", { max: entries.length })}</p>`}
     </div>`;
   }
 

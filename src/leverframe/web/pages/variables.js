@@ -105,9 +105,9 @@ function places({ commands }, name) {
   return (schema.enum ?? numbersFrom(schema.minimum, schema.maximum)).map((A) => ({ A }));
 }
 
-/** @param {number} least @param {number} most */
-const numbersFrom = (least, most) =>
-  Array.from({ length: most - least + 1 }, (_, index) => least + index);
+/** @param {number} min @param {number} max */
+const numbersFrom = (min, max) =>
+  Array.from({ length: max - min + 1 }, (_, index) => min + index);
 
 /** @param {DrawnField} field @param {Drawn} drawn */
 function bitSwitch(field, { change }) {

@@ -8,7 +8,7 @@ import { Fingers } from "./fingers.js";
 /** What one drawing is made of. @typedef {Omit<uPlot.Options, "width">} Drawing */
 /** @typedef {(colours: Colours, plotter: typeof uPlot) => Drawing} Options */
 
-const LEAST_DRAG_PX = 8;
+const MIN_DRAG_PX = 8;
 
 export class Figure {
   // The element to put into the page.
@@ -85,7 +85,7 @@ export class Figure {
         cursor: {
           ...(this.#moves.sync ? { sync: { key: this.#moves.sync } } : {}),
           y: false,
-          drag: { x: true, y: false, setScale: false, dist: LEAST_DRAG_PX },
+          drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
           bind: {
             dblclick: () => () => {
               this.#moves.back?.();

@@ -10,9 +10,9 @@
  * @property {() => void} back
  */
 
-const LEAST_MOVE_PX = 8;
+const MIN_MOVE_PX = 8;
 // Closer together two fingers would stretch the time beyond all measure.
-const LEAST_SPREAD_PX = 24;
+const MIN_SPREAD_PX = 24;
 const DOUBLE_TAP_MS = 350;
 
 export class Fingers {
@@ -77,7 +77,7 @@ export class Fingers {
     const finger = this.#down.get(event.pointerId);
     if (!finger) return;
     finger.x = this.#x(event);
-    this.#hasMoved ||= Math.abs(finger.x - finger.began) >= LEAST_MOVE_PX;
+    this.#hasMoved ||= Math.abs(finger.x - finger.began) >= MIN_MOVE_PX;
     if (this.#hasMoved) this.#moves.show(...this.#range());
   }
 
@@ -88,7 +88,7 @@ export class Fingers {
     const width = this.#place.clientWidth;
     let perPixel = (to - from) / width;
     if (other && other.time > one.time) {
-      perPixel = (other.time - one.time) / Math.max(LEAST_SPREAD_PX, other.x - one.x);
+      perPixel = (other.time - one.time) / Math.max(MIN_SPREAD_PX, other.x - one.x);
     }
     const begin = one.time - one.x * perPixel;
     return [begin, begin + width * perPixel];

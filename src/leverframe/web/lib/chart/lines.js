@@ -10,10 +10,10 @@ const HEIGHT_PX = 240;
 export const DASHES = [[], [8, 4], [2, 3], [12, 3, 2, 3], [5, 5], [16, 4]];
 export const TOKENS = ["line-1", "line-2", "line-3", "line-4", "line-5", "line-6"];
 // More values than this are finer than the pixels of a chart.
-const MOST_STEPS = 4000;
+const MAX_STEPS = 4000;
 const PADDING = 0.08;
 // A line that hardly moves is not blown up to fill the chart.
-const LEAST_SPAN = 0.01;
+const MIN_SPAN = 0.01;
 
 export class Lines {
   /** @type {Figure | null} */
@@ -33,7 +33,7 @@ export class Lines {
   // `table` as lib/chart/table.js makes it.
   /** @param {ChartTable} table @param {number} from @param {number} to */
   async draw(table, from, to) {
-    const isDense = table.times.length > MOST_STEPS;
+    const isDense = table.times.length > MAX_STEPS;
     const kind = `${table.step === 0} ${isDense} ${table.columns.length}`;
     if (kind !== this.#kind) this.#replace(kind, table, isDense);
     const columns = table.columns.flatMap(({ values = [], mean = [], max = [], min = [] }) =>
@@ -113,7 +113,7 @@ function band(index, colours) {
 /** @param {number | null} low @param {number | null} high @returns {[number, number]} */
 export function roomy(low, high) {
   if (low === null || high === null) return [0, 1];
-  const span = Math.max(high - low, Math.abs(high) * LEAST_SPAN, 1e-3);
+  const span = Math.max(high - low, Math.abs(high) * MIN_SPAN, 1e-3);
   const middle = (low + high) / 2;
   const half = span * (0.5 + PADDING);
   return [middle - half, middle + half];

@@ -41,7 +41,7 @@ export class UsersForm {
     return this.#draft !== null && !isSame(this.#draft, this.#stored);
   }
 
-  get #most() {
+  get #max() {
     return this.#context.settings.access.users.length;
   }
 
@@ -179,7 +179,7 @@ export class UsersForm {
   }
 
   #footer() {
-    const isFull = this.#users.length >= this.#most;
+    const isFull = this.#users.length >= this.#max;
     const add = () => this.#put([...this.#users, { name: "", password: "", active: true }]);
     return html`<footer>
       <button class="primary" ?disabled=${!this.isChanged || this.#saving}>${t("save")}</button>
@@ -187,7 +187,7 @@ export class UsersForm {
         ${t("restore")}
       </button>
       <button type="button" ?disabled=${isFull} @click=${add}>${t("add_user")}</button>
-      <small>${t("how_many", { count: this.#users.length, most: this.#most })}</small>
+      <small>${t("how_many", { count: this.#users.length, max: this.#max })}</small>
       <span class="saved" role="status">${this.#saved && !this.isChanged ? t("saved") : ""}</span>
       <details class="request">
         <summary>${t("as_request")}</summary>

@@ -17,8 +17,8 @@ export const RANGES = {
 const isRange = (name) => name in RANGES;
 export const DEFAULT_RANGE = "24h";
 // Nobody needs to see less than this many seconds, and nothing is kept for longer.
-const LEAST_S = 10;
-const MOST_S = 10 * 365 * 24 * HOUR_S;
+const MIN_S = 10;
+const MAX_S = 10 * 365 * 24 * HOUR_S;
 
 export class View {
   // One of RANGES while the end is now; null for a part of the past.
@@ -34,7 +34,7 @@ export class View {
     const labels = params.get("labels");
     if (labels !== null) this.labels = labels.split(",").filter(Boolean);
     const [from, to] = [Number(params.get("from")), Number(params.get("to"))];
-    if (to - from >= LEAST_S && from > 0) {
+    if (to - from >= MIN_S && from > 0) {
       this.range = null;
       [this.#from, this.#to] = [from, to];
     } else {
@@ -63,7 +63,7 @@ export class View {
   // not become shorter by that.
   /** @param {number} from @param {number} to @param {number} now */
   zoom(from, to, now) {
-    const length = Math.min(Math.max(to - from, LEAST_S), MOST_S);
+    const length = Math.min(Math.max(to - from, MIN_S), MAX_S);
     const end = Math.min((from + to + length) / 2, now);
     this.range = null;
     [this.#from, this.#to] = [Math.round(end - length), Math.round(end)];

@@ -14,7 +14,7 @@ import { t } from "../../lib/words.js";
  */
 
 // More than this nobody reads on a page.
-const MOST_LETTERS = 20_000;
+const MAX_LETTERS = 20_000;
 const IS_TEXT = /json|xml|text|csv/;
 
 // Sends a request and gives its answer; a refusal is an answer, too.
@@ -49,7 +49,7 @@ export function answerView(answer) {
       <strong class=${status < 400 ? "" : "refusal"}>${status}</strong>
       <span>${type}</span> <small>${t("bytes", { size })}</small>
     </p>
-    ${isText && text ? html`<pre tabindex="0">${text.slice(0, MOST_LETTERS)}</pre>` : nothing}
-    ${text.length > MOST_LETTERS ? html`<p class="note">${t("cut")}</p>` : nothing}
+    ${isText && text ? html`<pre tabindex="0">${text.slice(0, MAX_LETTERS)}</pre>` : nothing}
+    ${text.length > MAX_LETTERS ? html`<p class="note">${t("cut")}</p>` : nothing}
   </section>`;
 }

@@ -19,7 +19,7 @@ export class Update {
   // Seconds that the bootloader goes on waiting; null while it does not.
   /** @type {number | null} */
   #seconds = null;
-  #most = 0;
+  #max = 0;
   // { before, after } once the controller is back.
   /** @type {{ before: string | null, after: string } | null} */
   #outcome = null;
@@ -62,7 +62,7 @@ export class Update {
       const seconds = await api.bootloaderWait();
       if (seconds === null && (await this.#isBack())) return;
       this.#seconds = seconds;
-      this.#most = Math.max(this.#most, seconds ?? 0);
+      this.#max = Math.max(this.#max, seconds ?? 0);
     } catch (error) {
       if (!api.isLoss(error)) throw error;
     }
@@ -101,7 +101,7 @@ export class Update {
   #countDown() {
     return html`<p class="count-down" role="timer">
       <progress
-        max=${this.#most}
+        max=${this.#max}
         value=${this.#seconds}
         aria-label=${t("bootloader_waits", { seconds: this.#seconds })}
       ></progress>

@@ -79,10 +79,10 @@ class Table {
     const wanted = this.#names.length;
     if (cells.length !== wanted) return [t("csv_cells", { line, count: cells.length, wanted })];
     const number = this.#numberOf(cells);
-    const most = this.#draft.numbers.length - 1;
+    const max = this.#draft.numbers.length - 1;
     const ofNumber = this.#draft.numbers.includes(number)
       ? []
-      : [this.#cellProblem(line, NUMBER, this.#cell(cells, NUMBER), t("csv_number", { most }))];
+      : [this.#cellProblem(line, NUMBER, this.#cell(cells, NUMBER), t("csv_number", { max }))];
     const ofCells = this.#draft.columns.flatMap(({ name, schema }) => {
       const value = this.#cell(cells, name);
       const problem = problemIn(schema, value);

@@ -22,8 +22,8 @@ import { tableOf, take } from "./exchange.js";
  */
 
 // More sentences than this help nobody.
-const MOST_PROBLEMS = 8;
-const MOST_BYTES = 200_000;
+const MAX_PROBLEMS = 8;
+const MAX_BYTES = 200_000;
 
 /** @extends {DraftForm<ReadingsDraft>} */
 export class ReadingsTable extends DraftForm {
@@ -159,11 +159,11 @@ export class ReadingsTable extends DraftForm {
     if (!this.#import) return nothing;
     const { problems, file } = this.#import;
     if (problems.length === 0) return html`<p role="status">${t("csv_taken", { file })}</p>`;
-    const more = problems.length - MOST_PROBLEMS;
+    const more = problems.length - MAX_PROBLEMS;
     return html`<div class="refusal" role="alert">
       <p>${t("csv_refused", { file })}</p>
       <ul>
-        ${problems.slice(0, MOST_PROBLEMS).map((problem) => html`<li>${problem}</li>`)}
+        ${problems.slice(0, MAX_PROBLEMS).map((problem) => html`<li>${problem}</li>`)}
         ${more > 0 ? html`<li>${t("csv_more", { more })}</li>` : nothing}
       </ul>
     </div>`;
@@ -174,8 +174,8 @@ export class ReadingsTable extends DraftForm {
     const [file] = chooser.files ?? [];
     if (!file) return;
     const problems =
-      file.size > MOST_BYTES
-        ? [t("csv_too_big", { most: MOST_BYTES / 1000 })]
+      file.size > MAX_BYTES
+        ? [t("csv_too_big", { max: MAX_BYTES / 1000 })]
         : take(this.draft, await file.text());
     // The same file may be chosen again once it is corrected.
     chooser.value = "";

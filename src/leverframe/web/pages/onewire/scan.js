@@ -8,7 +8,7 @@ import { t } from "../../lib/words.js";
 // Of a free position, and what the bus says after its last sensor.
 export const NO_ID = "00:00:00:00:00:00:00:00";
 // Far more than a bus can carry: a bus that changes all the time must not be asked for ever.
-const MOST_STEPS = 200;
+const MAX_STEPS = 200;
 
 export class BusScan {
   #context;
@@ -121,11 +121,11 @@ export class BusScan {
     return this.#chosen.get(id) ?? offered;
   }
 
-  /** @param {() => Promise<void>} deed */
-  async #attempt(deed) {
+  /** @param {() => Promise<void>} work */
+  async #attempt(work) {
     this.#trouble = null;
     try {
-      await deed();
+      await work();
     } catch (error) {
       this.#trouble = error instanceof api.Refused ? error.message : t("not_reached");
     }
@@ -138,7 +138,7 @@ export class BusScan {
     const { target } = this.#context.commands.get("dswrite=0").request({});
     const seen = new Set();
     this.#scanning = true;
-    for (let step = 0; step < MOST_STEPS && !this.#stopped; step++) {
+    for (let step = 0; step < MAX_STEPS && !this.#stopped; step++) {
       await api.send(target);
       const { dsid } = await api.sensors();
       if (seen.has(dsid)) return;

@@ -25,7 +25,7 @@ const STEP = 8;
 const ROWS = 5;
 const COLUMNS = 4;
 // A finger trembles; only from here on it drags.
-const LEAST_DRAG_PX = 6;
+const MIN_DRAG_PX = 6;
 /** @type {Record<string, [number, number]>} */
 const ARROWS = {
   ArrowLeft: [-1, 0],
@@ -150,7 +150,7 @@ export class Stage {
   #moved = (event) => {
     if (this.#held === null) return;
     const { index, x, y, byX, byY } = this.#held;
-    this.#held.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= LEAST_DRAG_PX;
+    this.#held.isMoved ||= Math.hypot(event.clientX - x, event.clientY - y) >= MIN_DRAG_PX;
     if (!this.#held.isMoved) return;
     const stage = stageBox();
     const [width, height] = this.#size;

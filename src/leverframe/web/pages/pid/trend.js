@@ -60,7 +60,7 @@ export class Trend {
       legend: { show: false },
       cursor: { show: false },
       scales: {
-        x: { range: (_, least, most) => [Math.min(least, most - SPAN_S), most] },
+        x: { range: (_, min, max) => [Math.min(min, max - SPAN_S), max] },
         y: { range: roomy },
         duty: { range: [0, 100] },
       },
@@ -81,11 +81,11 @@ export class Trend {
 
 // A value that stands still keeps some room around it.
 /** @type {uPlot.Range.Function} */
-function roomy(_, least, most) {
+function roomy(_, min, max) {
   // There is nothing to draw yet.
-  if (least === null) return [0, 1];
-  const room = Math.max((most - least) * 0.1, Math.abs(most) * 0.01, 0.1);
-  return [least - room, most + room];
+  if (min === null) return [0, 1];
+  const room = Math.max((max - min) * 0.1, Math.abs(max) * 0.01, 0.1);
+  return [min - room, max + room];
 }
 
 /** @param {uPlot} _ @param {number[]} values */

@@ -21,7 +21,7 @@ import {
   valueBlank,
 } from "./blanks.js";
 import { FIELDS } from "./draft.js";
-import { deedOf, isSwitched, present, truth } from "./sentence.js";
+import { effectOf, isSwitched, present, truth } from "./sentence.js";
 import { Trial } from "./trial.js";
 
 /** @import { ConditionFields } from "./blanks.js" */
@@ -108,7 +108,7 @@ export class Editor extends DraftForm {
         ${draft.has("O")
           ? this.#line(rich(t("line_depends", PLACES), this.#dependsPart()), ["O"])
           : nothing}
-        ${this.#deedLines()}
+        ${this.#effectLines()}
       </div>
       ${this.refusalView}
       ${this.#trial.view()} ${this.#footer()}
@@ -139,7 +139,7 @@ export class Editor extends DraftForm {
     return { depends: dependsBlank(this, this.#titles()) };
   }
 
-  #deedLines() {
+  #effectLines() {
     const { typed } = this.draft;
     const switched = isSwitched(typed.action);
     /** @type {Record<string, Template>} */
@@ -164,8 +164,8 @@ export class Editor extends DraftForm {
   #ceasing() {
     const { action, value } = this.draft.typed;
     const delay = delayBlank(this, "L", "off_delay");
-    const deed = deedOf(action, value === "2" ? 2 : 1 - Number(value), this.settings);
-    return this.#line(rich(t("line_ceasing", PLACES), { delay, deed }), ["L"]);
+    const effect = effectOf(action, value === "2" ? 2 : 1 - Number(value), this.settings);
+    return this.#line(rich(t("line_ceasing", PLACES), { delay, effect }), ["L"]);
   }
 
   #permanent() {

@@ -108,7 +108,7 @@ export function sentence(report, explanation, settings, titles) {
   );
   const when = rich(t(`when_${joint(rule.operator)}`, PLACES), { first, second });
   return html`<p class="sentence">
-    ${when}${dependencePart(rule, explanation, titles)}, ${deeds(report, settings)}
+    ${when}${dependencePart(rule, explanation, titles)}, ${effects(report, settings)}
     ${rule.permanent ? t("kept_so") : nothing}
   </p>`;
 }
@@ -128,9 +128,9 @@ function dependencePart(rule, explanation, titles) {
 }
 
 /** @param {Api.RuleReport} report @param {Settings} settings */
-function deeds({ when_met, when_ceasing }, settings) {
-  const met = when_met && deedText(when_met, settings);
-  const ceasing = when_ceasing && deedText(when_ceasing, settings);
+function effects({ when_met, when_ceasing }, settings) {
+  const met = when_met && effectText(when_met, settings);
+  const ceasing = when_ceasing && effectText(when_ceasing, settings);
   if (!ceasing) return t("does_once", { met });
   return met ? t("does_both", { met, ceasing }) : t("does_stop", { ceasing });
 }
@@ -139,13 +139,13 @@ const DOES = ["off", "on", "reverse"];
 
 // What switching an action to a value is called.
 /** @param {string} action @param {number} value @param {Settings} settings */
-export const deedOf = (action, value, settings) =>
-  t(`deed_${DOES[value]}`, { target: targetName(action, settings) });
+export const effectOf = (action, value, settings) =>
+  t(`effect_${DOES[value]}`, { target: targetName(action, settings) });
 
-/** @param {Api.RuleEffect} deed @param {Settings} settings */
-function deedText({ action, does, delay_s: delay }, settings) {
-  const deed = t(`deed_${does}`, { target: targetName(action, settings) });
-  return delay ? t("after_delay", { delay, deed }) : deed;
+/** @param {Api.RuleEffect} effect @param {Settings} settings */
+function effectText({ action, does, delay_s: delay }, settings) {
+  const effect = t(`effect_${does}`, { target: targetName(action, settings) });
+  return delay ? t("after_delay", { delay, effect }) : effect;
 }
 
 /** @param {string} action @param {Settings} settings */

@@ -71,7 +71,7 @@ export class EntryEditor extends DraftForm {
       <div class="lines">
         ${this.#line(rich(t("line_name", PLACES), { name: this.#name() }), "B")}
         ${this.#line(
-          rich(t("line_deed", PLACES), { action: this.#action(), value: this.#value() }),
+          rich(t("line_effect", PLACES), { action: this.#action(), value: this.#value() }),
           "C",
         )}
         ${this.#line(rich(t("line_kind", PLACES), { kind: this.#kind() }))} ${this.#when()}

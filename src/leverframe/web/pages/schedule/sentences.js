@@ -21,15 +21,15 @@ export function dayName(day) {
 // "At 06:00:00 on Mon, Tue: set OUT0 on."
 /** @param {Api.ScheduleEntry} entry @param {Settings} settings */
 export function entrySentence(entry, settings) {
-  const deed = deedOf(entry, settings);
+  const effect = effectOf(entry, settings);
   const time = clockText(entry.time);
   const days = daysText(entry);
   const kind = kindOf(entry);
-  if (kind === "period") return t("tells_period", { seconds: entry.time, days, deed });
-  if (kind === "days") return t("tells_days", { time, days, deed });
+  if (kind === "period") return t("tells_period", { seconds: entry.time, days, effect });
+  if (kind === "days") return t("tells_days", { time, days, effect });
   const date = new Date(`${entry.date}T00:00:00Z`);
   const day = date.toLocaleDateString(currentLanguage(), { dateStyle: "medium", timeZone: "UTC" });
-  return t("tells_date", { time, date: day, deed });
+  return t("tells_date", { time, date: day, effect });
 }
 
 /** @param {Api.ScheduleEntry} scheduleEntry */
@@ -39,13 +39,13 @@ function daysText({ days, periodic }) {
 }
 
 /** @param {Api.ScheduleEntry} scheduleEntry @param {Settings} settings */
-function deedOf({ action, value }, settings) {
+function effectOf({ action, value }, settings) {
   if (SWITCHED.test(action)) {
-    return t(`deed_${DOES[value]}`, { target: withName(settings, action) });
+    return t(`effect_${DOES[value]}`, { target: withName(settings, action) });
   }
   return COUNTED.test(action)
-    ? t(`deed_${DOES[value]}`, { target: code(action) })
-    : t("deed_do", { target: code(action) });
+    ? t(`effect_${DOES[value]}`, { target: code(action) })
+    : t("effect_do", { target: code(action) });
 }
 
 // A moment in the time of whoever looks.

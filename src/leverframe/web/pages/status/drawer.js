@@ -12,7 +12,7 @@ import { code, t } from "../../lib/words.js";
 const SPAN_S = 86_400;
 const POINTS = 720;
 // A chart of a controller that has just begun to record still has some width.
-const LEAST_S = 60;
+const MIN_S = 60;
 const CHART_PX = 200;
 
 export class Drawer {
@@ -56,7 +56,7 @@ export class Drawer {
     if (this.#label !== label) return;
     this.#history = history;
     this.#context.redraw();
-    const begin = Math.max(history.from, Math.min(history.since ?? 0, history.to - LEAST_S));
+    const begin = Math.max(history.from, Math.min(history.since ?? 0, history.to - MIN_S));
     if (this.#chart instanceof Lines) {
       await this.#chart.draw(tableOf(history, [label]), begin, history.to);
     } else await this.#chart?.draw([barsOf(history, label)], begin, history.to);

@@ -5,7 +5,7 @@ import { address } from "../../lib/router.js";
 import { decimal, t } from "../../lib/words.js";
 
 // A glance is short: so many rules are told in words.
-const MOST_RULES = 6;
+const MAX_RULES = 6;
 // States of a watchdog entry in which somebody should look.
 const WORRYING = new Set(["restarting", "given up"]);
 
@@ -92,10 +92,10 @@ export class Glance {
     return html`<details ?open=${this.#isWide}>
       <summary class="count">${t("rules_active", { active, all: rules.length })}</summary>
       <ul class="acting">
-        ${busy.slice(0, MOST_RULES).map((rule) => this.#rule(rule))}
+        ${busy.slice(0, MAX_RULES).map((rule) => this.#rule(rule))}
       </ul>
-      ${busy.length > MOST_RULES
-        ? html`<p class="count">${t("more_rules", { count: busy.length - MOST_RULES })}</p>`
+      ${busy.length > MAX_RULES
+        ? html`<p class="count">${t("more_rules", { count: busy.length - MAX_RULES })}</p>`
         : nothing}
     </details>`;
   }

@@ -7,7 +7,7 @@ import * as api from "../../lib/api.js";
 const MINUTE_S = 60;
 const MINUTES = 60;
 // Changes smaller than this share of the value are drawn flat.
-const LEAST_SPAN = 0.005;
+const MIN_SPAN = 0.005;
 export const WIDTH = 60;
 export const HEIGHT = 20;
 
@@ -84,7 +84,7 @@ function drawn(line) {
   if (known.length === 0) return "";
   const low = Math.min(...known);
   const high = Math.max(...known);
-  const span = Math.max(high - low, Math.abs(high) * LEAST_SPAN, 1e-9);
+  const span = Math.max(high - low, Math.abs(high) * MIN_SPAN, 1e-9);
   const middle = (low + high) / 2;
   /** @param {number} value */
   const y = (value) => (HEIGHT / 2 - ((value - middle) / span) * (HEIGHT - 4)).toFixed(1);
