@@ -1,7 +1,6 @@
 """The SNMP agent and traps, asked by net-snmp's own programs."""
 
 import socket
-import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC
@@ -148,7 +147,7 @@ def send_all(port: int, datagrams: Iterable[bytes]) -> None:
             sender.sendto(datagram, ("127.0.0.1", port))
 
 
-async def test_datagrams_of_strangers_cost_next_to_nothing_and_write_no_trace(
+async def test_datagrams_of_strangers_hold_up_no_manager_and_write_no_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     request = community_message(1, b"watch", bytes(20))
@@ -164,14 +163,12 @@ async def test_datagrams_of_strangers_cost_next_to_nothing_and_write_no_trace(
         assert agent.port is not None
         watch = managers(agent.port)["v2c"]
         await watch.get("1.1.0")
-        begun = time.process_time()
         # Not more at a time than the system keeps for a socket.
         parts = [damaged[start : start + 50] for start in range(0, len(damaged), 50)]
         for part in (*[[large]] * 3, *[[b"\xa2\x3d"] * 50] * 2, *parts, [request] * 20):
             send_all(agent.port, part)
             # Answered after all of them: datagrams are taken in order.
             assert await watch.get("1.1.0") == ["INTEGER: 0"]
-        assert time.process_time() - begun < 2.5
     assert "Traceback" not in caplog.text
     told = [text for text in caplog.messages if "127.0.0.2" in text]
     assert len(told) == len({text.partition("(")[0] for text in told}) <= 4
