@@ -258,7 +258,7 @@ class Controller(Hooks):
             self.pending,
             self.engine.inputs.i2c_found,
             hashes,
-            takes_firmware=self.takes_firmware,
+            self.takes_firmware,
         )
         for call, body in commands:
             if skipped is None:

@@ -4,7 +4,7 @@ A secret was given for one server. Under another name, at another port, with or 
 it would go to somebody else, so it does not outlive such a change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from leverframe.engine.http_address import split_address
 from leverframe.engine.settings import Settings
@@ -48,8 +48,8 @@ def _server(tls: bool, host: str, port: int) -> Server:
     return (tls, host.lower(), port) if host else None
 
 
-def redirected(old: Settings, new: Settings) -> Iterator[str]:
-    """Yield the paths of the secrets whose server is another one, or none any more.
+def redirected(old: Settings, new: Settings) -> Sequence[str]:
+    """Return the paths of the secrets whose server is another one, or none any more.
 
     A secret that was given before there was a server is for the first one.
     """
@@ -60,8 +60,6 @@ def redirected(old: Settings, new: Settings) -> Iterator[str]:
         and old.snmp is new.snmp
     ):
         # As nearly always.
-        return
-    now = servers(new)
-    for path, server in servers(old).items():
-        if server is not None and server != now[path]:
-            yield path
+        return ()
+    before, now = servers(old), servers(new)
+    return [path for path, server in before.items() if server is not None and server != now[path]]

@@ -42,7 +42,6 @@ class Stage:
         settings: Settings,
         i2c_found: str | None = None,
         hashes: Mapping[str, str] = NO_HASHES,
-        *,
         takes_firmware: bool = True,
     ) -> None:
         self.profile = profile
@@ -53,7 +52,7 @@ class Stage:
         self._noted: dict[str, tuple[Any, Any]] = {}
         self._noted_up_to: Settings | None = settings
         #: Paths that commands set, also to what they were.
-        self._given: set[str] = set()
+        self._given: list[str] = []
         #: Paths of secrets that are gone with the server that they were given for.
         self.forgotten: tuple[str, ...] = ()
         #: The sensor that answers on the I2C bus at this moment.
@@ -71,10 +70,7 @@ class Stage:
         self.unhashed: set[str] = set()
 
     def set(self, path: str, value: object) -> None:
-        self._given.add(path)
-        self._set(path, value)
-
-    def _set(self, path: str, value: object) -> None:
+        self._given.append(path)
         before = self.settings
         self.settings = after = with_value(before, path, value)
         if after is not before and self._noted_up_to is before:
@@ -108,13 +104,15 @@ class Stage:
 
         Called when all commands are staged: their order does not matter.
         """
-        if self.replaces_all:
-            # A restore decides for itself.
+        paths = redirected(self._before, self.settings)
+        # A restore decides for itself.
+        if not paths or self.replaces_all:
             return
-        gone = [path for path in redirected(self._before, self.settings) if path not in self._given]
-        self.forgotten = tuple(path for path in gone if value_at(self.settings, path))
+        self.forgotten = tuple(
+            path for path in paths if path not in self._given and value_at(self.settings, path)
+        )
         for path in self.forgotten:
-            self._set(path, "")
+            self.set(path, "")
 
     def do(self, action: Action) -> None:
         self.actions.append(action)
