@@ -2,7 +2,9 @@
 
 import pytest
 
-from leverframe.engine.effects import Notify
+from leverframe.engine.actions import SetEnergy
+from leverframe.engine.effects import Notify, ShowScreen
+from leverframe.engine.labels import ENERGIES
 
 from .bench import START_WALL, Bench
 from .rule_bench import COOL, WARM, bench_with, notifications, rule
@@ -360,6 +362,39 @@ def test_acting_only_when_it_stops_sets_the_opposite_after_the_off_delay() -> No
     bench.sense(DS1=COOL)
     bench.wait(5)
     assert bench.values["OUT0"] == 1
+
+
+@pytest.mark.parametrize("action", ["RESET ENERGY1", "RESET ENERGY6"])
+def test_an_energy_is_reset_at_the_stop_by_a_rule_that_acts_only_then(action: str) -> None:
+    index = int(action[-1]) - 1
+    bench = bench_with(rule(action=action, mode=2), DS1=COOL)
+    bench.do(SetEnergy(index, 5.0))
+    bench.sense(DS1=WARM)
+    assert bench.values[ENERGIES[index]] == 5.0
+    bench.sense(DS1=COOL)
+    assert bench.values[ENERGIES[index]] == 0.0
+
+
+@pytest.mark.parametrize("action", ["OLED ON/NEXT SCREEN", "OLED - SET SCREEN 3"])
+@pytest.mark.parametrize(("mode", "shown"), [(0, [1, 0]), (1, [1, 0]), (2, [0, 1])])
+def test_a_screen_is_shown_once_at_the_change_that_the_mode_names(
+    action: str, mode: int, shown: list[int]
+) -> None:
+    bench = Bench(
+        {
+            "rules": (rule(action=action, mode=mode),),
+            "oled.enabled": True,
+            "oled.screens.0.active": True,
+            "oled.screens.1.active": True,
+        }
+    )
+    bench.sense(DS1=COOL)
+    bench.effects()
+    seen = []
+    for value in (WARM, COOL):
+        bench.sense(DS1=value)
+        seen.append(len(bench.effects(ShowScreen)))
+    assert seen == shown
 
 
 # Dependence

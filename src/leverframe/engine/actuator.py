@@ -9,12 +9,21 @@ deactivation do:
 - `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
 - `RESET ENERGY1`, the display's actions and `RESTART`: the action; nothing.
 - `COUNT ENERGY1`: switch counting by the value; nothing.
+
+The last two kinds are `DONE_ONCE`: a rule that acts only when its condition stops does them then.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from leverframe.engine.actions import AUTO_SWITCH, ENABLE_PID, ON, REVERSE, after_switching
+from leverframe.engine.actions import (
+    AUTO_SWITCH,
+    ENABLE_PID,
+    ON,
+    OVERRIDING,
+    REVERSE,
+    after_switching,
+)
 from leverframe.engine.display import Display
 from leverframe.engine.effects import RestartController
 from leverframe.engine.energy import Energy
@@ -193,3 +202,6 @@ OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     ENABLE_PID: (Actuator._enable_pid, 0),
     "RESTART": (Actuator._restart, 0),
 }
+
+#: Actions whose deactivation does nothing: there is nothing to undo.
+DONE_ONCE = frozenset(OTHER_ACTIONS).difference(OVERRIDING)

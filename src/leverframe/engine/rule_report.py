@@ -124,13 +124,18 @@ def _condition_text(condition: ConditionExplanation, unit: str) -> str:
 
 
 def _when_met(rule: Rule) -> RuleEffect:
-    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or RuleEffect(
-        rule.action, "do", 0, f"does {rule.action}"
-    )
+    return _of_both_edges(rule, rule.value, ON, rule.on_delay) or _done_once(rule)
 
 
 def _when_ceasing(rule: Rule) -> RuleEffect | None:
-    return _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
+    effect = _of_both_edges(rule, Actuator.opposite(rule.value), OFF, rule.off_delay)
+    if effect is None and rule.mode == ONLY_WHEN_IT_STOPS:
+        return _done_once(rule)
+    return effect
+
+
+def _done_once(rule: Rule) -> RuleEffect:
+    return RuleEffect(rule.action, "do", 0, f"does {rule.action}")
 
 
 def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> RuleEffect | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from leverframe.engine.actions import REVERSE
-from leverframe.engine.actuator import Actuator
+from leverframe.engine.actuator import DONE_ONCE, Actuator
 from leverframe.engine.journal import Cause
 from leverframe.engine.live_rule import (
     ACTIVATE,
@@ -228,7 +228,10 @@ class Rules:
     def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
         source = live.first.label
         measured = self._machine.values.get(source)
-        self._actuator.perform(live.rule.action, value, activate, live.cause, source, measured)
+        action = live.rule.action
+        # "Only when it stops" is the one moment at which such an action can be done.
+        done_now = activate or (live.rule.mode == ONLY_WHEN_IT_STOPS and action in DONE_ONCE)
+        self._actuator.perform(action, value, done_now, live.cause, source, measured)
 
     def _holder(self, action: str) -> LiveRule | None:
         """Find the rule that keeps the result of an action: of several permanent ones, the last."""

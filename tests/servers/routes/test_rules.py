@@ -160,6 +160,13 @@ async def test_what_is_done_once_has_nothing_to_do_when_it_ceases() -> None:
     assert told["when_ceasing"] is None
 
 
+async def test_what_is_done_once_is_done_when_it_ceases_if_the_rule_acts_only_then() -> None:
+    twin = await twin_with("event=0*100*0*1*0*0*36*0*0*0*0*0*1*0*0*2")
+    (told,) = await rules(twin)
+    assert told["when_met"] is None
+    assert told["when_ceasing"]["text"] == "does RESET ENERGY1"
+
+
 async def tried(twin: Twin, command: str, status: int = 200) -> dict[str, Any]:
     reply = await twin.ask("/api/rules/try", "POST", command.encode())
     assert reply.status == status, reply.body
