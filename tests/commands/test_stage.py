@@ -132,12 +132,23 @@ def test_the_lock_leaves_alone_what_ends_periodic_switching_and_the_return_time(
     assert on.settings.outputs[1].return_time == 0
 
 
-def test_the_lock_leaves_event_variables_and_duties_alone() -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["pwmd=020", "pwmp=255", "pwmp=0", "pwmf=120000", "pwmt=00", "pidvalue=1*10*215*500*10*0*0"],
+)
+def test_locked_outputs_refuse_what_moves_the_pin_of_a_pwm_output(target: str) -> None:
+    on = stage(output_flags__lock=True)
+    with pytest.raises(Locked, match="outblock=0"):
+        perform(on, f"/stm.cgi?{target}")
+    assert on.actions == []
+
+
+def test_the_lock_leaves_event_variables_and_what_counts_from_a_start_alone() -> None:
     on = stage(output_flags__lock=True)
     perform(on, "/outs.cgi?vout3=1")
-    perform(on, "/stm.cgi?pwmd=020")
+    perform(on, "/outs.cgi?oafs=11&ouet=15&roafs=11")
     assert on.actions == [Switch("EVENT4", 1)]
-    assert on.settings.pwm[0].duty == 20
+    assert on.settings.outputs[1].on_after_start
 
 
 def test_the_lock_counts_from_the_command_on_that_sets_it() -> None:

@@ -177,6 +177,7 @@ async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
         await it.twin.ok("/stm.cgi?outblock=1")
         assert await it.ask("05 0000 ff00") == "8504"
         assert await it.ask("0f 0008 0004 01 0f") == "8f04"
+        assert await it.ask("06 0000 0014") == "8604"
         state = await it.twin.state()
         assert (state["OUT0"], state["PWM2"], state["EVENT1"]) == (0, 0, 0)
         # Event variables are not locked, as with the command.

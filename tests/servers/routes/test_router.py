@@ -3,10 +3,15 @@
 import msgspec
 import pytest
 
+from leverframe.commands.describe.examples import example_request
+from leverframe.commands.table.matching import TABLE
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
 from tests.twin import Twin
+
+#: Commands about the lock itself, and those that concern the controller as a whole.
+EXEMPT = frozenset(("outblock", "devrestart", "eeprom_reset", "upgrade"))
 
 
 @pytest.fixture
@@ -87,6 +92,21 @@ async def test_a_locked_output_refuses_the_whole_request_from_outside(twin: Twin
         await twin.refused(f"/outs.cgi?{command}", 423)
     await twin.ok("/outs.cgi?vout0=1")
     assert await twin.outputs() == "000000"
+
+
+async def test_no_command_of_a_client_moves_a_pin_while_outputs_are_locked(twin: Twin) -> None:
+    board = twin.controller.board
+    assert isinstance(board, SimulatedBoard)
+    await twin.ok("/stm.cgi?pwmd=050&pwmt=02&pwm0=1")
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/stm.cgi?pwmd=070&outblock=1")
+    await twin.controller.advance(3)
+    before = list(board.history)
+    for row in TABLE:
+        if row.form.method == "GET" and row.form.items and row.form.items[0].key not in EXEMPT:
+            await twin.ask(example_request(row, Profile()).removeprefix("GET "))
+    moved = [one for one in board.history if one not in before and "pull-up" not in one.what]
+    assert moved == []
 
 
 async def test_commands_may_be_sent_with_post(twin: Twin) -> None:

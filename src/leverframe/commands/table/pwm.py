@@ -27,11 +27,19 @@ def switch(stage: Stage, A: int, B: int) -> None:
     stage.switch_output(PWMS[A], B)
 
 
-def enable_pid(stage: Stage, **_: Any) -> None:
+def check_unlocked(stage: Stage, A: int, B: int) -> None:
+    """Refuse what moves the pin of a PWM output that is on, whether or not it is on now."""
+    stage.check_unlocked(PWMS[A])
+
+
+def set_up_pid(stage: Stage, G: int, **_: Any) -> None:
+    # It drives the duty, and ending it moves the duty back.
+    stage.check_unlocked(PWMS[G])
     stage.do(FollowSetting(ENABLE_PID))
 
 
 def set_polarity_and_mode(stage: Stage, A: tuple[bool, ...]) -> None:
+    stage.check_unlocked("PWM0-PWM3")
     for index in range(len(PWMS)):
         stage.set(f"pwm.{index}.active_low", A[index])
         stage.set(f"pwm.{index}.on_off_mode", A[index + 4])
@@ -65,31 +73,37 @@ ROWS = (
         A=PWM_INDEX,
         B=Int(0, 100),
         sets="pwm.{A}.duty",
+        run=check_unlocked,
         role=CONTROL,
-        doc="Set the duty cycle in percent.",
+        doc="Set the duty cycle in percent. Refused while outputs are locked.",
     ),
     row(
         "GET /stm.cgi?pwmp=<A>",
         A=Bits(8),
         run=set_polarity_and_mode,
         limits={"pwm.*.active_low": Flag(), "pwm.*.on_off_mode": Flag()},
-        doc="Bits 0-3: active low for PWM0-PWM3; bits 4-7: mode ON/OFF for PWM0-PWM3.",
+        doc="Bits 0-3: active low for PWM0-PWM3; bits 4-7: mode ON/OFF for PWM0-PWM3. "
+        "Refused while outputs are locked.",
     ),
     row(
         "GET /stm.cgi?pwmf=<A><B>",
         A=Int(0, 1),
         B=FREQUENCY,
         sets="pwm_frequency.{A}",
+        run=check_unlocked,
         example={"B": "20000"},
-        doc="Set the frequency in Hz of PWM0 (A = 0) or of PWM1-PWM3 together (A = 1).",
+        doc="Set the frequency in Hz of PWM0 (A = 0) or of PWM1-PWM3 together (A = 1). "
+        "Refused while outputs are locked.",
     ),
     row(
         "GET /stm.cgi?pwmt=<A><B>",
         A=PWM_INDEX,
         B=Int(0, INT32),
         sets="pwm.{A}.change_time",
+        run=check_unlocked,
         when=HW35_SW["1.30"],
-        doc="Set the seconds over which the duty moves to a newly set value.",
+        doc="Set the seconds over which the duty moves to a newly set value. Refused while "
+        "outputs are locked.",
     ),
 )
 
@@ -112,10 +126,10 @@ PID_ROWS = (
             "F": "pid.kd",
             "G": "pid.pwm",
         },
-        run=enable_pid,
+        run=set_up_pid,
         example={"B": "10", "C": "215", "D": "500", "E": "10", "F": "0"},
         doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
-        "100), controlled PWM output.",
+        "100), controlled PWM output. Refused while outputs are locked.",
     ),
 )
 

@@ -123,7 +123,7 @@ class Stage:
         self.do(Switch(label, value))
 
     def check_unlocked(self, label: str) -> None:
-        """Refuse what could switch an output from outside while the outputs are locked."""
+        """Refuse what could move an output or its pin from outside while the outputs are locked."""
         if self.settings.output_flags.lock:
             raise Locked(
                 f"{label} cannot be switched from outside while the outputs are locked; only "
