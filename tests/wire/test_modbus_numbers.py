@@ -58,13 +58,18 @@ def test_whole_numbers_are_those_of_the_peer(
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.sampled_from(ENDIANS))
-def test_floats_are_known_to_seven_digits(value: float, endian: str) -> None:
+def test_a_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> None:
     raw = in_usual_order(struct.pack(">f", value), endian)
-    assert number_in(raw, "float", endian, 1) == pytest.approx(value, rel=5e-7)
+    read = number_in(raw, "float", endian, 1)
+    assert read is not None
+    assert struct.pack(">f", read) == struct.pack(">f", value)
 
 
-def test_a_float_is_the_number_that_the_device_shows() -> None:
-    assert number_in(struct.pack(">f", 230.1), "float", "none", 1) == 230.1
+@pytest.mark.parametrize(
+    "shown", [230.1, 0.7, 16777215.0, 16777216.0, 1234567.5, -0.001, 3.4028235e38]
+)
+def test_a_float_is_the_number_that_the_device_shows(shown: float) -> None:
+    assert number_in(struct.pack(">f", shown), "float", "none", 1) == shown
 
 
 @pytest.mark.parametrize("bits", ["7fc00000", "7f800000", "ff800000"])

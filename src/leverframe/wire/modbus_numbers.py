@@ -15,8 +15,8 @@ _FORMATS = {
     "uint32": Struct(">I"),
     "float": Struct(">f"),
 }
-#: A four-byte float is known to about this many digits; more would be noise of the conversion.
-FLOAT_DIGITS = 7
+#: Any decimal number of six digits survives as four-byte float; nine tell all such floats apart.
+MIN_DIGITS, MAX_DIGITS = 6, 9
 
 
 def register_count(type_name: str) -> int:
@@ -38,6 +38,17 @@ def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float |
     if type_name == "float":
         if not isfinite(number):
             return None
-        number = float(f"{number:.{FLOAT_DIGITS}g}")
+        number = _shortest(number)
     value: float = number / divisor
     return value
+
+
+def _shortest(number: float) -> float:
+    """Return the shortest decimal number that is this very four-byte float: 230.1, 16777215."""
+    pack = _FORMATS["float"].pack
+    exact = pack(number)
+    for digits in range(MIN_DIGITS, MAX_DIGITS):
+        shown = float(f"{number:.{digits}g}")
+        if pack(shown) == exact:
+            return shown
+    return float(f"{number:.{MAX_DIGITS}g}")
