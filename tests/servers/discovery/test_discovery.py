@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tinytoolslib.constants import LK_UDP_BOOTLOADER_MSG, LK_UDP_DISCOVERY_MSG
-from tinytoolslib.discovery import run_discovery
+from tinytoolslib.discovery import DiscoveryServerAuto, run_discovery
 
 from leverframe.profile import Profile
 from leverframe.servers.discovery.announcing import Announcing, announce
@@ -22,11 +22,16 @@ from leverframe.servers.discovery.discovery import (
     DiscoveryServer,
     answers_discovery,
 )
+from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
 from tests.twin import Twin
 
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
 #: The library asks the address that ends in 255; on loopback that is an address like any other.
 ASKED, ASKING = "127.0.0.255", "127.0.0.1"
+
+
+#: Everybody on loopback.
+ALL = "127.255.255.255"
 
 
 class Client:
@@ -35,14 +40,34 @@ class Client:
     def __init__(self, port: int) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         self._socket.bind((ASKING, 0))
-        self._to = (ASKED, port)
+        self._port = port
+
+    async def send(self, data: bytes, to: str = ASKED) -> None:
+        await asyncio.get_running_loop().sock_sendto(self._socket, data, (to, self._port))
+
+    async def hear(self, patience_s: float = 5.0) -> tuple[bytes, str]:
+        """Return an answer and the address that it came from."""
+        async with asyncio.timeout(patience_s):
+            data, source = await asyncio.get_running_loop().sock_recvfrom(self._socket, 1000)
+        assert source[1] == self._port
+        return data, source[0]
 
     async def ask(self, data: bytes, patience_s: float = 5.0) -> bytes:
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendto(self._socket, data, self._to)
-        async with asyncio.timeout(patience_s):
-            return await loop.sock_recv(self._socket, 1000)
+        await self.send(data)
+        return (await self.hear(patience_s))[0]
+
+    async def ask_all(self, to: str, count: int) -> list[tuple[str, str]]:
+        """Ask, and return the first lines of that many answers with their addresses, sorted.
+
+        A further answer would be there before the one to a question of its own.
+        """
+        await self.send(QUESTION, to)
+        heard = [await self.hear() for _ in range(count)]
+        with pytest.raises(TimeoutError):
+            await self.hear(patience_s=0.1)
+        return sorted((data.decode().splitlines()[0], source) for data, source in heard)
 
     def close(self) -> None:
         self._socket.close()
@@ -54,9 +79,22 @@ class Bench:
         self.port = _free_port()
         self.client = Client(self.port)
 
-    async def serve(self, *, bootloader: bool = False) -> DiscoveryServer:
-        server = DiscoveryServer(self.twin.controller, name=NAME, mac=MAC, bootloader=bootloader)
-        await server.start(ASKED, self.twin.controller.troubles, self.port)
+    async def serve(
+        self,
+        *,
+        name: str = NAME,
+        http_port: int = 80,
+        bootloader: bool = False,
+        only: OwnAddress | None = None,
+    ) -> DiscoveryServer:
+        server = DiscoveryServer(
+            self.twin.controller,
+            name=name,
+            mac=MAC,
+            http_port=http_port,
+            bootloader=bootloader,
+        )
+        server.start(only, self.port, retry_s=0.02)
         return server
 
 
@@ -79,7 +117,11 @@ async def bench() -> AsyncIterator[Bench]:
 # The library leaves its socket to be closed by whoever collects the garbage.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_the_makers_library_finds_the_controller(bench: Bench) -> None:
+async def test_the_makers_library_finds_the_controller(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It asks from the port that it asks, so it must share it with a controller on its machine.
+    monkeypatch.setattr(DiscoveryServerAuto, "allow_reuse_address", True)
     server = await bench.serve()
     found: list[dict[str, Any]] = await asyncio.to_thread(
         run_discovery, time_limit=1, port=bench.port, addresses=[ASKING]
@@ -108,8 +150,7 @@ def test_question_and_bytes_are_those_of_the_makers_library() -> None:
 @pytest.mark.parametrize("data", [b"", b"Discovery", b"\x00" * 1000, QUESTION[:-1], b"\xff\xfe"])
 async def test_anything_else_is_not_answered(bench: Bench, data: bytes) -> None:
     server = await bench.serve()
-    loop = asyncio.get_running_loop()
-    await loop.sock_sendto(bench.client._socket, data, (ASKED, bench.port))
+    await bench.client.send(data)
     # What is heard next is the answer to this one, so the other one had none.
     assert (await bench.client.ask(QUESTION)).startswith(NAME.encode())
     await server.close()
@@ -120,8 +161,7 @@ async def test_the_bootloader_starts_by_udp_only_where_that_is_configured(
     bench: Bench, allowed: bool
 ) -> None:
     server = await bench.serve(bootloader=allowed)
-    loop = asyncio.get_running_loop()
-    await loop.sock_sendto(bench.client._socket, START_BOOTLOADER, (ASKED, bench.port))
+    await bench.client.send(START_BOOTLOADER)
     await bench.client.ask(QUESTION)
     assert (bench.twin.controller.bootloader_until is not None) is allowed
     await server.close()
@@ -129,10 +169,10 @@ async def test_the_bootloader_starts_by_udp_only_where_that_is_configured(
 
 async def test_the_bootloader_is_not_started_by_udp_again_and_again(bench: Bench) -> None:
     server = await bench.serve(bootloader=True)
-    loop, controller = asyncio.get_running_loop(), bench.twin.controller
+    controller = bench.twin.controller
     waited = []
     for _ in range(13):
-        await loop.sock_sendto(bench.client._socket, START_BOOTLOADER, (ASKED, bench.port))
+        await bench.client.send(START_BOOTLOADER)
         await bench.client.ask(QUESTION)
         waited.append(controller.bootloader_until is not None)
         await controller.advance(60)
@@ -141,14 +181,84 @@ async def test_the_bootloader_is_not_started_by_udp_again_and_again(bench: Bench
     await server.close()
 
 
-async def test_a_port_that_is_taken_is_a_trouble_and_the_rest_runs(bench: Bench) -> None:
-    first = await bench.serve()
-    second = await bench.serve()
-    assert str(bench.port) in bench.twin.controller.troubles["discovery"]
-    assert (await bench.twin.json("/health"))["status"] == "degraded"
-    await bench.twin.ok("/outs.cgi?out0=1")
-    await first.close()
-    await second.close()
+async def test_a_port_that_is_taken_is_a_trouble_until_it_is_free(bench: Bench) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("0.0.0.0", bench.port))
+        server = await bench.serve()
+        assert str(bench.port) in bench.twin.controller.troubles["discovery"]
+        assert (await bench.twin.json("/health"))["status"] == "degraded"
+        await bench.twin.ok("/outs.cgi?out0=1")
+    for _ in range(500):
+        if not bench.twin.controller.troubles:
+            break
+        await asyncio.sleep(0.01)
+    assert await bench.client.ask(QUESTION)
+    await server.close()
+
+
+async def test_a_port_that_stays_taken_is_not_tried_after_the_end(bench: Bench) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("0.0.0.0", bench.port))
+        server = await bench.serve()
+        await server.close()
+        assert server._retry is not None
+        assert server._retry.cancelled()
+
+
+@pytest.mark.parametrize("asked", ["127.0.0.77", ASKED, "127.3.4.5"])
+async def test_the_answer_comes_from_the_address_that_was_asked(bench: Bench, asked: str) -> None:
+    server = await bench.serve()
+    assert await bench.client.ask_all(asked, 1) == [(NAME, asked)]
+    await server.close()
+
+
+@pytest.mark.parametrize(("asked", "answers_from"), [(ASKED, ASKED), (ALL, ASKING)])
+async def test_controllers_on_one_machine_share_the_port_and_each_answers_once(
+    bench: Bench, asked: str, answers_from: str
+) -> None:
+    servers = [
+        await bench.serve(name=name, http_port=port)
+        for name, port in [("attic", 8081), ("cellar", 80), ("garage", 443)]
+    ]
+    expected = [("attic:8081", answers_from), ("cellar", answers_from), ("garage", answers_from)]
+    assert await bench.client.ask_all(asked, 3) == expected
+    # Also when the one that heard what was not sent to all has gone.
+    await servers.pop().close()
+    assert await bench.client.ask_all(asked, 2) == expected[:2]
+    assert bench.twin.controller.troubles == {}
+    for server in servers:
+        await server.close()
+
+
+async def test_a_controller_at_one_address_answers_from_it_and_for_it_only(bench: Bench) -> None:
+    loopback = socket.if_nametoindex("lo")
+    one = await bench.serve(name="one", only=OwnAddress("127.0.0.5", loopback))
+    every = await bench.serve(name="every")
+    elsewhere = await bench.serve(name="elsewhere", only=OwnAddress("10.11.12.13", loopback + 1))
+    asked = bench.client.ask_all
+    assert await asked("127.0.0.5", 2) == [("every", "127.0.0.5"), ("one", "127.0.0.5")]
+    assert await asked("127.0.0.6", 1) == [("every", "127.0.0.6")]
+    assert await asked(ALL, 2) == [("every", ASKING), ("one", "127.0.0.5")]
+    for server in (one, every, elsewhere):
+        await server.close()
+
+
+async def test_a_neighbour_passes_on_nothing_but_questions(bench: Bench) -> None:
+    server = await bench.serve()
+    mark = b"leverframe-asked"
+    for bad in (mark, mark + b"\0" * 20, mark + b"\0" * 100):
+        await bench.client.send(bad, ALL)
+    assert await bench.client.ask_all(ALL, 1) == [(NAME, ASKING)]
+    await server.close()
+
+
+def test_the_address_of_a_host_is_found_with_its_interface() -> None:
+    assert find_own_address("127.0.0.1") == OwnAddress("127.0.0.1", socket.if_nametoindex("lo"))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_a_host_without_an_address_of_the_machine_has_none(host: str) -> None:
+    assert find_own_address(host) is None
 
 
 @pytest.mark.parametrize(
@@ -186,7 +296,8 @@ async def test_what_is_switched_off_is_not_started(bench: Bench) -> None:
     assert started == []
 
 
-#: Two machines on one cable: 10.11.12.1 asks, 10.11.12.2 runs a controller on all its addresses.
+#: Two machines on one cable: 10.11.12.1 asks, the other one has two addresses and runs a controller
+#: on each port of all its addresses, and one on the second address only.
 TWO_MACHINES = r"""
 set -e
 ip link set lo up
@@ -198,27 +309,37 @@ unshare --net sh -c '
     while [ ! -e "$1/cable" ]; do sleep 0.05; done
     ip link set lo up
     ip address add 10.11.12.2/24 brd + dev there
+    ip address add 10.11.12.3/24 brd + dev there
     ip link set there up
-    exec "$2" -m leverframe run --host 0.0.0.0 --port 8080 --hw 3.9 --sw 1.75 \
-        --data "$1/data" --no-mdns > "$1/log" 2>&1
+    run() {
+        "$2" -m leverframe run --host $3 --port $4 --hw 3.9 --sw 1.75 \
+            --data "$1/data$4" --no-mdns > "$1/log$4" 2>&1 & echo $! >> "$1/pids"
+    }
+    run "$1" "$2" 0.0.0.0 80
+    run "$1" "$2" 0.0.0.0 8081
+    run "$1" "$2" 10.11.12.3 8082
+    wait
 ' sh "$1" "$2" &
-trap "kill $!" EXIT
+trap 'kill $(cat "$1/pids")' EXIT
 while [ ! -s "$1/there" ]; do sleep 0.05; done
 ip link set there netns "$(cat "$1/there")"
 touch "$1/cable"
-for i in $(seq 100); do grep -q "answers at" "$1/log" 2>/dev/null && break; sleep 0.1; done
+for port in 80 8081 8082; do
+    for i in $(seq 150); do grep -q "answers at" "$1/log$port" 2>/dev/null && break; sleep 0.1; done
+done
 "$2" -c '
 from tinytoolslib.discovery import run_discovery
 for device in run_discovery(time_limit=2, addresses=["10.11.12.1"]):
-    print(device["ip_address"], device["hardware_version"], device["software_version"])
-'
+    port = device["name"].partition(":")[2] or "80"
+    print(device["ip_address"], port, device["hardware_version"], device["software_version"])
+' | sort
 """
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay a cable between two networks")
 @pytest.mark.needs_program("unshare")
 @pytest.mark.needs_program("ip")
-def test_a_broadcast_in_the_network_finds_a_running_controller(tmp_path: Any) -> None:
+def test_a_broadcast_in_the_network_finds_every_running_controller_once(tmp_path: Any) -> None:
     unshare = shutil.which("unshare")
     assert unshare is not None
     laid = subprocess.run([unshare, "--net", "true"], capture_output=True)
@@ -230,5 +351,10 @@ def test_a_broadcast_in_the_network_finds_a_running_controller(tmp_path: Any) ->
         text=True,
         timeout=60,
     )
-    log = (tmp_path / "log").read_text()
-    assert done.stdout == "10.11.12.2 3.9 1.75\n", done.stderr + log
+    logs = "".join(log.read_text() for log in tmp_path.glob("log*"))
+    assert done.stdout.splitlines() == [
+        "10.11.12.2 80 3.9 1.75",
+        "10.11.12.2 8081 3.9 1.75",
+        "10.11.12.3 8082 3.9 1.75",
+    ], done.stderr + logs
+    assert "discovery" not in logs

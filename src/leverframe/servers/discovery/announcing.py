@@ -4,15 +4,16 @@ On a loopback address nobody else could reach the controller anyway, and a twin 
 machine must not answer for a device in the network.
 """
 
+import asyncio
+
 from msgspec import Struct
 
 from leverframe.controller import Controller
 from leverframe.servers.accounts.cross_site import is_loopback
 from leverframe.servers.discovery.discovery import DiscoveryServer
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
-
-#: Broadcasts only arrive at a socket that is bound to no single address.
-ANY_ADDRESS = "0.0.0.0"  # nosec B104
+from leverframe.servers.discovery.own_address import find_own_address
+from leverframe.servers.discovery.shared_port import ANY_ADDRESS
 
 
 class Announcing(Struct, frozen=True):
@@ -31,8 +32,11 @@ async def announce(
     if is_loopback(host):
         return started
     if wanted.discovery:
-        server = DiscoveryServer(controller, name=name, mac=mac, bootloader=wanted.bootloader)
-        await server.start(ANY_ADDRESS, controller.troubles)
+        server = DiscoveryServer(
+            controller, name=name, mac=mac, http_port=port, bootloader=wanted.bootloader
+        )
+        only = None if host == ANY_ADDRESS else await asyncio.to_thread(find_own_address, host)
+        server.start(only)
         started.append(server)
     if wanted.mdns:
         announcer = MdnsAnnouncer(controller.profile, name=name, mac=mac, port=port)

@@ -1,16 +1,18 @@
 """UDP discovery: a client broadcasts a question, every controller in the network answers.
 
 The answer has four lines: name, MAC address with dashes, software and hardware version, as units of
-HW 3.5+ SW 1.26 and later give it. The three bytes that make a real unit start its bootloader are
-obeyed only where the configuration says so, and not again and again: anybody in the network could
-send them, and the outputs are off meanwhile.
+HW 3.5+ SW 1.26 and later give it. It comes from the address that was asked, which is how clients
+learn it; there is no line for the port, so one that clients would not try follows the name.
+
+All controllers of a machine share the port, and each answers for itself. The three bytes that make
+a real unit start its bootloader are obeyed only where the configuration says so, and not again and
+again: anybody in the network could send them, and the outputs are off meanwhile.
 """
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
-from contextlib import suppress
-from typing import Any, cast
+
+import msgspec
 
 from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import Refusal
@@ -19,6 +21,8 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
 from leverframe.profile import HW35, Profile
+from leverframe.servers.discovery.own_address import OwnAddress
+from leverframe.servers.discovery.shared_port import Asked, SharedPort
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,10 @@ QUESTION = b"Discovery: Who is out there?"
 START_BOOTLOADER = b"\x12\xf4\x81"
 #: Between two starts of the bootloader by these bytes.
 START_PAUSE_S = 600.0
+#: Until a port that was taken is tried again.
+RETRY_S = 15.0
+#: Where clients ask an address by HTTP and HTTPS unless they are told a port.
+USUAL_PORTS = (80, 443)
 PART = "discovery"
 
 
@@ -34,43 +42,61 @@ def answers_discovery(profile: Profile) -> bool:
     return profile.since("1.26", HW35)
 
 
-class DiscoveryServer(asyncio.DatagramProtocol):
+def is_known(data: bytes) -> bool:
+    return data == START_BOOTLOADER or data.strip() == QUESTION
+
+
+class DiscoveryServer:
     def __init__(
-        self, controller: Controller, *, name: str, mac: str, bootloader: bool = False
+        self,
+        controller: Controller,
+        *,
+        name: str,
+        mac: str,
+        http_port: int = USUAL_PORTS[0],
+        bootloader: bool = False,
     ) -> None:
         self._controller = controller
-        self._identity = [name, mac.replace(":", "-")]
+        shown = name if http_port in USUAL_PORTS else f"{name}:{http_port}"
+        self._identity = [shown, mac.replace(":", "-")]
         self._bootloader = bootloader
         self._next_start = 0.0
-        self._transport: asyncio.DatagramTransport | None = None
+        self._troubles = Troubles(controller.troubles)
+        #: Where the controller listens, if that is not everywhere.
+        self._only: OwnAddress | None = None
+        self._port: SharedPort | None = None
+        self._retry: asyncio.TimerHandle | None = None
 
-    async def start(self, host: str, troubles: MutableMapping[str, str], port: int = PORT) -> None:
-        """Listen; where that is not possible, the controller works without being found."""
+    def start(
+        self, only: OwnAddress | None = None, port: int = PORT, retry_s: float = RETRY_S
+    ) -> None:
+        """Listen; while that is not possible, the controller works without being found."""
+        self._only = only
         loop = asyncio.get_running_loop()
         try:
-            await loop.create_datagram_endpoint(lambda: self, local_addr=(host, port))
+            self._port = SharedPort(port, is_known, self._take)
         except OSError as error:
-            Troubles(troubles).note(
+            self._troubles.note(
                 PART,
                 f"UDP port {port} cannot be used, so the controller is not found by discovery"
                 f" ({error.strerror or error}); free it, or run with --no-discovery.",
             )
+            self._retry = loop.call_later(retry_s, self.start, only, port, retry_s)
+        else:
+            self._troubles.note(PART, None)
+            loop.add_reader(self._port, self._port.read)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)
-
-    def datagram_received(self, data: bytes, address: tuple[str | Any, int]) -> None:
-        if data.strip() == QUESTION:
-            self._answer_to(address)
-        elif data == START_BOOTLOADER and self._bootloader:
-            self._start_bootloader(address[0])
-
-    def _answer_to(self, address: tuple[str | Any, int]) -> None:
-        """Answer if the present version does: firmware may have changed the version."""
-        if self._transport is not None and answers_discovery(self._controller.profile):
-            # A client that has left needs no answer.
-            with suppress(OSError):
-                self._transport.sendto(self._answer(), address)
+    def _take(self, data: bytes, asked: Asked) -> None:
+        if self._only is not None:
+            if not self._only.is_meant_by(asked):
+                return
+            asked = msgspec.structs.replace(asked, address=self._only.address)
+        if data == START_BOOTLOADER:
+            if self._bootloader:
+                self._start_bootloader(asked.client[0])
+        # Firmware may have changed the version.
+        elif self._port is not None and answers_discovery(self._controller.profile):
+            self._port.answer(self._answer(), asked)
 
     def _answer(self) -> bytes:
         profile = self._controller.profile
@@ -91,5 +117,9 @@ class DiscoveryServer(asyncio.DatagramProtocol):
             log.warning("the bootloader is not started: %s", refusal.detail)
 
     async def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        if self._retry is not None:
+            self._retry.cancel()
+        if self._port is not None:
+            asyncio.get_running_loop().remove_reader(self._port)
+            self._port.close()
+            self._port = None

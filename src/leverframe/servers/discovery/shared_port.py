@@ -1,0 +1,123 @@
+"""A UDP port that all controllers of a machine share, with the address that each datagram asked.
+
+The kernel gives a broadcast to every socket of the port, and a datagram for one address to one of
+them. Who gets the latter passes it on to its neighbours by a broadcast on loopback, so that each
+hears everything, whoever was started first.
+"""
+
+import secrets
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+
+from msgspec import Struct
+
+#: Linux's number; the socket module of Python 3.11 does not have it.
+IP_PKTINFO = 8
+#: Index of the interface, the local address that the datagram is for, the address it was sent to.
+_PACKET_INFO = struct.Struct("=I4s4s")
+#: Marks what a neighbour passes on: its token, who asks (address, port), and where.
+_PASSED_ON = struct.Struct("=16s8s4sH12s")
+_MARK = b"leverframe-asked"
+NEIGHBOURS = "127.255.255.255"
+#: Broadcasts only arrive at a socket that is bound to no single address.
+ANY_ADDRESS = "0.0.0.0"  # nosec B104
+#: Longer than every datagram that means anything here.
+_MAX_BYTES = 256
+_MAX_READ_AT_ONCE = 64
+
+
+class Asked(Struct, frozen=True):
+    """Who sent a datagram, and to which of the machine's interfaces and addresses."""
+
+    client: tuple[str, int]
+    interface: int
+    #: The machine's own address, also where the datagram went to all in the network.
+    address: str
+    by_broadcast: bool
+
+
+Take = Callable[[bytes, Asked], None]
+
+
+class SharedPort:
+    """One socket of the port; `take` gets each datagram once."""
+
+    def __init__(self, port: int, is_known: Callable[[bytes], bool], take: Take) -> None:
+        """Open the port, which raises OSError where it cannot be shared.
+
+        Only what `is_known` is passed on to neighbours.
+        """
+        self._is_known = is_known
+        self._take = take
+        self._token = secrets.token_bytes(8)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            self._socket.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+            self._socket.bind((ANY_ADDRESS, port))
+        except BaseException:
+            self._socket.close()
+            raise
+        self._port = port
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def read(self) -> None:
+        """Take what has arrived, with pauses for others where that is a lot."""
+        for _ in range(_MAX_READ_AT_ONCE):
+            try:
+                data, notes, _, client = self._socket.recvmsg(
+                    _MAX_BYTES, socket.CMSG_SPACE(_PACKET_INFO.size)
+                )
+            except OSError:  # nothing more, or an answer that did not reach a client
+                return
+            for level, kind, note in notes:
+                if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
+                    self._sort(data, _asked(client, note))
+
+    def answer(self, data: bytes, asked: Asked) -> None:
+        """Answer from the interface and the address that were asked."""
+        own = socket.inet_aton(asked.address)
+        note = _PACKET_INFO.pack(asked.interface, own, bytes(4))
+        # A client that has left needs no answer.
+        with suppress(OSError):
+            self._socket.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, asked.client)
+
+    def _sort(self, data: bytes, asked: Asked) -> None:
+        if data.startswith(_MARK):
+            self._take_passed_on(data, asked)
+        elif self._is_known(data):
+            if not asked.by_broadcast:
+                self._pass_on(data, asked)
+            self._take(data, asked)
+
+    def _pass_on(self, data: bytes, asked: Asked) -> None:
+        host, port = asked.client
+        own = socket.inet_aton(asked.address)
+        where = _PACKET_INFO.pack(asked.interface, own, own)
+        head = _PASSED_ON.pack(_MARK, self._token, socket.inet_aton(host), port, where)
+        # Without a loopback interface there are no neighbours to hear it.
+        with suppress(OSError):
+            self._socket.sendto(head + data, (NEIGHBOURS, self._port))
+
+    def _take_passed_on(self, message: bytes, how: Asked) -> None:
+        """Take what a neighbour was asked; the kernel lets nobody else send from loopback."""
+        if not how.client[0].startswith("127.") or len(message) < _PASSED_ON.size:
+            return
+        _, token, host, port, where = _PASSED_ON.unpack_from(message)
+        data = message[_PASSED_ON.size :]
+        if token != self._token and self._is_known(data):
+            self._take(data, _asked((socket.inet_ntoa(host), port), where))
+
+
+def _asked(client: tuple[str, int], note: bytes) -> Asked:
+    interface, own, sent_to = _PACKET_INFO.unpack(note[: _PACKET_INFO.size])
+    return Asked(client, interface, socket.inet_ntoa(own), by_broadcast=own != sent_to)
