@@ -91,6 +91,11 @@ class ScriptedChannel:
         self.delivered.append(text)
         return "thanks"
 
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        if message.content["text"] == "unsendable":
+            raise CannotSend("The sender is no address.")
+        return {"recipients": [message.target], "body": message.content["text"]}
+
     async def close(self) -> None:
         self.closed += 1
 

@@ -14,8 +14,9 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.email import TLS_PORT, Mail
 from leverframe.notify.message import Message
-from leverframe.notify.smtp import written as compose_mail
+from leverframe.notify.smtp import built
 from leverframe.notify.trust import Trust
+from leverframe.notify.written_mail import written as compose_mail
 
 from .conftest import Certificates
 from .email_server import PASSWORD, USER, mail_peer
@@ -228,7 +229,7 @@ def written(**settings: str) -> bytes:
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
     policy = SMTP if email.sender.isascii() else SMTPUTF8
-    return compose_mail(message, email, "leverframe-1").as_bytes(policy=policy)
+    return built(compose_mail(message, email, "leverframe-1")).as_bytes(policy=policy)
 
 
 @given(st.text(max_size=60))

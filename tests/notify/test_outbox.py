@@ -356,12 +356,26 @@ async def test_captured_messages_are_kept_in_full_and_not_sent(bell: Bell) -> No
     channel = ScriptedChannel(bell)
     office = PostOffice(store=store, bell=bell, capture=True, email=channel)
     office.notify("a|b")
-    assert [one["content"] for one in office.report("captured")] == [{"text": "a"}, {"text": "b"}]
+    assert [one["content"] for one in office.report("captured")] == [
+        {"text": text, "recipients": ["somebody"], "body": text} for text in "ab"
+    ]
     assert channel.attempted == []
     sending = PostOffice(store=store, bell=bell, email=channel)
     sending.notify("c")
     await sending.until_ended()
     assert channel.delivered == ["c"]
+
+
+async def test_a_captured_message_tells_what_would_have_kept_it_from_being_sent(
+    bell: Bell, channel: ScriptedChannel
+) -> None:
+    office = PostOffice(bell=bell, capture=True, email=channel)
+    office.notify("unsendable")
+    (captured,) = office.report("captured")
+    assert (captured["problem"], captured["content"]) == (
+        "The sender is no address.",
+        {"text": "unsendable"},
+    )
 
 
 async def test_capturing_leaves_alone_what_waited_before(bell: Bell) -> None:

@@ -4,6 +4,6 @@ The engine asks for a message with a `Notify` effect; its texts are rendered in 
 outbox turns it into messages, stores them, and one queue per channel delivers them in order, again
 and again, until they are sent, refused for good or too old.
 
-To add a channel, write a class with the five members of `Channel` and hand it to `Outbox.add`
+To add a channel, write a class with the six members of `Channel` and hand it to `Outbox.add`
 under the name that `Notify.channel` has (or name and slot, like `http1`).
 """

@@ -68,5 +68,8 @@ class Channel(Protocol):
     async def deliver(self, message: Message, settings: Settings) -> str:
         """Send it and say in a few words what the other side answered, or raise `CannotSend`."""
 
+    def in_full(self, message: Message, settings: Settings) -> Mapping[str, Any]:
+        """Describe all that would be sent now, without a password; may raise `CannotSend`."""
+
     async def close(self) -> None:
         """Release connections; the queue is empty or the program ends. May be called again."""

@@ -7,12 +7,14 @@ are the present ones.
 import asyncio
 import re
 from importlib import import_module
+from typing import Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Email, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
+from leverframe.notify.written_mail import HEADERS_OF_TEXT, written
 
 #: Here TLS begins with the first byte.
 TLS_PORT = 465
@@ -47,12 +49,25 @@ class Mail:
         # With the first mail, as most controllers never send one, and beside the loop, because
         # loading what it takes lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.smtp")
-        from leverframe.notify.smtp import send, written
+        from leverframe.notify.smtp import send
 
         email = settings.email
         from_the_start = email.tls and email.port == self._tls_port
         context = await self._trust.ready() if email.tls else None
         return await send(written(message, email, self._name), email, context, from_the_start)
+
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        email = settings.email
+        mail = written(message, email, self._name)
+        return {
+            "server": f"{email.host}:{email.port}",
+            "tls": email.tls,
+            "sender": mail.sender,
+            "recipients": [mail.recipient],
+            "subject": mail.headers["Subject"],
+            "headers": mail.headers | HEADERS_OF_TEXT,
+            "body": mail.body,
+        }
 
     async def close(self) -> None:
         """Do nothing: every mail has a connection of its own."""

@@ -10,7 +10,7 @@ given up; a refused login, a busy or a broken server is tried again.
 import asyncio
 from http import HTTPStatus
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.http_address import split_address
@@ -18,6 +18,7 @@ from leverframe.engine.sent_secrets import server_of
 from leverframe.engine.settings import HttpClient, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
+from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.targets import checked_addresses
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
@@ -61,23 +62,12 @@ class HttpCalls:
         # With the first request, as most controllers never make one, and beside the loop, because
         # loading what it takes lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.http_request")
-        from leverframe.notify.http_request import (
-            OutgoingRequest,
-            RemoteServer,
-            new_client,
-            status_of,
-        )
+        from leverframe.notify.http_request import new_client, status_of
 
         call = settings.http[self._slot - 1]
         if not call.url:
             raise CannotSend(f"HTTP{self._slot} has no address any more.", final=True)
-        try:
-            server = RemoteServer.of(split_address(call.url)[0])
-        except (ValueError, KeyError) as error:
-            raise CannotSend(
-                f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
-                final=True,
-            ) from error
+        server = self._server(split_address(call.url)[0])
         if server_of(message.target) != server_of(call.url):
             raise CannotSend(
                 f"HTTP{self._slot} has another server now; this request was for {message.target}.",
@@ -86,11 +76,27 @@ class HttpCalls:
         addresses = await self._addresses(server.host, server.port)
         if self._client is None:
             self._client = new_client(await self._trust.ready(), self._answer_s)
-        content = message.content
-        request = OutgoingRequest(
-            content["path"], content.get("body"), call.username, call.password
-        )
+        request = _request(message, call)
         return _judged(await status_of(self._client, server, addresses, request), str(server))
+
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        server = self._server(message.target)
+        request = _request(message, settings.http[self._slot - 1])
+        return {
+            "method": request.method,
+            "url": f"{message.target}{request.path}",
+            "headers": request.headers(server),
+            "body": request.body or "",
+        }
+
+    def _server(self, origin: str) -> RemoteServer:
+        try:
+            return RemoteServer.of(origin)
+        except (ValueError, KeyError) as error:
+            raise CannotSend(
+                f"HTTP{self._slot} has no usable address; set one with http{self._slot}=...",
+                final=True,
+            ) from error
 
     async def _addresses(self, host: str, port: int) -> list[str]:
         try:
@@ -102,6 +108,11 @@ class HttpCalls:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+
+def _request(message: Message, call: HttpClient) -> OutgoingRequest:
+    content = message.content
+    return OutgoingRequest(content["path"], content.get("body"), call.username, call.password)
 
 
 def _judged(status: int, place: str) -> str:

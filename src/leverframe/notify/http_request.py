@@ -9,50 +9,19 @@ import logging
 import ssl
 from collections.abc import Generator
 from importlib import import_module
-from urllib.parse import urlsplit
 
 import httpx
-import msgspec
-from msgspec import Struct
 
 from leverframe.notify.channel import CannotSend
+from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.troubles import sentence
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
 CONNECT_S = 5.0
 
 #: The library would load these on the loop, with its first client, connection and TLS.
 for _name in ("httpcore", "httpcore._backends.anyio", "anyio._backends._asyncio"):
     with contextlib.suppress(ImportError):
         import_module(_name)
-
-
-class RemoteServer(Struct, frozen=True):
-    scheme: str
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, text: str) -> "RemoteServer":
-        origin = urlsplit(text)
-        return cls(
-            origin.scheme, origin.hostname or "", origin.port or DEFAULT_PORTS[origin.scheme]
-        )
-
-    @property
-    def host_header(self) -> str:
-        return self.host if self.port == DEFAULT_PORTS[self.scheme] else str(self)
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
-
-
-class OutgoingRequest(Struct, frozen=True):
-    path: str
-    #: Makes it a POST.
-    body: str | None
-    username: str
-    password: str
 
 
 def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
@@ -64,7 +33,6 @@ def new_client(context: ssl.SSLContext, answer_s: float) -> httpx.AsyncClient:
         trust_env=False,
         follow_redirects=False,
         timeout=httpx.Timeout(answer_s, connect=CONNECT_S),
-        headers={"User-Agent": "leverframe"},
     )
 
 
@@ -109,14 +77,11 @@ async def _ask(
     request: OutgoingRequest,
     max_bytes: int,
 ) -> tuple[int, bytes]:
-    headers = {"Host": server.host_header}
-    if request.body is not None:
-        headers["Content-Type"] = _content_type(request.body)
     place = f"[{address}]" if ":" in address else address
     built = client.build_request(
-        "GET" if request.body is None else "POST",
+        request.method,
         f"{server.scheme}://{place}:{server.port}{request.path}",
-        headers=headers,
+        headers=request.headers(server),
         content=request.body,
         extensions={"sni_hostname": server.host},
     )
@@ -136,13 +101,6 @@ async def _beginning(response: httpx.Response, max_bytes: int) -> bytes:
             if len(read) >= max_bytes:
                 break
     return read[:max_bytes]
-
-
-def _content_type(body: str) -> str:
-    with contextlib.suppress(msgspec.DecodeError, RecursionError):
-        if isinstance(msgspec.json.decode(body), dict | list):
-            return "application/json"
-    return "text/plain; charset=utf-8"
 
 
 class Login(httpx.Auth):

@@ -5,6 +5,8 @@ the broker has acknowledged the one before: nothing is lost and the order is kep
 took a message and went before it said so gets it again; `number` tells that it is the same.
 """
 
+from typing import Any
+
 import msgspec
 
 from leverframe.engine.effects import Notify
@@ -34,16 +36,31 @@ class MqttMessages:
     async def deliver(self, message: Message, settings: Settings) -> str:
         if not self._link.up:
             raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
-        said = {
-            "number": message.number,
-            "reason": message.reason,
-            "active": message.active,
-            **message.content,
-            "time": message.created,
-        }
-        if not await self._link.publish(message.target, msgspec.json.encode(said)):
+        if not await self._link.publish(message.target, _payload(message)):
             raise CannotSend("The connection went before the broker had the message.")
         return "acknowledged by the broker"
 
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        mqtt = settings.mqtt
+        return {
+            "server": f"{mqtt.host}:{mqtt.port}",
+            "tls": mqtt.tls,
+            "topic": message.target,
+            "qos": 1,
+            "retain": False,
+            "body": _payload(message).decode(),
+        }
+
     async def close(self) -> None:
         """Keep the link: states and commands use it, too."""
+
+
+def _payload(message: Message) -> bytes:
+    said = {
+        "number": message.number,
+        "reason": message.reason,
+        "active": message.active,
+        **message.content,
+        "time": message.created,
+    }
+    return msgspec.json.encode(said)

@@ -193,8 +193,7 @@ class Outbox:
 
     def _take(self, message: Message) -> "asyncio.Future[None] | None":
         if self.capture:
-            message.state = CAPTURED
-            self.ended(message)
+            self._capture(message)
             return None
         stored = self._write({message.number: message})
         queue = self._queue(message.channel)
@@ -202,6 +201,16 @@ class Outbox:
         if not self._closed:
             self._put(queue, QueuedMessage(message, stored, expires_at))
         return stored
+
+    def _capture(self, message: Message) -> None:
+        try:
+            full = self._channels[message.channel].in_full(message, self._settings())
+            message.content = {**message.content, **full}
+        except CannotSend as refusal:
+            # Whoever tests learns here what an attempt would have met.
+            message.problem = str(refusal)
+        message.state = CAPTURED
+        self.ended(message)
 
     def _put(self, queue: ChannelQueue, waiting: QueuedMessage) -> None:
         dropped = queue.put(waiting)

@@ -3,7 +3,7 @@
 The modem is whatever has `send_sms`. While it cannot send, messages wait until they are a day old.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Gsm, Settings
@@ -42,6 +42,9 @@ class Sms:
         except Exception as error:
             raise CannotSend(str(error)) from error
         return "taken by the network"
+
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        return {"recipients": [message.target], "body": message.content["text"]}
 
     async def close(self) -> None:
         """Keep the modem open: others use it, too."""

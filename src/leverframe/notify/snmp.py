@@ -7,13 +7,20 @@ all that can be said of one, so the outbox keeps only those that cannot even be 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
-from leverframe.wire.snmp_tree import ACTIVATED, DEACTIVATED, TRAP_FIELDS, ticks, trap_field
+from leverframe.wire.snmp_tree import (
+    ACTIVATED,
+    DEACTIVATED,
+    TRAP_FIELDS,
+    Oid,
+    ticks,
+    trap_field,
+)
 
 if TYPE_CHECKING:
     from leverframe.notify.snmp_sender import TrapSender
@@ -64,9 +71,14 @@ class SnmpTraps:
 
         if self._sender is None:
             self._sender = TrapSender(self._mac)
-        kind = ACTIVATED if message.active else DEACTIVATED
-        fields = {trap_field(name): str(message.content[name]) for name in TRAP_FIELDS}
-        self._sender.send(snmp, kind, uptime_ticks, fields)
+        self._sender.send(snmp, _kind(message), uptime_ticks, _fields(message))
+
+    def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
+        return {
+            "version": "2c" if settings.snmp.trap.community else "3",
+            "trap": _dotted(_kind(message)),
+            "variables": {_dotted(oid): text for oid, text in _fields(message).items()},
+        }
 
     async def close(self) -> None:
         thread, self._thread = self._thread, None
@@ -82,3 +94,15 @@ class SnmpTraps:
         sender, self._sender = self._sender, None
         if sender is not None:
             sender.close()
+
+
+def _kind(message: Message) -> Oid:
+    return ACTIVATED if message.active else DEACTIVATED
+
+
+def _fields(message: Message) -> dict[Oid, str]:
+    return {trap_field(name): str(message.content[name]) for name in TRAP_FIELDS}
+
+
+def _dotted(oid: Oid) -> str:
+    return ".".join(map(str, oid))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from leverframe.notify.channel import CannotSend
+from leverframe.notify.outgoing_request import OutgoingRequest, RemoteServer
 from leverframe.notify.targets import checked_addresses
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
@@ -35,7 +36,7 @@ async def ask_for_release(url: str, trust: Trust, *, allow_local: bool) -> Relea
     """Fetch the newest release from the address, or raise `CannotSend` with a sentence."""
     # As with messages: loading what it takes lasts longer than a relay may wait.
     await asyncio.to_thread(import_module, "leverframe.notify.http_request")
-    from leverframe.notify.http_request import OutgoingRequest, RemoteServer, answer_of, new_client
+    from leverframe.notify.http_request import answer_of, new_client
 
     server, parts = RemoteServer.of(url), urlsplit(url)
     try:

@@ -1,0 +1,65 @@
+"""A mail written down: envelope, headers and body as texts.
+
+Line breaks and other control characters of the settings become spaces, so no text can add a header.
+It is light, so that a captured mail can be shown without what it takes to send one.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from leverframe.engine.settings import Email
+from leverframe.notify.channel import CannotSend
+from leverframe.notify.message import Message
+
+DEFAULT_SUBJECT = "Message from {name}"
+TRANSFER_ENCODING = "quoted-printable"
+#: The headers of every text.
+HEADERS_OF_TEXT = {
+    "Content-Type": 'text/plain; charset="utf-8"',
+    "Content-Transfer-Encoding": TRANSFER_ENCODING,
+    "MIME-Version": "1.0",
+}
+
+_PART = r"[^\s@<>()\[\],;:\"\\\x00-\x1f\x7f-\x9f]+"
+_ADDRESS = re.compile(f"{_PART}@{_PART}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+class WrittenMail(Struct, frozen=True):
+    sender: str
+    recipient: str
+    #: All but those of the text.
+    headers: dict[str, str]
+    body: str
+
+
+def written(message: Message, email: Email, name: str) -> WrittenMail:
+    """Write a mail; raises `CannotSend` where an address is none."""
+    sender = _address(email.sender or email.username, "The sender", "em6")
+    # Another recipient in the settings would not change this message any more.
+    recipient = _address(message.target, "The recipient", "em5", final=True)
+    made = datetime.fromtimestamp(message.created, UTC)
+    headers = {
+        "From": sender,
+        "To": recipient,
+        "Subject": cleaned(email.subject) or DEFAULT_SUBJECT.format(name=name),
+        # The program sets no locale, so the names are the English ones that mail wants.
+        "Date": made.strftime("%a, %d %b %Y %H:%M:%S +0000"),
+        # The same at every attempt, so that a mail that arrives twice can be recognised.
+        "Message-ID": f"<{message.number}.{message.created:.0f}@{name}>",
+        "Auto-Submitted": "auto-generated",
+    }
+    return WrittenMail(sender, recipient, headers, message.content["text"])
+
+
+def _address(text: str, what: str, command: str, *, final: bool = False) -> str:
+    if not _ADDRESS.fullmatch(text):
+        problem = f"{what} {text[:80]!r} is not an e-mail address; set one with {command}=..."
+        raise CannotSend(problem, final=final)
+    return text
+
+
+def cleaned(text: str) -> str:
+    return _CONTROL.sub(" ", text).strip()
