@@ -3,6 +3,7 @@
     make soak ARGS="--minutes 10"
 
 `real_time.py` is a controller with a broker, a Modbus slave and an HTTP server beside it,
-`virtual_time.py` one whose time is moved. What goes wrong is in `faults.py`; what must hold, in
-`durable.py`, `rules.py` and `messages.py`. What was seen goes to the ledger.
+`virtual_time.py` one whose time is moved, `neighbours.py` one that somebody attacks
+(`hostile_neighbour.py`). What goes wrong is in `faults.py`; what must hold, in `durable.py`,
+`rules.py` and `messages.py`. What was seen goes to the ledger.
 """

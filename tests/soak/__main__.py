@@ -1,8 +1,8 @@
 """Runs the soak for a given time: `make soak ARGS="--minutes 10"`.
 
-Three controllers at once: one on real time that is killed now and then, one that is not, and one on
-virtual time. A line every few seconds says how far it is; the exit status is 1 if anything happened
-that must not.
+Four controllers at once: one on real time that is killed now and then, one that is not, one on
+virtual time, and one with a hostile neighbour. A line every few seconds says how far it is; the
+exit status is 1 if anything happened that must not.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from tests.soak.ledger import Ledger
+from tests.soak.neighbours import neighbours
 from tests.soak.real_time import real_time
 from tests.soak.virtual_time import virtual_time
 
@@ -23,18 +24,21 @@ PROGRESS_S = 5.0
 
 async def soak(folder: Path, seconds: float, seed: int, *, progress: bool) -> list[Ledger]:
     """What each of the stories saw."""
-    steady, killed, moved = (
-        Path(tempfile.mkdtemp(dir=folder, prefix=name)) for name in ("steady", "killed", "virtual")
+    steady, killed, moved, attacked = (
+        Path(tempfile.mkdtemp(dir=folder, prefix=name))
+        for name in ("steady", "killed", "virtual", "attacked")
     )
     async with (
         real_time(steady, "real time", seed=seed, kills=False) as first,
         real_time(killed, "real time, killed", seed=seed + 1, kills=True) as second,
         virtual_time(moved, "virtual time", seed=seed + 2) as third,
+        neighbours(attacked, "hostile neighbour") as fourth,
     ):
-        ledgers = [first.ledger, second.ledger, third.ledger]
+        stories = (first, second, third, fourth)
+        ledgers = [story.ledger for story in stories]
         showing = asyncio.create_task(show(ledgers, seconds)) if progress else None
         async with asyncio.TaskGroup() as group:
-            for story in (first, second, third):
+            for story in stories:
                 group.create_task(story.run(seconds))
         if showing is not None:
             showing.cancel()

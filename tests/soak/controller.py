@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class SoakedController:
         #: Counts the starts: what was true of one life need not be of the next.
         self.life = 0
         self.up = asyncio.Event()
-        self._log = folder / "log"
+        self.log = folder / "log"
         self._command = [sys.executable, "-m", "leverframe", "run", "--port", str(self.port)]
         self._command += ["--data", str(self.data), "--no-mdns", "--no-discovery", *options]
         self._process: asyncio.subprocess.Process | None = None
@@ -50,15 +51,15 @@ class SoakedController:
         return self._process.pid
 
     async def start(self) -> None:
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdout=subprocess.PIPE, stderr=log
             )
         assert self._process.stdout is not None
         async with asyncio.timeout(PATIENCE_S):
             line = await self._process.stdout.readline()
-        if not re.search(rb"http://\S+:\d+/", line):
-            raise AssertionError(f"it did not start: {line!r} {self._log.read_text()[-2000:]}")
+        if not re.search(rb"https?://\S+:\d+/", line):
+            raise AssertionError(f"it did not start: {line!r} {self.log.read_text()[-2000:]}")
         self.life += 1
         self.up.set()
 
@@ -104,8 +105,16 @@ class SoakedController:
 class Client:
     """One connection, made again when it is lost."""
 
-    def __init__(self, controller: SoakedController) -> None:
+    def __init__(
+        self,
+        controller: SoakedController,
+        *,
+        tls: ssl.SSLContext | None = None,
+        headers: str = "",
+    ) -> None:
         self._controller = controller
+        self._tls = tls
+        self._headers = headers
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def get(self, target: str) -> Answer:
@@ -144,10 +153,12 @@ class Client:
 
     async def _exchange(self, target: str) -> Answer:
         if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._controller.port)
+            self._streams = await asyncio.open_connection(
+                "127.0.0.1", self._controller.port, ssl=self._tls
+            )
         reader, writer = self._streams
         host = f"127.0.0.1:{self._controller.port}"
-        writer.write(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}\r\n".encode())
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         length = re.search(r"\r\ncontent-length: (\d+)", head)
         body = await reader.readexactly(int(length[1]) if length else 0)
