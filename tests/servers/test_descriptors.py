@@ -4,7 +4,15 @@ import logging
 
 import pytest
 
-from leverframe.servers.descriptors import FULL, MAX_CLIENTS, RESERVED, SHARE, DescriptorBudget
+from leverframe.servers.descriptors import (
+    FULL,
+    MAX_CLIENTS,
+    MAX_TLS,
+    RESERVED,
+    SHARE,
+    TLS,
+    DescriptorBudget,
+)
 
 
 def take_all(budget: DescriptorBudget, *peers: str) -> int:
@@ -40,6 +48,21 @@ def test_a_descriptor_close_to_the_end_is_given_back_whatever_the_count_says() -
     assert budget.lease("modbus", "192.0.2.1", 895)
     assert budget.lease("modbus", "192.0.2.1", 896) is None
     assert budget.refused == {("modbus", FULL): 1}
+
+
+def test_tls_has_shares_of_its_own_because_it_takes_more_memory() -> None:
+    budget = DescriptorBudget()
+    leases = [budget.lease("http", "192.0.2.1", 10) for _ in range(MAX_TLS)]
+    secured = [lease.begin_tls() for lease in leases if lease]
+    assert MAX_TLS // 2 < sum(secured) == budget.tls.used < MAX_TLS
+    assert budget.refused == {(TLS, SHARE): MAX_TLS - sum(secured)}
+    other = budget.lease("http", "192.0.2.2", 10)
+    assert other
+    assert other.begin_tls()
+    for lease in (other, *leases):
+        assert lease
+        lease.end()
+    assert budget.tls.used == budget.clients.used == 0
 
 
 def test_a_lease_ends_once() -> None:

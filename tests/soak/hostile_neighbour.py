@@ -22,6 +22,8 @@ HOST, SOURCE = "127.0.0.1", "127.0.0.2"
 ACCOUNT = ("guest", "long guest secret")
 MIB = 1024 * 1024
 PATIENCE_S = 10.0
+#: Connections that are opened one after the other without a pause.
+AT_ONCE = 5
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -81,7 +83,8 @@ class HostileNeighbour:
                 client.bind((SOURCE, 0))
                 with suppress(BlockingIOError):
                     client.connect((HOST, port))
-                await asyncio.sleep(0.002)
+                if number % AT_ONCE == 0:
+                    await asyncio.sleep(0.005)
                 with suppress(OSError):
                     client.send(said[number % len(said)])
             await asyncio.sleep(3.0)

@@ -9,7 +9,6 @@ and outgoing connections included.
 
 import logging
 from collections import Counter
-from functools import partial
 
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.fair_shares import FairShares
@@ -24,23 +23,37 @@ RESERVED = 512
 #: Where there are few descriptors, a part of them has to do: one in four.
 RESERVED_PART = 4
 
+#: Those of them that speak TLS, or are about to: each takes 0.3 MB, a plain one 5 KB.
+MAX_TLS = 512
+
 #: Why a connection is refused, as `/metrics` tells it.
 SHARE, FULL = "share", "full"
+#: As `/metrics` and the log call what is refused when a handshake would begin.
+TLS = "tls"
 
 
 class Lease:
     """The right of one connection to its descriptor; it ends once, however often it is ended."""
 
-    __slots__ = ("_budget", "_source")
+    __slots__ = ("_budget", "_is_tls", "_source")
 
     def __init__(self, budget: "DescriptorBudget", source: str) -> None:
         self._budget: DescriptorBudget | None = budget
         self._source = source
+        self._is_tls = False
+
+    def begin_tls(self) -> bool:
+        """Admit the connection to TLS; False if it has to be closed."""
+        assert self._budget is not None
+        self._is_tls = self._budget.admits_tls(self._source)
+        return self._is_tls
 
     def end(self) -> None:
         budget, self._budget = self._budget, None
         if budget is not None:
             budget.clients.give_back(self._source)
+            if self._is_tls:
+                budget.tls.give_back(self._source)
 
 
 class DescriptorBudget:
@@ -49,6 +62,7 @@ class DescriptorBudget:
     def __init__(self, descriptors: int = MAX_CLIENTS + RESERVED) -> None:
         reserved = min(RESERVED, descriptors // RESERVED_PART)
         self.clients = FairShares(min(MAX_CLIENTS, descriptors - reserved), PER_FREE)
+        self.tls = FairShares(min(MAX_TLS, self.clients.limit), PER_FREE)
         #: By server and reason.
         self.refused: Counter[tuple[str, str]] = Counter()
         self._end_for_clients = descriptors - reserved // 2
@@ -57,17 +71,24 @@ class DescriptorBudget:
     def lease(self, server: str, peer: str, descriptor: int) -> Lease | None:
         """Admit the connection of a client to a server; None if it has to be closed."""
         source = source_of(peer)
-        refuse = partial(self._refuse, server, source)
         if descriptor >= self._end_for_clients:
-            refuse(FULL, f"{descriptor} files and connections are open")
-        elif self.clients.take(source):
-            return Lease(self, source)
-        elif self.clients.used >= self.clients.limit:
-            refuse(FULL, f"clients hold all {self.clients.limit} connections")
+            self._refuse(server, source, FULL, f"{descriptor} files and connections are open")
+            return None
+        return Lease(self, source) if self._takes(self.clients, server, source) else None
+
+    def admits_tls(self, source: str) -> bool:
+        return self._takes(self.tls, TLS, source)
+
+    def _takes(self, shares: FairShares, server: str, source: str) -> bool:
+        if shares.take(source):
+            return True
+        if shares.used >= shares.limit:
+            self._refuse(server, source, FULL, f"clients hold all {shares.limit} connections")
         else:
-            held = self.clients.held_by(source)
-            refuse(SHARE, f"it holds {held} of {self.clients.limit}, and others need room")
-        return None
+            held = shares.held_by(source)
+            why = f"it holds {held} of {shares.limit}, and others need room"
+            self._refuse(server, source, SHARE, why)
+        return False
 
     def _refuse(self, server: str, source: str, reason: str, why: str) -> None:
         self.refused[server, reason] += 1

@@ -226,6 +226,29 @@ async def test_waiting_clients_are_limited(tmp_path: Path) -> None:
     assert descriptors.clients.used == 0
 
 
+async def test_handshakes_are_limited_apart_from_plain_connections(tmp_path: Path) -> None:
+    descriptors = DescriptorBudget()
+    descriptors.tls = FairShares(3, 1.0)
+    certificate = own_certificate(tmp_path, "leverframe-1", [])
+    async with serving(certificate, descriptors=descriptors) as server:
+        waiting = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+        for _, writer in waiting:
+            writer.write(b"\x16\x03")
+        async with asyncio.timeout(PATIENCE_S):
+            with suppress(ConnectionResetError):
+                assert await waiting[2][0].read() == b""
+        assert (descriptors.tls.used, descriptors.clients.used) == (2, 2)
+        assert "308" in (await ask(server.port, HELLO))[0]
+        waiting[0][1].close()
+        async with asyncio.timeout(PATIENCE_S):
+            while descriptors.tls.used == 2:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        assert "200 OK" in (await ask(server.port, HELLO, client()))[0]
+        for _, writer in waiting:
+            writer.close()
+    assert descriptors.tls.used == 0
+
+
 async def test_what_never_became_a_connection_is_given_back(tmp_path: Path) -> None:
     descriptors, limits = DescriptorBudget(), HttpLimits(header_timeout_s=0.05)
     certificate = own_certificate(tmp_path, "leverframe-1", [])

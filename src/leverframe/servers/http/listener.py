@@ -167,7 +167,10 @@ class HttpListener:
             self._drop(client)
             return
         lease = self._stop_waiting(client)
-        if first == HANDSHAKE:
+        if first == HANDSHAKE and not lease.begin_tls():
+            lease.end()
+            client.close()
+        elif first == HANDSHAKE:
             handshake = self._connect(client, lease, self._protocol, self._context)
             self._run(handshake, lease, self._handshakes)
         else:

@@ -13,7 +13,7 @@ from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
-from leverframe.servers.descriptors import FULL, SHARE
+from leverframe.servers.descriptors import FULL, SHARE, TLS
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.context import Context
@@ -189,7 +189,7 @@ def server_families(server: HttpServer) -> Iterable[Family]:
         " none was left.",
         [
             ({"server": name, "reason": reason}, descriptors.refused[name, reason])
-            for name in ("http", "modbus")
+            for name in ("http", TLS, "modbus")
             for reason in (SHARE, FULL)
         ],
     )
