@@ -13,6 +13,7 @@ from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.wire.snmp_tree import (
     ACTIVATED,
     DEACTIVATED,
@@ -31,8 +32,8 @@ class SnmpTraps:
         expires_s=3_600.0, max_waiting=1_000, per_s=20.0, burst=50, timeout_s=15.0
     )
 
-    def __init__(self, mac: str, uptime_s: Callable[[], float]) -> None:
-        self._mac = mac
+    def __init__(self, identity: EngineIdentity, uptime_s: Callable[[], float]) -> None:
+        self._identity = identity
         self._uptime_s = uptime_s
         #: The thread that traps are sent in while some wait, and what it alone uses.
         self._thread: ThreadPoolExecutor | None = None
@@ -70,7 +71,7 @@ class SnmpTraps:
         from leverframe.notify.snmp_sender import TrapSender
 
         if self._sender is None:
-            self._sender = TrapSender(self._mac)
+            self._sender = TrapSender(self._identity)
         self._sender.send(snmp, _kind(message), uptime_ticks, _fields(message))
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:

@@ -21,10 +21,10 @@ from leverframe.notify.channel import CannotSend
 from leverframe.notify.snmp_engine import (
     V3_AUTHENTICATION,
     V3_PRIVACY,
-    engine_id,
     has_v3,
     make_engine,
 )
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.wire.snmp_tree import Oid
 
 _UPTIME: Oid = (1, 3, 6, 1, 2, 1, 1, 3, 0)
@@ -34,9 +34,9 @@ TURNS_TO_LEAVE = 1000
 
 
 class TrapSender:
-    def __init__(self, mac: str) -> None:
+    def __init__(self, identity: EngineIdentity) -> None:
         self._runner = asyncio.Runner()
-        self._engine = make_engine(engine_id(mac))
+        self._engine = make_engine(identity)
 
     def send(self, snmp: Snmp, kind: Oid, uptime_ticks: int, fields: Mapping[Oid, str]) -> None:
         values = {

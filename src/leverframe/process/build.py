@@ -6,6 +6,7 @@ would cost every other start time and memory.
 """
 
 import secrets
+from contextlib import suppress
 from datetime import tzinfo
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from leverframe.controller import Controller
 from leverframe.hardware.board import Board
 from leverframe.hardware.pinger import Pinger
 from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.services import (
     Sending,
     Service,
@@ -45,6 +47,7 @@ class BuiltController(Struct, frozen=True):
     web: Web
     name: str
     mac: str
+    snmp_identity: EngineIdentity
     services: tuple[Service, ...] = ()
 
     async def stop(self) -> None:
@@ -68,6 +71,7 @@ async def build(
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes."""
     name, mac, cookie_name = await _identity(store)
+    snmp_identity = EngineIdentity(engine_id(mac), await _count_boot(store, clock.wall()))
     board: Board = SimulatedBoard(clock.now)
     linux = None
     if wiring.kind == "linux":
@@ -93,7 +97,7 @@ async def build(
     services.append(outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
-    outbox.add("snmp", snmp_traps(controller, mac))
+    outbox.add("snmp", snmp_traps(controller, snmp_identity))
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()
@@ -102,7 +106,7 @@ async def build(
         mqtt.start()
         services.append(mqtt)
     web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach, cookie_name=cookie_name)
-    return BuiltController(controller, web, name, mac, tuple(services))
+    return BuiltController(controller, web, name, mac, snmp_identity, tuple(services))
 
 
 class ControllerIdentity(NamedTuple):
@@ -130,6 +134,15 @@ async def _identity(store: Store) -> ControllerIdentity:
                 raise
             # On a disk that cannot be written the cookie has another name after each start.
     return ControllerIdentity(*(kept.get(path, first[path]) for path in first))
+
+
+async def _count_boot(store: Store, wall: float) -> int:
+    """Count this start for managers of SNMP, and return its number."""
+    boots = boots_after(store.load().kept.get("snmp.boots"), wall)
+    # On a disk that cannot be written the clock alone makes the next number greater.
+    with suppress(StoreUnavailable):
+        await store.commit(Changes(kept={"snmp.boots": boots}))
+    return boots
 
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:

@@ -12,7 +12,9 @@ from leverframe.servers.snmp.agent import SnmpAgent
 async def connect_snmp(built: BuiltController, config: Config) -> Service:
     """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
-    agent = SnmpAgent(controller, config.host, config.snmp_port, name=built.name, mac=built.mac)
+    agent = SnmpAgent(
+        controller, config.host, config.snmp_port, name=built.name, identity=built.snmp_identity
+    )
     controller.settings_watchers.append(agent.adopt)
     await agent.follow(controller.engine.settings)
     return agent

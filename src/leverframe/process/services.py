@@ -24,6 +24,7 @@ from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
@@ -185,6 +186,6 @@ def connect_firmware_check(
     return FirmwareCheck(controller, ask)
 
 
-def snmp_traps(controller: Controller, mac: str) -> SnmpTraps:
+def snmp_traps(controller: Controller, identity: EngineIdentity) -> SnmpTraps:
     """Make the channel of traps, which carry the controller's uptime."""
-    return SnmpTraps(mac, lambda: controller.engine.uptime(controller.clock.read()))
+    return SnmpTraps(identity, lambda: controller.engine.uptime(controller.clock.read()))

@@ -10,19 +10,20 @@ from random import Random
 import msgspec
 import pytest
 
-from leverframe.clock import SystemClock
+from leverframe.clock import Clock, SystemClock
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.notify.snmp_engine import engine_id
+from leverframe.notify.snmp_identity import engine_id
 from leverframe.process.build import build
 from leverframe.process.ports import connect_snmp
 from leverframe.process.services import Sending
+from leverframe.profile import Profile
 from leverframe.servers.snmp import NAME
 from leverframe.servers.snmp.agent import SnmpAgent
-from leverframe.storage.store import MemoryStore
+from leverframe.storage.store import MemoryStore, Store
 from tests.notify.broker import free_port, until
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
 from tests.twin import NEWEST
@@ -41,10 +42,19 @@ async def tell(controller: Controller, text: str) -> None:
 
 
 @asynccontextmanager
-async def running(commands: str, port: int = 0) -> AsyncIterator[tuple[Controller, SnmpAgent, str]]:
+async def running(
+    commands: str,
+    port: int = 0,
+    *,
+    profile: Profile = NEWEST,
+    store: Store | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[tuple[Controller, SnmpAgent, str]]:
     """A controller with its agent on a free port, and its MAC address."""
     sending = Sending(capture=False)
-    built = await build(NEWEST, MemoryStore(), SystemClock(), UTC, sending=sending)
+    built = await build(
+        profile, store or MemoryStore(), clock or SystemClock(), UTC, sending=sending
+    )
     await tell(built.controller, commands)
     agent = await connect_snmp(built, Config(snmp_port=port))
     assert isinstance(agent, SnmpAgent)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp, SnmpTrap
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
 from leverframe.servers.udp_socket import bound_udp
 
@@ -22,12 +23,20 @@ log = logging.getLogger(__name__)
 
 
 class SnmpAgent:
-    def __init__(self, controller: Controller, host: str, port: int, *, name: str, mac: str):
+    def __init__(
+        self,
+        controller: Controller,
+        host: str,
+        port: int,
+        *,
+        name: str,
+        identity: EngineIdentity,
+    ) -> None:
         self._controller = controller
         self._host = host
         self._wanted_port = port
         self._name = name
-        self._mac = mac
+        self._identity = identity
         self._wanted = Snmp()
         self._living_by = Snmp()
         self._responder: Responder | None = None
@@ -97,7 +106,7 @@ class SnmpAgent:
             return
         try:
             responder = await asyncio.to_thread(
-                Responder, self._controller, wanted, name=self._name, mac=self._mac
+                Responder, self._controller, wanted, name=self._name, identity=self._identity
             )
         except Exception:
             # Settings come from files, too; bad ones must not stop the controller.

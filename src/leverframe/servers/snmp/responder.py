@@ -32,10 +32,10 @@ from leverframe.engine.settings import Snmp
 from leverframe.notify.snmp_engine import (
     V3_AUTHENTICATION,
     V3_PRIVACY,
-    engine_id,
     has_v3,
     make_engine,
 )
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp.gate import SnmpGate
 from leverframe.wire.snmp_tree import BY_OID, ENTERPRISE, Oid, ticks, whole
 
@@ -75,11 +75,13 @@ class GatedUdp6(GatedTransport, udp6.Udp6AsyncioTransport):  # type: ignore[misc
 
 
 class Responder:
-    def __init__(self, controller: Controller, snmp: Snmp, *, name: str, mac: str) -> None:
+    def __init__(
+        self, controller: Controller, snmp: Snmp, *, name: str, identity: EngineIdentity
+    ) -> None:
         self.port: int | None = None
         self._listener: socket.socket | None = None
         self._gate = SnmpGate(snmp)
-        self._engine = make_engine(engine_id(mac))
+        self._engine = make_engine(identity)
         served = context.SnmpContext(self._engine)
         served.unregister_context_name(b"")
         served.register_context_name(b"", Values(controller, name, self._admit(snmp)))
