@@ -13,6 +13,7 @@ from leverframe.engine.energy import KW, KW_TO_W, LITRES_PER_MIN, M3_PER_H, UNIT
 from leverframe.engine.labels import ENERGIES, POWERS
 from leverframe.profile import Profile
 
+from .bench import Bench
 from .measuring import BY_TEST, Measuring
 
 HOUR = 3600.0
@@ -281,10 +282,13 @@ def test_energy_is_kept_once_a_minute_while_it_changes() -> None:
     bench.wait(59)
     assert bench.effects(Persist) == []
     bench.wait(2)
-    assert bench.effects(Persist) == [Persist("energy.0", pytest.approx(1.0, abs=0.05))]
+    assert bench.effects(Persist) == [
+        Persist("energy.0", pytest.approx(1.0, abs=0.05)),
+        Persist("power.0", 60.0),
+    ]
     bench.sense({"m1": 0.0})
     bench.wait(60)
-    assert len(bench.effects(Persist)) == 1
+    assert len(bench.effects(Persist)) == 2
     bench.wait(600)
     assert bench.effects(Persist) == []
     assert bench.machine.timers.next() is None
@@ -300,7 +304,7 @@ def test_energy_is_kept_at_a_clean_stop() -> None:
     bench.sense({"m1": 2.0})
     bench.machine.at = replace(bench.machine.at, now=bench.machine.at.now + HOUR)
     bench.energy.save()
-    assert bench.effects(Persist) == [Persist("energy.0", 3.5)]
+    assert bench.effects(Persist) == [Persist("energy.0", 3.5), Persist("power.0", 2.0)]
     bench.energy.save()
     assert bench.effects(Persist) == []
 
@@ -315,8 +319,56 @@ def test_kept_energy_and_counting_come_back() -> None:
     assert (bench.values["ENERGY1"], bench.values["ENERGY4"]) == (13.5, 1.0)
 
 
+def test_a_kept_power_is_shown_until_it_is_measured_and_counts_nothing() -> None:
+    kept = {"energy.0": 1.0, "power.0": 2.5}
+    bench = Measuring(MODULE | REMEMBER, kept=kept)
+    assert bench.values["POWER1"] == 2.5
+    bench.wait(30)
+    assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (2.5, 1.0)
+    bench.sense({"m1": 3.0})
+    assert bench.values["POWER1"] == 3.0
+    bench.sense({"m1": None})
+    assert bench.values["POWER1"] is None
+
+
+def test_a_kept_power_whose_source_does_not_come_back_is_absent_after_a_minute() -> None:
+    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5})
+    bench.wait(59)
+    assert bench.values["POWER1"] == 2.5
+    bench.wait(2)
+    assert bench.values["POWER1"] is None
+
+
+def test_a_measured_power_comes_before_a_kept_one() -> None:
+    bench = Measuring(MODULE | REMEMBER, kept={"power.0": 2.5}, sensed_before_start={"m1": 1.0})
+    assert bench.values["POWER1"] == 1.0
+
+
+def test_the_kept_power_of_pulses_goes_on_and_falls_without_new_ones() -> None:
+    bench = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+    assert bench.values["POWER1"] == pytest.approx(1.0)
+    bench.wait(1)
+    pulse(bench)
+    assert bench.values["POWER1"] == pytest.approx(1.0)
+    bench.wait(1.8)
+    pulse(bench)
+    assert bench.values["POWER1"] == pytest.approx(2.0)
+    fallen = Measuring(PULSES | REMEMBER, kept={"power.0": 1.0})
+    fallen.wait(36)
+    assert fallen.values["POWER1"] == pytest.approx(0.1, rel=0.1)
+
+
+def test_energy_and_power_survive_a_restart_of_the_controller() -> None:
+    bench = Bench({**MODULE, **REMEMBER})
+    bench.sense(m1=2.0)
+    bench.wait(HOUR)
+    bench.stop()
+    bench.restart()
+    assert (bench.values["POWER1"], bench.values["ENERGY1"]) == (2.0, 2.0)
+
+
 def test_kept_garbage_starts_at_0() -> None:
-    bench = Measuring(REMEMBER, kept={"energy.0": math.nan, "energy.1": None})
+    bench = Measuring(REMEMBER, kept={"energy.0": math.nan, "energy.1": None, "power.0": math.nan})
     assert (bench.values["ENERGY1"], bench.values["ENERGY2"]) == (0.0, 0.0)
 
 

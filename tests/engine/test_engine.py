@@ -184,9 +184,8 @@ def test_a_clean_stop_keeps_the_energy() -> None:
     bench.effects()
     bench.now += 0.5
     bench.stop()
-    (keep,) = bench.effects(Persist)
-    assert keep.name == "energy.0"
-    assert keep.value == pytest.approx(10.5)
+    kept = {effect.name: effect.value for effect in bench.effects(Persist)}
+    assert kept == {"energy.0": pytest.approx(10.5), "power.0": 3600.0}
 
 
 def test_a_call_hands_over_each_effect_once() -> None:

@@ -6,7 +6,9 @@ depends on where it comes from; the counter always counts kWh or cubic metres. A
 absent or negative counts nothing. Counters never fall unless they are set or reset.
 
 Counters are shown once a second while something flows and cost nothing otherwise. With
-`energy_remember` they are stored once a minute while they change, and survive a restart.
+`energy_remember` they and the powers are stored once a minute while they change, and survive a
+restart. A power that was restored is shown until it is measured again, for a minute at most, and
+counts nothing: nobody knows what flowed meanwhile.
 """
 
 from collections.abc import Iterable
@@ -38,6 +40,9 @@ KEEP_EVERY_S = 60.0
 _SHOW: Key = ("energy", "show")
 _KEEP: Key = ("energy", "keep")
 _OVERDUE = "overdue"
+#: How long a restored power is shown where its source does not come back.
+RESTORED_S = 60.0
+_RESTORED = "restored"
 
 #: Unit -> the factor to what is shown or to what is counted per hour, where it is not 1.
 _ANALOG_SHOWN = {W: 1000.0}
@@ -66,8 +71,11 @@ class _Meter:
         "counting",
         "energy",
         "kept",
+        "kept_power",
         "kilowatts",
+        "power",
         "pulse_rate",
+        "restored_power",
         "setting",
         "shown_factor",
     )
@@ -79,16 +87,30 @@ class _Meter:
         self.energy = 0.0
         #: The value in the store; a restart begins with it.
         self.kept = 0.0
+        #: The same for the power, absent if it is None.
+        self.power: float | None = None
+        self.kept_power: float | None = None
+        #: What is shown until the source has a reading again.
+        self.restored_power: float | None = None
         self.follow(Power())
 
     def follow(self, setting: Power) -> None:
         """Measure as the setting says, and discard the pulse rate measured so far."""
         self.setting = setting
+        self.restored_power = None
         self.pulse_rate = PulseRate()
         self.by_pulses = setting.current in DIGITAL_INPUTS
         #: True if the number is computed from volts and amperes.
         self.kilowatts = setting.current in ANALOG_INPUTS
         self.shown_factor, self.counted_factor = factors(setting)
+
+    def resume(self, power: float, now: float) -> None:
+        """Show the power of an earlier run until it is measured."""
+        self.power = self.kept_power = power
+        if not self.by_pulses:
+            self.restored_power = power
+        elif power > 0.0 and self.setting.pulses > 0:
+            self.pulse_rate.resume(power, self.setting.pulses, now)
 
     def sources(self) -> tuple[str, ...]:
         """List the labels that the power is computed from."""
@@ -120,9 +142,19 @@ class Energy:
                 meter.counting = machine.persisted.get(f"counting.{index}") is not False
             meter.counter.set(meter.kept, machine.at.now)
             meter.follow(machine.settings.power[index])
+            if machine.settings.energy_remember:
+                self._resume_power(index, meter)
         self._bind()
         for index in range(len(self._meters)):
             self._measure(index)
+
+    def _resume_power(self, index: int, meter: _Meter) -> None:
+        machine = self._machine
+        kept = machine.persisted.get(f"power.{index}")
+        if kept is not None and isfinite(kept):
+            meter.resume(float(kept), machine.at.now)
+            if meter.restored_power is not None:
+                machine.timers.set(("energy", _RESTORED, index), machine.at.now + RESTORED_S)
 
     def adopt(self, old: Settings) -> None:
         new = self._machine.settings
@@ -162,7 +194,10 @@ class Energy:
         elif key == _KEEP:
             self._keep_changed()
         else:
-            self._measure(int(key[2]))
+            index = int(key[2])
+            if key[1] == _RESTORED:
+                self._meters[index].restored_power = None
+            self._measure(index)
 
     def set_energy(self, index: int, value: float, cause: Cause) -> None:
         if not isfinite(value):
@@ -236,7 +271,12 @@ class Energy:
         if number is not None:
             shown = computed(number * meter.shown_factor)
             rate = number * meter.counted_factor if meter.counting else 0.0
-        self._machine.put(POWERS[index], shown)
+            meter.restored_power = None
+        else:
+            shown = meter.restored_power
+        meter.power = shown
+        if self._machine.put(POWERS[index], shown) and shown != meter.kept_power:
+            self._time_keep()
         ran = meter.counter.rate_per_h > 0.0
         meter.counter.set_rate(rate, now)
         self._show(index)
@@ -275,12 +315,12 @@ class Energy:
         machine = self._machine
         meter = self._meters[index]
         meter.energy = round(meter.counter.value(machine.at.now), DECIMALS)
-        if (
-            machine.put(ENERGIES[index], meter.energy)
-            and machine.settings.energy_remember
-            and meter.energy != meter.kept
-            and machine.timers.when(_KEEP) is None
-        ):
+        if machine.put(ENERGIES[index], meter.energy) and meter.energy != meter.kept:
+            self._time_keep()
+
+    def _time_keep(self) -> None:
+        machine = self._machine
+        if machine.settings.energy_remember and machine.timers.when(_KEEP) is None:
             machine.timers.set(_KEEP, machine.at.now + KEEP_EVERY_S)
 
     def _keep_changed(self) -> None:
@@ -288,20 +328,29 @@ class Energy:
         for index, meter in enumerate(self._meters):
             if meter.energy != meter.kept:
                 self._keep(index, meter)
+            if meter.power != meter.kept_power:
+                self._keep_power(index, meter)
 
     def _keep_everything(self) -> None:
         self._machine.timers.cancel(_KEEP)
         for index, meter in enumerate(self._meters):
             self._keep(index, meter)
             self._machine.emit(Persist(f"counting.{index}", meter.counting))
+            self._keep_power(index, meter)
 
     def _keep(self, index: int, meter: _Meter) -> None:
         meter.kept = meter.energy
         self._machine.emit(Persist(f"energy.{index}", meter.energy))
 
+    def _keep_power(self, index: int, meter: _Meter) -> None:
+        meter.kept_power = meter.power
+        self._machine.emit(Persist(f"power.{index}", meter.power))
+
     def _drop_kept(self) -> None:
-        """Delete the stored counters, which would go stale, also those only other versions have."""
+        """Delete what is stored, which would go stale, also what only other versions have."""
+        for meter in self._meters:
+            meter.kept_power = None
         for index in range(len(ENERGIES)):
-            for name in (f"energy.{index}", f"counting.{index}"):
+            for name in (f"energy.{index}", f"counting.{index}", f"power.{index}"):
                 if self._machine.persisted.get(name) is not None:
                     self._machine.emit(Persist(name, None))

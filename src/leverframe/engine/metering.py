@@ -56,18 +56,25 @@ class Counter:
 class PulseRate:
     """Power from the time between a meter's last two pulses, less while the next is overdue."""
 
-    __slots__ = ("_interval_s", "_last")
+    __slots__ = ("_interval_s", "_last", "_waits_since")
 
     def __init__(self) -> None:
         self._last: float | None = None
         self._interval_s: float | None = None
+        #: When the wait for the next pulse began: the last pulse, or the moment of `resume`.
+        self._waits_since: float | None = None
+
+    def resume(self, per_hour: float, pulses_per_unit: int, now: float) -> None:
+        """Begin with a power that was measured earlier; the next two pulses measure it anew."""
+        self._interval_s = HOUR_S / (pulses_per_unit * per_hour)
+        self._waits_since = now
 
     def mark(self, now: float) -> None:
         if self._last is None:
-            self._last = now
+            self._last = self._waits_since = now
         elif now - self._last >= SHORTEST_INTERVAL_S:
             self._interval_s = now - self._last
-            self._last = now
+            self._last = self._waits_since = now
 
     def per_hour(self, pulses_per_unit: int, now: float) -> float:
         spacing_s = self._spacing_s(now)
@@ -80,10 +87,10 @@ class PulseRate:
         """Return the time at which the power has fallen noticeably if no pulse comes."""
         spacing_s = self._spacing_s(now) or 0.0
         wait_s = spacing_s + max(LOOK_EVERY_S, spacing_s * LOOK_EVERY_PART)
-        return (now if self._last is None else self._last) + wait_s
+        return (now if self._waits_since is None else self._waits_since) + wait_s
 
     def _spacing_s(self, now: float) -> float | None:
-        """Return the longer of the last interval and the time since the last pulse, or None."""
-        if self._last is None or self._interval_s is None:
+        """Return the longer of the last interval and the wait for the next pulse, or None."""
+        if self._waits_since is None or self._interval_s is None:
             return None
-        return max(self._interval_s, now - self._last)
+        return max(self._interval_s, now - self._waits_since)

@@ -316,7 +316,7 @@ def _language(view: View) -> str:
 
 LANGUAGE = key("lang", _language, "language of the pages: 0 PL, 1 EN, 2 FR, 3 HU, 4 CZ", WHOLE)
 ENERGY_REMEMBERED = setting(
-    "powsave", lambda tree: tree.energy_remember, "energy survives a restart", FLAG
+    "powsave", lambda tree: tree.energy_remember, "energy and power survive a restart", FLAG
 )
 VARIABLES = (
     settings(numbered("bit", 0, 8), lambda tree: tree.variables.bits, "stored bits", FLAG),

@@ -104,6 +104,6 @@ ROWS = (
         "GET /inpa.cgi?powsave=<A>",
         A=Flag(),
         sets="energy_remember",
-        doc="Save the energy readings periodically, so that they survive a restart.",
+        doc="Save energy and power readings periodically, so that they survive a restart.",
     ),
 )
