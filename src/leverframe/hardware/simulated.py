@@ -10,7 +10,8 @@ until it is plugged in again.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from leverframe.engine.labels import (
@@ -42,6 +43,8 @@ SETTABLE = frozenset(
 BARE = {"VCC": 12.0, "TEMP": 25.0, **dict.fromkeys(ANALOG_INPUTS, 0.0)}
 #: What a 1-Wire sensor that was just attached measures.
 ROOM_TEMPERATURE = 20.0
+#: The reading that lists the sensors of the 1-Wire bus.
+BUS = "onewire"
 KEPT_HISTORY = 1000
 KEPT_MESSAGES = 20
 
@@ -79,10 +82,12 @@ class SimulatedBoard:
         #: What the plants were wired by.
         self._wirings: dict[Plant, str] = {}
         self._unplugged: set[str] = set()
+        #: What is told together at the end of `one_instant`; None outside of it.
+        self._gathered: dict[str, Any] | None = None
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
-        return {**self._readings, "onewire": tuple(self._bus)}
+        return {**self._readings, **self._bus_reading()}
 
     def drive_output(self, index: int, on: bool) -> None:
         now = self._now()
@@ -114,6 +119,20 @@ class SimulatedBoard:
             else:
                 self._unplugged.discard(label)
         self._show(readings)
+
+    @contextmanager
+    def one_instant(self) -> Iterator[None]:
+        """Tell the controller about everything that is set within as sensed at one instant.
+
+        A reading that is set twice has two instants: pulses of an input are not lost.
+        """
+        self._gathered = {}
+        try:
+            yield
+        finally:
+            gathered, self._gathered = self._gathered, None
+            if gathered:
+                self._sense(gathered)
 
     def plug(self, label: str) -> None:
         """Make a reading show again what its plant gives; do nothing where it has no plant."""
@@ -199,7 +218,16 @@ class SimulatedBoard:
             for label, value in readings.items():
                 if isinstance(value, float | int):
                     self._plants.put(label, value, now)
-        self._sense(readings)
+        if self._gathered is None:
+            self._sense(readings)
+        else:
+            self._gather(self._gathered, readings)
+
+    def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:
+        if any(label in gathered for label in readings if label != BUS):
+            self._sense(dict(gathered))
+            gathered.clear()
+        gathered.update(readings)
 
     def _bus_reading(self) -> dict[str, tuple[str, ...]]:
-        return {"onewire": tuple(self._bus)}
+        return {BUS: tuple(self._bus)}

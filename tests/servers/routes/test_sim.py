@@ -97,6 +97,40 @@ async def test_real_time_cannot_be_advanced() -> None:
 
 # --- the board as data ----------------------------------------------------------------------------
 
+
+async def test_readings_that_are_joined_are_one_instant(twin: Twin) -> None:
+    """The dew point is never computed from the new T1 and the old H1."""
+    await twin.ok("/sim.cgi?T1=10&H1=40")
+    await twin.ok("/inpa.cgi?event=0*46*0*1500*0*0*0*0*0*0*0*0*1*0*0*1&eventon=0*1")
+    await twin.ok("/sim.cgi?T1=30&H1=30")
+    await twin.ok("/sim.cgi?H1=90&T1=5")
+    assert await twin.outputs() == "000000"
+    await twin.ok("/sim.cgi?T1=30&H1=90")
+    assert await twin.outputs() == "100000"
+
+
+async def test_two_values_of_one_reading_are_two_instants(twin: Twin) -> None:
+    await twin.ok("/inpa.cgi?powsel=0*6&powim=01000")
+    await twin.ok("/sim.cgi?INPD1=1&INPD1=0&INPD1=1&INPD1=0&INPD1=1&DS1=20")
+    state = await twin.state()
+    assert (state["ENERGY1"], state["INPD1"], state["DS1"]) == (0.002, 1, 20.0)
+
+
+@pytest.mark.parametrize(
+    "item", ["DS1=126", "T1=-56", "INPA1=61", "H1=111", "P1=1200", f"{'28' + ':00' * 7}=126"]
+)
+async def test_what_cannot_be_sensed_is_refused_unless_it_is_raw(twin: Twin, item: str) -> None:
+    problem = await twin.refused(f"/sim.cgi?{item}", 400)
+    label, _, value = item.partition("=")
+    assert "raw:" in problem["detail"]
+    await twin.ok(f"/sim.cgi?{label}=raw:{value}")
+    assert twin.controller.board.readings[label] == float(value)  # type: ignore[attr-defined]
+
+
+async def test_raw_needs_a_number(twin: Twin) -> None:
+    await twin.refused("/sim.cgi?DS1=raw:hot", 400)
+
+
 FIRST, SECOND = "28:FF:64:1E:8C:16:03:5A", "28:00:00:00:00:00:00:01"
 
 
@@ -109,6 +143,16 @@ async def test_one_sensor_of_the_bus_measures_and_is_unplugged_alone(twin: Twin)
     state = await twin.state()
     assert (state["DS1"], state["DS2"]) == (None, -3.5)
     assert (await twin.json("/api/sim"))["onewire"] == {SECOND: -3.5}
+
+
+async def test_none_unplugs_the_sensor_that_is_bound_to_the_place(twin: Twin) -> None:
+    await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}&dswrite=2:{SECOND}")
+    await twin.ok(f"/sim.cgi?{FIRST}=21&{SECOND}=22&DS1=30")
+    await twin.ok("/sim.cgi?DS1=none")
+    state = await twin.state()
+    assert (state["DS1"], state["DS2"]) == (None, 22.0)
+    await twin.ok(f"/sim.cgi?{FIRST}=23")
+    assert (await twin.state())["DS1"] == 23.0
 
 
 async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(twin: Twin) -> None:

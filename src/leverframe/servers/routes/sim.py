@@ -7,13 +7,17 @@
 outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
 again what a plant gives there. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say
 which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All items are checked
-first, then carried out in order.
+first, then carried out in order; readings that are joined are sensed at one instant.
+
+A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
+same, as a fault would, and the controller treats it as absent.
 """
 
 import math
 import re
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
+from itertools import groupby
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -31,13 +35,16 @@ from leverframe.commands.table.refusals import (
 )
 from leverframe.controller import Controller
 from leverframe.durations import MAX_S
-from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, READINGS
+from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
+from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
 PLANT = "plant"
+#: Before a value that the board delivers although no sensor could.
+RAW = "raw:"
 MAX_MILLISECONDS = 60_000.0
 BARCODE_LETTERS = 64
 #: Four parts of a long SMS.
@@ -45,6 +52,7 @@ SMS_LETTERS = 612
 _SENDER = re.compile(r"\+?[0-9]{1,20}")
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
+_OTHER_TEXT = Annotated[str, Meta(pattern=f"^({NONE}|{PLANT}|{RAW}.+)$")]
 #: Labels that can be set, in the order of the reference.
 SENSED = [label for label in (*READINGS, *DIGITAL_INPUTS, *LIGHTING) if label in SETTABLE]
 PARAMETERS = (
@@ -62,15 +70,27 @@ PARAMETERS = (
     *(
         QueryParameter(
             label,
-            Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | Literal["none"],
+            Literal[0, 1, "none"] if label in DIGITAL_INPUTS else float | _OTHER_TEXT,
             f"Set what the board senses as {label}; none unplugs it.",
         )
         for label in SENSED
     ),
 )
 
-#: Seconds to advance (None: to the next deadline), or something to do at once.
-Step = Callable[[], Awaitable[None] | None] | float | None
+
+class Advance(NamedTuple):
+    #: None: to the next deadline.
+    seconds: float | None
+
+
+class Arrival(NamedTuple):
+    """An SMS that arrives; commands in it are carried out before the next step."""
+
+    receive: Callable[[], Awaitable[None]]
+
+
+#: Something to do to the board at once, or one of the others.
+Step = Callable[[], None] | Arrival | Advance
 
 
 class SimCommands:
@@ -90,13 +110,18 @@ class SimCommands:
 
     async def run(self, query: str) -> None:
         """Carry out all items of a query, or refuse and carry out none."""
-        for step in self.steps(query):
-            if callable(step):
-                under_way = step()
-                if under_way is not None:
-                    await under_way
-            else:
-                await self._controller.advance(step)
+        for are_sensed, steps in groupby(self.steps(query), callable):
+            if are_sensed:
+                with self._board.one_instant():
+                    for step in steps:
+                        if callable(step):
+                            step()
+                continue
+            for step in steps:
+                if isinstance(step, Arrival):
+                    await step.receive()
+                elif isinstance(step, Advance):
+                    await self._controller.advance(step.seconds)
 
     def _step(self, item: str) -> Step:
         name, equals, raw = item.partition("=")
@@ -131,7 +156,16 @@ class SimCommands:
         if text == PLANT and name in SETTABLE:
             return lambda: self._board.plug(name)
         reading = self._reading(name, text, raw)
+        if reading is None and name in ONEWIRE:
+            return lambda: self._unplug(name)
         return lambda: self._board.set_readings({name: reading})
+
+    def _unplug(self, label: str) -> None:
+        """Unplug a 1-Wire reading: the value set by hand, and the sensor that is bound there."""
+        self._board.detach_onewire(
+            self._controller.engine.settings.onewire[ONEWIRE.index(label)].id
+        )
+        self._board.set_readings({label: None})
 
     def _reading(self, name: str, text: str, raw: str) -> Any:
         if name == "i2c":
@@ -142,7 +176,7 @@ class SimCommands:
             level = _one_of(text, ("0", "1", NONE))
             return None if level is None else int(level)
         if name in SETTABLE:
-            return None if text == NONE else _number(text)
+            return None if text == NONE else _sensed(text, LIMITS.get(name, LIGHTING_LIMITS))
         raise UnknownCommand(
             f"The simulated board has no {name[:40]!r}.",
             command=name[:40],
@@ -163,10 +197,10 @@ class SimCommands:
     def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
         if text == NONE:
             return lambda: self._board.detach_onewire(sensor_id)
-        celsius = _number(text)
+        celsius = _sensed(text, LIMITS[ONEWIRE[0]])
         return lambda: self._board.attach_onewire(sensor_id, celsius)
 
-    def _receive(self, text: str) -> Callable[[], Awaitable[None]]:
+    def _receive(self, text: str) -> Arrival:
         sender, colon, message = text.partition(":")
         if not colon or not _SENDER.fullmatch(sender):
             raise BadValue("An SMS has a sender.", value=text[:40], allowed="NUMBER:TEXT")
@@ -179,7 +213,7 @@ class SimCommands:
             answer = await self._sms.take(sender, message)
             self._board.messages.append(ReceivedSms(sender, message, answer))
 
-        return receive
+        return Arrival(receive)
 
     def _ping(self, text: str) -> Callable[[], None]:
         self._require_virtual_time(
@@ -201,12 +235,12 @@ class SimCommands:
         if not isinstance(self._controller.clock, VirtualClock):
             raise Conflict(otherwise)
 
-    def _advance(self, text: str) -> float | None:
+    def _advance(self, text: str) -> Advance:
         self._require_virtual_time(
             "Time runs by itself here; start with --virtual-time to move it by hand."
         )
         if text == "next":
-            return None
+            return Advance(None)
         seconds = _number(text)
         if not 0 <= seconds <= MAX_S:
             raise BadValue(
@@ -214,7 +248,7 @@ class SimCommands:
                 value=text,
                 allowed=f"0 to {MAX_S:.0f}, or next",
             )
-        return seconds
+        return Advance(seconds)
 
 
 def _may_hold_secret(item: str) -> bool:
@@ -227,6 +261,21 @@ def _one_of(text: str, allowed: tuple[str, ...]) -> str | None:
     if text not in allowed:
         raise BadValue(f"{text!r} is not possible.", value=text, allowed=", ".join(allowed))
     return None if text == NONE else text
+
+
+def _sensed(text: str, limits: tuple[float, float]) -> float:
+    """Read a value that can be sensed, or any number behind `raw:`."""
+    if text.startswith(RAW):
+        return _number(text.removeprefix(RAW))
+    number = _number(text)
+    low, high = limits
+    if not low <= number <= high:
+        raise BadValue(
+            f"{text} cannot be sensed there; {RAW}{text} lets the board deliver it all the same.",
+            value=text,
+            allowed=f"{low:g} to {high:g}, none, or {RAW}NUMBER",
+        )
+    return number
 
 
 def _number(text: str) -> float:
