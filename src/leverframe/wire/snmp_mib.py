@@ -19,15 +19,19 @@ IMPORTS
     MODULE-IDENTITY, OBJECT-TYPE, NOTIFICATION-TYPE, Integer32, enterprises
         FROM SNMPv2-SMI
     DisplayString
-        FROM SNMPv2-TC;
+        FROM SNMPv2-TC
+    MODULE-COMPLIANCE, OBJECT-GROUP, NOTIFICATION-GROUP
+        FROM SNMPv2-CONF;
 
 leverframe MODULE-IDENTITY
-    LAST-UPDATED "202611150000Z"
+    LAST-UPDATED "202611160000Z"
     ORGANIZATION "Leverframe"
     CONTACT-INFO "See the project's README."
     DESCRIPTION
         "Outputs, inputs, readings and meters of a controller. Values are whole numbers: the
         reading times its scale."
+    REVISION "202611160000Z"
+    DESCRIPTION "Groups of the objects and notifications."
     REVISION "202611150000Z"
     DESCRIPTION "First version."
     ::= {{ enterprises {ENTERPRISE[-1]} }}
@@ -45,7 +49,8 @@ _TRAPS = {
 
 
 def mib_text() -> str:
-    return "\n".join([_HEAD, *_branches(), *_scalars(), *_trap_fields(), *_traps(), "END\n"])
+    parts = (_branches(), _scalars(), _trap_fields(), _traps(), _conformance())
+    return "\n".join([_HEAD, *(text for part in parts for text in part), "END\n"])
 
 
 def symbol(label: str) -> str:
@@ -98,6 +103,38 @@ def _traps() -> Iterator[str]:
             f"{name} NOTIFICATION-TYPE\n    OBJECTS {{ {fields} }}\n    STATUS current\n"
             f'    DESCRIPTION "{words}"\n    ::= {{ traps {number} }}\n'
         )
+
+
+def _conformance() -> Iterator[str]:
+    yield "conformance OBJECT IDENTIFIER ::= { leverframe 8 }\n"
+    groups = []
+    for number, (branch, _) in BRANCHES.items():
+        groups.append(f"{branch}Group")
+        yield _group("OBJECT", groups[-1], _members(number), f"All {branch}.", number)
+    groups.append("trapsGroup")
+    yield _group("NOTIFICATION", groups[-1], list(_TRAPS), "All traps.", len(groups))
+    yield (
+        "compliance MODULE-COMPLIANCE\n    STATUS current\n"
+        '    DESCRIPTION "A controller has all of them."\n    MODULE\n'
+        f"        MANDATORY-GROUPS {{ {_listed(groups)} }}\n"
+        f"    ::= {{ conformance {len(groups) + 1} }}\n"
+    )
+
+
+def _members(branch: int) -> list[str]:
+    fields = [f"trap{name.capitalize()}" for name in TRAP_FIELDS] if branch == 7 else []
+    return [symbol(scalar.label) for scalar in SCALARS if scalar.branch == branch] + fields
+
+
+def _group(kind: str, name: str, members: list[str], words: str, number: int) -> str:
+    return (
+        f"{name} {kind}-GROUP\n    {kind}S {{ {_listed(members)} }}\n    STATUS current\n"
+        f'    DESCRIPTION "{words}"\n    ::= {{ conformance {number} }}\n'
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ",\n        ".join(names)
 
 
 def _object(name: str, syntax: str, access: str, words: str, place: str) -> str:

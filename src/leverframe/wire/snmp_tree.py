@@ -4,6 +4,8 @@ The places and scales of branches 2 to 6 are those that clients of the device fa
 are whole numbers: the reading times its scale, and a number that clients take for "no sensor" where
 it is absent. What the tree has beyond that is ours: switches in branch 1, the readings that newer
 software brought behind the others of their branch, and what a trap carries in branch 7.
+
+Clients of HW 3.0 know an older tree, which stands below branch 3 there.
 """
 
 from typing import NamedTuple
@@ -21,6 +23,7 @@ from leverframe.engine.labels import (
     POWERS,
     PWMS,
 )
+from leverframe.profile import HW30, Profile, VersionSpan
 
 Oid = tuple[int, ...]
 
@@ -103,6 +106,32 @@ SCALARS: tuple[Scalar, ...] = (
     *_in_branch(6, (MAPPED, 100, 0)),
 )
 BY_OID: dict[Oid, Scalar] = {scalar.oid: scalar for scalar in SCALARS}
+
+#: The older tree below branch 3: group, number of its first object, labels.
+_OLDER_GROUPS: tuple[tuple[int, int, tuple[str, ...]], ...] = (
+    (1, 0, OUTPUTS),
+    (2, 1, DIGITAL_INPUTS),
+    (3, 1, (*ANALOG_INPUTS, "VCC", "TEMP")),
+    (4, 1, ONEWIRE),
+    (5, 1, (*POWERS[:4], *ENERGIES[:4])),
+)
+_HAS_OLDER_TREE = VersionSpan(HW30)
+
+
+def _older_tree() -> dict[Oid, Scalar]:
+    """Return the older tree; clients ask for its objects with the instance `.0` and without."""
+    by_label = {scalar.label: scalar for scalar in SCALARS}
+    places = {
+        (*ENTERPRISE, 3, group, number): by_label[label]
+        for group, first, labels in _OLDER_GROUPS
+        for number, label in enumerate(labels, start=first)
+    }
+    return places | {(*place, 0): scalar for place, scalar in places.items()}
+
+
+def objects_of(profile: Profile) -> dict[Oid, Scalar]:
+    """Return the objects of a controller by their place; where both trees meet, the older wins."""
+    return BY_OID | _older_tree() if _HAS_OLDER_TREE.covers(profile) else BY_OID
 
 
 def trap_field(name: str) -> Oid:

@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 import pytest
 
+from leverframe import __version__
 from leverframe.clock import Clock, SystemClock
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.rights import UNRESTRICTED
@@ -99,8 +100,28 @@ async def test_a_walk_visits_the_whole_tree_once_and_in_order() -> None:
 async def test_the_system_group_says_what_it_is() -> None:
     async with running(SETTINGS) as (_, agent, _):
         _, output = await managers(agent.port)["v2c"].ask("snmpwalk", ".1.3.6.1.2.1.1")
-        assert "Leverframe" in output
+        assert f"Leverframe {__version__}, networked relay controller, HW 3.9 SW 1.75" in output
         assert f".1.3.6.1.2.1.1.2.0 = OID: {ENTERPRISE}" in output
+
+
+async def test_sysname_is_the_name_of_the_controller() -> None:
+    store = MemoryStore()
+    async with running(SETTINGS, store=store) as (_, agent, _):
+        _, output = await managers(agent.port)["v2c"].ask("snmpget", ".1.3.6.1.2.1.1.5.0")
+        assert output.endswith(f'STRING: "{store.load().kept["identity.name"]}"')
+
+
+async def test_hw_30_is_read_walked_and_switched_by_the_older_tree() -> None:
+    async with running(SETTINGS, profile=Profile("3.0", "1.43")) as (controller, agent, _):
+        controller.sense({"DS1": 21.54, "VCC": 12.0, "INPD2": 1, "TEMP": 31.5})
+        who = managers(agent.port)
+        assert (await who["v2c writing"].set(("3.1.0.0", 1), ("3.1.3", 1)))[0] == 0
+        told = await who["v1"].get("3.1.0", "3.1.3.0", "3.2.2.0", "3.3.8.0", "3.3.7", "3.4.1.0")
+        assert told == [f"INTEGER: {n}" for n in (1, 1, 1, 3150, 1200, 215)]
+        assert (controller.engine.values["OUT0"], controller.engine.values["OUT3"]) == (1, 1)
+        code, output = await who["v2c"].ask("snmpwalk", f"{ENTERPRISE}.3")
+        assert code == 0
+        assert f"{ENTERPRISE}.3.5.8.0 = INTEGER: 0" in output
 
 
 async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:

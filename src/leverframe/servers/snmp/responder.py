@@ -37,7 +37,7 @@ from leverframe.notify.snmp_engine import (
 )
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp.gate import SnmpGate
-from leverframe.wire.snmp_tree import BY_OID, ENTERPRISE, Oid, ticks, whole
+from leverframe.wire.snmp_tree import ENTERPRISE, Oid, objects_of, ticks, whole
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +142,8 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         self._controller = controller
         self._name = name
         self._rights = rights
-        self._oids = sorted([*BY_OID, *((*_SYSTEM, number, 0) for number in range(1, 8))])
+        self._objects = objects_of(controller.profile)
+        self._oids = sorted([*self._objects, *((*_SYSTEM, number, 0) for number in range(1, 8))])
 
     def read_variables(self, *asked: Any, **around: Any) -> list[Any]:
         self._may_write(around)
@@ -186,7 +187,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
         return ObjectIdentifier(following), self._value(following)
 
     def _value(self, oid: Oid) -> Any:
-        scalar = BY_OID.get(oid)
+        scalar = self._objects.get(oid)
         if scalar is not None:
             return Integer32(whole(scalar, self._controller.engine.values[scalar.label]))
         return self._system().get(oid, noSuchObject)
@@ -194,7 +195,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
     def _system(self) -> dict[Oid, Any]:
         controller = self._controller
         uptime_s = controller.engine.uptime(controller.clock.read())
-        about = f"Leverframe {__version__}, {controller.profile}"
+        about = f"Leverframe {__version__}, networked relay controller, {controller.profile}"
         values: Iterable[Any] = (
             OctetString(about.encode()),
             ObjectIdentifier(ENTERPRISE),
@@ -208,7 +209,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
 
     def _commands(self, index: int, oid: Any, value: Any) -> list[Command]:
         """Return the commands for one variable of a SET."""
-        scalar = BY_OID.get(tuple(oid))
+        scalar = self._objects.get(tuple(oid))
         if scalar is None or scalar.command is None:
             raise error.NotWritableError(idx=index)
         if not isinstance(value, Integer32):
