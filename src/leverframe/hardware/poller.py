@@ -67,7 +67,8 @@ class Poller:
         """Read once; wait for the end of the read even when it exceeds its limit."""
         answer = self._thread.ask(self._look)
         try:
-            look = await asyncio.wait_for(asyncio.shield(answer), self._device.limit_s)
+            async with asyncio.timeout(self._device.limit_s):
+                look = await asyncio.shield(answer)
         except TimeoutError:
             self._show(Look(dict.fromkeys(self._given), {self._device.name: HANGS}))
             look = await answer
@@ -100,7 +101,8 @@ class Poller:
         await self._see_through(look)
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._device.period_s)
+                async with asyncio.timeout(self._device.period_s):
+                    await self._hurry.wait()
             self._hurry.clear()
             await self._see_through(self.look())
 

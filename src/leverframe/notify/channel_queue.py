@@ -231,5 +231,6 @@ class ChannelQueue:
         left_s = first.expires_at - context.clock.read().now
         self._pause_until = asyncio.get_running_loop().time() + pause_s
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._again.wait(), min(pause_s, max(left_s, 0.0)))
+            async with asyncio.timeout(min(pause_s, max(left_s, 0.0))):
+                await self._again.wait()
         self._pause_until = None

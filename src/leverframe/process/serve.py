@@ -250,7 +250,8 @@ async def _told_to_stop(
     interval_s = min(LOOK_AT_CLOCK_S, supervisor.interval_s or LOOK_AT_CLOCK_S)
     while not stop.is_set():
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), interval_s)
+            async with asyncio.timeout(interval_s):
+                await stop.wait()
         supervisor.alive()
         if isinstance(controller.clock, SystemClock) and controller.clock.was_stepped():
             controller.clock_changed()

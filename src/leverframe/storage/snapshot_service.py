@@ -54,7 +54,8 @@ class SnapshotService:
         await self._take()
         while not self._closing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), self._interval_s)
+                async with asyncio.timeout(self._interval_s):
+                    await self._wanted.wait()
             if not self._closing:
                 await self._take()
         if self._must_forget:

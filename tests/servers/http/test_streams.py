@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
@@ -98,3 +99,26 @@ async def test_a_stream_that_cannot_go_on_is_cut_and_told_without_a_trace(
     (line,) = caplog.records
     assert (line.levelname, line.exc_info) == ("WARNING", None)
     assert line.getMessage().endswith("was cut: The disk reported an error.")
+
+
+async def test_a_stream_that_ignores_its_cancellation_ends_with_its_client() -> None:
+    changed, chunks_sent = asyncio.Event(), 0
+
+    async def stubborn() -> AsyncIterator[bytes]:
+        nonlocal chunks_sent
+        while True:
+            with suppress(asyncio.CancelledError):
+                await changed.wait()
+            chunks_sent += 1
+            yield b"x"
+
+    async with serving(lambda _: StreamReply(200, "", stubborn())) as running:
+        client = await running.connect()
+        client.send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        await client.answer(to_head=True)
+        client.vanish()
+        async with asyncio.timeout(PATIENCE_S):
+            while running.server.connection_count:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            await running.server.stop(grace_s=0)
+    assert chunks_sent == 1

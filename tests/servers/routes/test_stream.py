@@ -1,5 +1,6 @@
 """The live state as server-sent events."""
 
+import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -175,3 +176,20 @@ async def islice_one(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The first message, if there is one."""
     with suppress(StopAsyncIteration):
         yield await anext(chunks)
+
+
+@pytest.mark.parametrize("turns", range(5))
+async def test_a_stream_ends_whose_client_leaves_at_the_moment_of_a_change(turns: int) -> None:
+    twin = await Twin.start()
+    stream = await opened(twin)
+    await anext(stream)
+    waiting = asyncio.ensure_future(anext(stream))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    await twin.ok("/outs.cgi?out0=1")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert "leverframe_streams 0\n" in (await twin.ok("/metrics")).body.decode()

@@ -471,7 +471,8 @@ class Connection(asyncio.Protocol):
 
     async def _pump(self, chunks: AsyncIterator[bytes], chunked: bool, head_only: bool) -> None:
         try:
-            while not head_only:
+            # Not for longer than there is a client, whatever the chunks make of a cancellation.
+            while not head_only and self.state is STREAMING:
                 chunk = await anext(chunks)
                 if chunk:
                     self._write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)

@@ -85,8 +85,11 @@ async def state_stream(
 
 
 async def _within(changed: asyncio.Event, seconds: float) -> bool:
+    # Not by wait_for, which on Python 3.11 ignores a cancellation at the moment of a change: the
+    # stream would go on for a client that has left.
     try:
-        await asyncio.wait_for(changed.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await changed.wait()
     except TimeoutError:
         return False
     return True
