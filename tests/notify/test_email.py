@@ -3,7 +3,6 @@
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from email.policy import SMTP, SMTPUTF8
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,7 @@ from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.email import TLS_PORT, Mail
 from leverframe.notify.message import Message
-from leverframe.notify.smtp import built
+from leverframe.notify.smtp import encoded
 from leverframe.notify.trust import Trust
 from leverframe.notify.written_mail import written as compose_mail
 
@@ -157,6 +156,40 @@ async def test_a_busy_server_is_tried_again_until_it_takes_the_mail(bell: Bell) 
     ]
 
 
+async def test_an_old_server_that_knows_only_helo_gets_its_mail(bell: Bell) -> None:
+    async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
+        peer.refuse_commands["EHLO"] = "502 what?"
+        office.notify("a")
+        await office.until_ended()
+    assert len(peer.taken) == 1
+
+
+async def test_a_mail_that_may_not_even_begin_is_given_up(bell: Bell) -> None:
+    async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
+        peer.refuse_commands["DATA"] = "554 no mail today"
+        office.notify("a")
+        (failed,) = await office.until_ended()
+    assert (failed["problem"], failed["uncertain"]) == (
+        "localhost answered 554 no mail today.",
+        False,
+    )
+
+
+@pytest.mark.parametrize("utf8", [True, False])
+async def test_an_address_with_other_letters_needs_a_server_that_takes_them(
+    bell: Bell, utf8: bool
+) -> None:
+    async with mail_peer(bell, utf8=utf8) as peer, mailing(bell, peer.port) as office:
+        office.set(email__sender="käller@example.org")
+        office.notify(".a\n.b")
+        if utf8:
+            await office.until_ended()
+            assert peer.taken[0].sender == "käller@example.org"
+            assert peer.taken[0].mail.get_content().split() == [".a", ".b"]
+        else:
+            await office.until_problem("it takes no addresses with such letters")
+
+
 async def test_a_recipient_that_does_not_exist_is_given_up(bell: Bell) -> None:
     async with mail_peer(bell) as peer, mailing(bell, peer.port) as office:
         peer.refuse_recipients = ["550 no such person"]
@@ -225,11 +258,10 @@ async def test_a_mail_that_is_sent_again_can_be_told_by_its_id(bell: Bell) -> No
 
 
 def written(**settings: str) -> bytes:
-    """A mail as it is sent: plain UTF-8 where an address needs it."""
+    """A mail as it is sent."""
     message = Message(1, "email", 1, True, "rule 1", "bert@example.org", 1e9, content={"text": "x"})
     email = replace(Email(host="h", sender="a@example.org"), **settings)
-    policy = SMTP if email.sender.isascii() else SMTPUTF8
-    return built(compose_mail(message, email, "leverframe-1")).as_bytes(policy=policy)
+    return encoded(compose_mail(message, email, "leverframe-1"))
 
 
 @given(st.text(max_size=60))

@@ -36,6 +36,10 @@ class ChannelLimits(Struct, frozen=True):
     timeout_s: float = 30.0
     #: The pause between two attempts grows up to this.
     longest_pause_s: float = 120.0
+    #: A message whose attempt takes longer steps aside, so that the next one has its turn; so many
+    #: may be aside. Without any, the order is kept whatever it costs.
+    patience_s: float = 0.0
+    max_aside: int = 0
 
 
 class CannotSend(Exception):

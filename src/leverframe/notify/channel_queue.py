@@ -4,6 +4,9 @@ The first message is tried until it is sent, refused for good or expired; only t
 has its turn. The task lives while something waits, so an idle queue costs nothing. A message is
 tried only when it is on disk, or when the disk has refused it: then trying it is all that is left.
 
+Where the channel says so, a message whose attempt takes long steps aside: it goes on by itself, in
+a task of its own with pauses of its own, and the queue goes on with the next.
+
 Attempts are counted in memory only. After a restart what waits is tried anew; a message whose
 delivery was not yet noted on disk is delivered twice, never not at all.
 """
@@ -13,16 +16,17 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from random import Random
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel
-from leverframe.notify.message import FAILED, SENT, Message
+from leverframe.notify.message import FAILED, SENT, WAITING, Message
 from leverframe.notify.pacing import AttemptPace, pause_after
 from leverframe.shutdown import is_being_cancelled
 
@@ -44,6 +48,10 @@ class QueuedMessage(Struct):
     stored: asyncio.Future[None]
     #: On the controller's monotonic clock: setting the wall clock makes no message old.
     expires_at: float
+    #: Ends the pause after a failure.
+    again: asyncio.Event = field(default_factory=asyncio.Event)
+    #: When that pause ends, on the loop's clock.
+    pause_until: float | None = None
 
 
 class QueueReports(Protocol):
@@ -51,6 +59,9 @@ class QueueReports(Protocol):
 
     def ended(self, message: Message) -> None:
         """Take note that a message was sent or has failed for good."""
+
+    def noted(self, message: Message) -> None:
+        """Keep what became of an attempt of a message that still waits."""
 
     def told(self, channel: str, sentence: str) -> None:
         """Report a sentence for people."""
@@ -68,7 +79,7 @@ class ChannelQueue:
         #: Attempts since the start.
         self.attempts = 0
         self.dropped = 0
-        #: Why the first message could not be delivered yet.
+        #: Why a message could not be delivered yet.
         self.problem: str | None = None
         self._context = context
         self._reports = reports
@@ -76,23 +87,25 @@ class ChannelQueue:
         self._pace = AttemptPace(channel.limits.per_s, channel.limits.burst)
         self._failures = 0
         self._busy = False
-        self._again = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        #: When the pause after a failure ends, on the loop's clock.
-        self._pause_until: float | None = None
+        #: Messages that have stepped aside, and the tasks that go on with them.
+        self._aside: dict[int, QueuedMessage] = {}
+        self._aside_tasks: set[asyncio.Task[None]] = set()
 
     def waiting(self) -> Iterable[Message]:
-        return (waiting.message for waiting in self._messages)
+        return (waiting.message for waiting in (*self._aside.values(), *self._messages))
 
     @property
     def waiting_count(self) -> int:
-        return len(self._messages)
+        return len(self._aside) + len(self._messages)
+
+    def _having_their_turn(self) -> list[QueuedMessage]:
+        return [*self._aside.values(), *islice(self._messages, 1)]
 
     def next_attempt_in(self) -> float | None:
         """Return the seconds until a failed attempt is repeated."""
-        if self._pause_until is None:
-            return None
-        return max(0.0, self._pause_until - asyncio.get_running_loop().time())
+        ends = [one.pause_until for one in self._having_their_turn() if one.pause_until is not None]
+        return max(0.0, min(ends) - asyncio.get_running_loop().time()) if ends else None
 
     def put(self, waiting: QueuedMessage) -> Message | None:
         """Queue a message and return the one that was dropped, if the queue was full."""
@@ -121,13 +134,16 @@ class ChannelQueue:
     def try_again(self) -> None:
         """End the pause, since something has changed."""
         self._failures = 0
-        self._again.set()
+        for one in self._having_their_turn():
+            one.again.set()
 
     async def close(self) -> None:
         """Stop trying; what waits stays on disk."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        tasks = [*self._aside_tasks, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         await self.channel.close()
 
     async def _work(self) -> None:
@@ -144,31 +160,90 @@ class ChannelQueue:
                 await self._try_first()
                 if is_being_cancelled():
                     return
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Let the channel release its connections when nothing waits."""
+        if not (self._messages or self._aside):
             await self.channel.close()
-        self._set_problem(None)
+            self._refresh_problem()
 
     async def _try_first(self) -> None:
         first = self._messages[0]
         self._busy = True
-        # From here on new settings are news.
-        self._again.clear()
         try:
-            if self._context.clock.read().now >= first.expires_at:
-                self._expire(first.message)
+            if not await self._may_be_tried(first):
                 return
-            with contextlib.suppress(Exception):
-                await asyncio.shield(first.stored)
-            await self._pace.turn()
-            problem = await self._attempt(first.message)
+            if self.channel.limits.max_aside:
+                problem = await self._attempt_with_patience(first)
+            else:
+                problem = await self._attempt(first.message)
         finally:
             self._busy = False
         if problem is not None and not is_being_cancelled():
-            await self._pause(first)
+            await self._pause(first, self._failures)
+
+    async def _may_be_tried(self, waiting: QueuedMessage) -> bool:
+        """Wait until the message is stored and has its turn; give up one that is too old."""
+        # From here on new settings are news.
+        waiting.again.clear()
+        if self._context.clock.read().now >= waiting.expires_at:
+            self._expire(waiting.message)
+            return False
+        with contextlib.suppress(Exception):
+            await asyncio.shield(waiting.stored)
+        await self._pace.turn()
+        return True
+
+    async def _attempt_with_patience(self, first: QueuedMessage) -> str | None:
+        """Try once; a message that takes long steps aside and so leaves the queue, too."""
+        limits = self.channel.limits
+        attempt = asyncio.get_running_loop().create_task(self._attempt(first.message))
+        try:
+            while not attempt.done():
+                await asyncio.wait([attempt], timeout=limits.patience_s)
+                if not attempt.done() and len(self._aside) < limits.max_aside:
+                    self._step_aside(first, attempt)
+                    return None
+            return attempt.result()
+        except asyncio.CancelledError:
+            attempt.cancel()
+            await asyncio.wait([attempt])
+            raise
+
+    def _step_aside(self, first: QueuedMessage, attempt: "asyncio.Task[str | None]") -> None:
+        self._messages.popleft()
+        self._aside[first.message.number] = first
+        task = asyncio.get_running_loop().create_task(self._go_on_aside(first, attempt))
+        self._aside_tasks.add(task)
+        task.add_done_callback(self._aside_tasks.discard)
+
+    async def _go_on_aside(
+        self, waiting: QueuedMessage, attempt: "asyncio.Task[str | None]"
+    ) -> None:
+        # Cancelling this task cancels the attempt, which it waits for.
+        problem = await attempt
+        while problem is not None and not is_being_cancelled():
+            await self._pause(waiting, waiting.message.attempts)
+            if not await self._may_be_tried(waiting):
+                break
+            problem = await self._attempt(waiting.message)
+        if not is_being_cancelled():
+            await self._let_go()
 
     async def _attempt(self, message: Message) -> str | None:
         """Try once; return None when the message has left the queue, else why it has not."""
         message.attempts += 1
         self.attempts += 1
+        was_uncertain = message.uncertain
+        try:
+            return await self._one_attempt(message)
+        finally:
+            if message.state == WAITING and message.uncertain and not was_uncertain:
+                # Also when the program ends in the middle of it.
+                self._reports.noted(message)
+
+    async def _one_attempt(self, message: Message) -> str | None:
         timeout_s = self.channel.limits.timeout_s
         try:
             async with asyncio.timeout(timeout_s):
@@ -186,12 +261,12 @@ class ChannelQueue:
         return None
 
     def _succeeded(self, message: Message) -> None:
-        if self.problem is not None:
-            self._reports.told(self.name, "delivers again")
+        had_problem = self.problem is not None
         self._failures = 0
         message.problem = None
-        self._set_problem(None)
         self._end(message, SENT)
+        if had_problem and self.problem is None:
+            self._reports.told(self.name, "delivers again")
 
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
@@ -201,11 +276,13 @@ class ChannelQueue:
             return None
         if problem != self.problem:
             self._reports.told(self.name, f"cannot deliver to {message.target}: {problem}")
-        self._set_problem(problem)
+        self._refresh_problem()
         self._failures += 1
         return problem
 
-    def _set_problem(self, problem: str | None) -> None:
+    def _refresh_problem(self) -> None:
+        turns = self._having_their_turn()
+        problem = next((one.message.problem for one in turns if one.message.problem), None)
         if problem != self.problem:
             self.problem = problem
             self._reports.troubled(self.name, problem)
@@ -219,18 +296,20 @@ class ChannelQueue:
         self._end(message, FAILED)
 
     def _end(self, message: Message, state: str) -> None:
-        self._messages.popleft()
+        if self._aside.pop(message.number, None) is None:
+            self._messages.popleft()
         message.state = state
         message.ended = self._context.clock.read().wall
         self._reports.ended(message)
+        self._refresh_problem()
 
-    async def _pause(self, first: QueuedMessage) -> None:
+    async def _pause(self, waiting: QueuedMessage, failures: int) -> None:
         context = self._context
         longest_s = self.channel.limits.longest_pause_s
-        pause_s = pause_after(self._failures, context.first_pause_s, longest_s, context.chance)
-        left_s = first.expires_at - context.clock.read().now
-        self._pause_until = asyncio.get_running_loop().time() + pause_s
+        pause_s = pause_after(failures, context.first_pause_s, longest_s, context.chance)
+        left_s = waiting.expires_at - context.clock.read().now
+        waiting.pause_until = asyncio.get_running_loop().time() + pause_s
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(pause_s, max(left_s, 0.0))):
-                await self._again.wait()
-        self._pause_until = None
+                await waiting.again.wait()
+        waiting.pause_until = None

@@ -6,29 +6,49 @@ are the present ones.
 
 import asyncio
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from leverframe.engine.effects import Notify
 from leverframe.engine.settings import Email, Settings
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
+from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.message import Message
 from leverframe.notify.trust import Trust
 from leverframe.notify.written_mail import HEADERS_OF_TEXT, written
 
 #: Here TLS begins with the first byte.
 TLS_PORT = 465
+#: A server may use up the deadline of each phase; meanwhile other mails go on.
+LIMITS = ChannelLimits(
+    expires_s=3 * 86_400.0,
+    per_s=2.0,
+    burst=20,
+    timeout_s=3_600.0,
+    longest_pause_s=900.0,
+    patience_s=15.0,
+    max_aside=8,
+)
+RFC_DEADLINES = MailDeadlines()
 
 
 class Mail:
-    limits = ChannelLimits(
-        expires_s=3 * 86_400.0, per_s=2.0, burst=20, timeout_s=60.0, longest_pause_s=900.0
-    )
-
-    def __init__(self, name: str, trust: Trust, tls_port: int = TLS_PORT) -> None:
+    def __init__(
+        self,
+        name: str,
+        trust: Trust,
+        tls_port: int = TLS_PORT,
+        *,
+        limits: ChannelLimits = LIMITS,
+        deadlines: MailDeadlines = RFC_DEADLINES,
+    ) -> None:
+        self.limits = limits
         self._name = name
         self._trust = trust
         self._tls_port = tls_port
+        self._deadlines = deadlines
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
         if not effect.text:
@@ -40,7 +60,11 @@ class Mail:
         recipients = [part.strip() for part in re.split("[,;]", email.recipient) if part.strip()]
         if not recipients:
             raise CannotSend("E-mail has no recipient; set one with em5=...")
-        return [Draft(recipient, {"text": effect.text}) for recipient in recipients]
+        return [
+            # The name is kept, so that the Message-ID stays the same whatever the name becomes.
+            Draft(recipient, {"text": effect.text, "from_name": self._name})
+            for recipient in recipients
+        ]
 
     def configuration(self, settings: Settings) -> Email:
         return settings.email
@@ -54,7 +78,8 @@ class Mail:
         email = settings.email
         from_the_start = email.tls and email.port == self._tls_port
         context = await self._trust.ready() if email.tls else None
-        return await send(written(message, email, self._name), email, context, from_the_start)
+        mail = written(message, email, self._name)
+        return await send(mail, email, context, from_the_start, self._deadlines, _in_doubt(message))
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
         email = settings.email
@@ -71,3 +96,11 @@ class Mail:
 
     async def close(self) -> None:
         """Do nothing: every mail has a connection of its own."""
+
+
+@contextmanager
+def _in_doubt(message: Message) -> Iterator[None]:
+    """Call the message uncertain, unless all within is done."""
+    before, message.uncertain = message.uncertain, True
+    yield
+    message.uncertain = before

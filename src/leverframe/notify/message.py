@@ -30,6 +30,13 @@ class MessageReport(Struct):
     answer: Annotated[str | None, Meta(description="What the other side answered.")] = None
     #: When it was sent or given up.
     ended: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
+    uncertain: Annotated[
+        bool,
+        Meta(
+            description="Did an attempt end after all was handed over, before the other side said "
+            "whether it took it? Then it may have arrived, perhaps more than once."
+        ),
+    ] = False
 
 
 class Message(MessageReport):

@@ -234,6 +234,9 @@ class Outbox:
             rows[gone.number] = None
         self._write(rows)
 
+    def noted(self, message: Message) -> None:
+        self._write({message.number: message})
+
     def told(self, channel: str, sentence: str) -> None:
         log.warning("%s: %s", channel, sentence)
         self._tell(channel, sentence)

@@ -5,54 +5,68 @@ the certificate is checked. With TLS switched off nothing is encrypted, as the s
 
 Every header is made by the standard library's writer, of texts without control characters.
 
+Each phase has the deadline that RFC 5321 (4.5.3.2) gives it: a server that looks for viruses, or
+slows strangers down, may take minutes. Once the final dot is sent, only the server knows whether it
+has the mail: until it answers, the mail is in doubt.
+
 Loaded with the first mail only, by `email.py`.
 """
 
+import asyncio
+import contextlib
+import re
+import socket
 import ssl
+from collections.abc import Awaitable
+from contextlib import AbstractContextManager
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.policy import SMTP
+from email.policy import SMTP, SMTPUTF8
+from typing import TypeVar
 
 import aiosmtplib
 
+from leverframe.durations import text_from_seconds
 from leverframe.engine.settings import Email
 from leverframe.notify.channel import CannotSend
+from leverframe.notify.mail_deadlines import MailDeadlines
 from leverframe.notify.troubles import sentence
 from leverframe.notify.written_mail import TRANSFER_ENCODING, WrittenMail, cleaned
 
-#: How long one step of the dialogue may take.
-STEP_S = 15.0
 #: Headers that hold an address.
 ADDRESSES = ("From", "To")
+GO_ON, TAKEN = 354, 250
+
+_LEADING_DOT = re.compile(rb"^\.", re.MULTILINE)
+
+T = TypeVar("T")
 
 
 async def send(
-    written: WrittenMail, email: Email, context: ssl.SSLContext | None, from_the_start: bool
+    written: WrittenMail,
+    email: Email,
+    context: ssl.SSLContext | None,
+    from_the_start: bool,
+    deadlines: MailDeadlines,
+    in_doubt: AbstractContextManager[None],
 ) -> str:
-    """Send a mail and return what the server answered; raises `CannotSend` if it refused."""
-    connection = aiosmtplib.SMTP(
-        hostname=email.host,
-        port=email.port,
-        timeout=STEP_S,
-        use_tls=from_the_start,
-        start_tls=context is not None and not from_the_start,
-        tls_context=context,
-    )
+    """Send a mail and return what the server answered; raises `CannotSend` if it refused.
+
+    `in_doubt` is entered when the server may have the mail, and left without an exception when the
+    server has said whether it does.
+    """
+    dialogue = _Dialogue(email, context, from_the_start, deadlines)
     try:
-        async with connection:
-            if email.username:
-                await connection.login(email.username, email.password)
-            _, answer = await connection.send_message(built(written))
+        return await dialogue.hand_over(written, in_doubt)
     except aiosmtplib.SMTPAuthenticationError as error:
         raise CannotSend(
             f"{email.host} refuses the login ({error.code}); check em3 and em4."
         ) from error
-    except aiosmtplib.SMTPRecipientsRefused as error:
-        (refused,) = error.recipients
+    except aiosmtplib.SMTPRecipientRefused as error:
         raise CannotSend(
             f"{email.host} does not take mail for {written.recipient} "
-            f"({refused.code} {_one_line(refused.message)}).",
-            final=refused.code >= 500,
+            f"({error.code} {_one_line(error.message)}).",
+            final=error.code >= 500,
         ) from error
     except aiosmtplib.SMTPResponseException as error:
         # Of all refusals only that of the mail itself is beyond what settings can change.
@@ -66,15 +80,148 @@ async def send(
         raise CannotSend(
             f"{email.host} cannot do what the settings ask for: {_one_line(error.message)}"
         ) from error
-    return _one_line(answer)
+    finally:
+        dialogue.close()
 
 
-def built(written: WrittenMail) -> EmailMessage:
+class _Dialogue:
+    def __init__(
+        self,
+        email: Email,
+        context: ssl.SSLContext | None,
+        from_the_start: bool,
+        deadlines: MailDeadlines,
+    ) -> None:
+        self._email = email
+        self._place = f"{email.host}:{email.port}"
+        self._start_tls = context is not None and not from_the_start
+        self._deadlines = deadlines
+        self._smtp = aiosmtplib.SMTP(
+            hostname=email.host,
+            timeout=deadlines.command_s,
+            use_tls=from_the_start,
+            start_tls=False,
+            tls_context=context,
+        )
+
+    def close(self) -> None:
+        self._smtp.close()
+
+    async def hand_over(self, written: WrittenMail, in_doubt: AbstractContextManager[None]) -> str:
+        await self._open()
+        raw = encoded(written)
+        await self._introduce(written, len(raw))
+        data_s = self._deadlines.data_s
+        begin = self._smtp.execute_command(b"DATA", timeout=data_s)
+        start = await self._within(data_s, "answer DATA", begin)
+        if start.code != GO_ON:
+            raise aiosmtplib.SMTPDataError(start.code, start.message)
+        with in_doubt:
+            answer = await self._answer_to(_LEADING_DOT.sub(b"..", raw) + b".\r\n")
+            # What it says to that changes nothing; but who stops us here has the mail in doubt.
+            with contextlib.suppress(OSError, aiosmtplib.SMTPException):
+                await self._smtp.quit(timeout=self._deadlines.quit_s)
+        if answer.code != TAKEN:
+            raise aiosmtplib.SMTPDataError(answer.code, answer.message)
+        return _one_line(answer.message)
+
+    async def _open(self) -> None:
+        limits = self._deadlines
+        async with asyncio.timeout(limits.connect_s):
+            connected = await _connected(self._email.host, self._email.port)
+        greeting = self._smtp.connect(sock=connected, timeout=limits.greeting_s)
+        await self._within(limits.greeting_s, "greet", greeting)
+        await self._within(limits.command_s, "answer EHLO", self._hello())
+        if self._start_tls:
+            await self._within(limits.command_s, "begin TLS", self._smtp.starttls())
+            await self._within(limits.command_s, "answer EHLO", self._hello())
+        if self._email.username:
+            login = self._smtp.login(self._email.username, self._email.password)
+            await self._within(limits.command_s, "answer the login", login)
+
+    async def _hello(self) -> None:
+        try:
+            await self._smtp.ehlo()
+        except aiosmtplib.SMTPHeloError:
+            # An old server; whether it offers what the settings ask for is seen later.
+            await self._smtp.helo()
+
+    async def _introduce(self, written: WrittenMail, size: int) -> None:
+        """Name sender and recipient."""
+        command_s = self._deadlines.command_s
+        options = []
+        if self._smtp.supports_extension("size"):
+            options.append(f"SIZE={size}")
+        encoding = "ascii"
+        if not _is_plain(written):
+            if not self._smtp.supports_extension("smtputf8"):
+                raise aiosmtplib.SMTPNotSupported("it takes no addresses with such letters.")
+            options.append("SMTPUTF8")
+            encoding = "utf-8"
+        sender = self._smtp.mail(written.sender, options=options, encoding=encoding)
+        await self._within(command_s, "answer MAIL", sender)
+        recipient = self._smtp.rcpt(written.recipient, encoding=encoding)
+        await self._within(command_s, "answer RCPT", recipient)
+
+    async def _answer_to(self, data: bytes) -> aiosmtplib.SMTPResponse:
+        """Send the text to its final dot and wait for what becomes of it."""
+        protocol = self._smtp.protocol
+        # Nothing has happened since the answer to DATA.
+        assert protocol is not None
+        end_s = self._deadlines.end_s
+        try:
+            protocol.write(data)
+            return await protocol.read_response(timeout=end_s)
+        except OSError as error:
+            what = (
+                f"did not say within {text_from_seconds(end_s)}"
+                if isinstance(error, TimeoutError)
+                else "closed the connection before it said"
+            )
+            raise CannotSend(
+                f"It is uncertain whether the mail arrived: {self._place} got all of it and {what} "
+                "whether it takes it. It is sent again with the same Message-ID."
+            ) from error
+
+    async def _within(self, deadline_s: float, what: str, step: Awaitable[T]) -> T:
+        """Wait for a step to which the library gives this deadline, and tell which one failed."""
+        try:
+            return await step
+        except TimeoutError as error:
+            deadline = text_from_seconds(deadline_s)
+            raise CannotSend(f"{self._place} did not {what} within {deadline}.") from error
+
+
+async def _connected(host: str, port: int) -> socket.socket:
+    """Connect to the first address of a host that takes the connection."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    problem = OSError("no address")
+    for family, kind, number, _, address in found:
+        one = socket.socket(family, kind, number)
+        try:
+            one.setblocking(False)
+            await loop.sock_connect(one, address)
+            return one
+        except BaseException as error:
+            one.close()
+            if not isinstance(error, OSError):
+                raise
+            problem = error
+    raise problem
+
+
+def _is_plain(written: WrittenMail) -> bool:
+    return (written.sender + written.recipient).isascii()
+
+
+def encoded(written: WrittenMail) -> bytes:
+    """Return the mail as it is sent: plain UTF-8 where an address needs it."""
     mail = EmailMessage(policy=SMTP)
     for name, text in written.headers.items():
         mail[name] = _address(text) if name in ADDRESSES else text
     mail.set_content(written.body, cte=TRANSFER_ENCODING)
-    return mail
+    return mail.as_bytes(policy=SMTP if _is_plain(written) else SMTPUTF8)
 
 
 def _address(text: str) -> Address:

@@ -41,6 +41,7 @@ def written(message: Message, email: Email, name: str) -> WrittenMail:
     # Another recipient in the settings would not change this message any more.
     recipient = _address(message.target, "The recipient", "em5", final=True)
     made = datetime.fromtimestamp(message.created, UTC)
+    maker = message.content.get("from_name", name)
     headers = {
         "From": sender,
         "To": recipient,
@@ -48,7 +49,7 @@ def written(message: Message, email: Email, name: str) -> WrittenMail:
         # The program sets no locale, so the names are the English ones that mail wants.
         "Date": made.strftime("%a, %d %b %Y %H:%M:%S +0000"),
         # The same at every attempt, so that a mail that arrives twice can be recognised.
-        "Message-ID": f"<{message.number}.{message.created:.0f}@{name}>",
+        "Message-ID": f"<{message.number}.{message.created:.0f}@{maker}>",
         "Auto-Submitted": "auto-generated",
     }
     return WrittenMail(sender, recipient, headers, message.content["text"])

@@ -28,7 +28,7 @@ const why = ({ reason }) => {
 
 /** @param {Message} message @param {number} now */
 function messageLine(message, now) {
-  const { state, channel, target, created, attempts, problem, answer, content } = message;
+  const { state, channel, target, created, attempts, problem, answer, uncertain, content } = message;
   return html`<li data-state=${state}>
     <time>${moment(created, now)}</time>
     <span>
@@ -41,6 +41,7 @@ function messageLine(message, now) {
         .join(" · ")}
     </small>
     ${problem ? html`<small class="problem">${problem}</small>` : nothing}
+    ${uncertain ? html`<small class="problem">${t("message_uncertain")}</small>` : nothing}
     ${answer ? html`<small>${t("message_answer", { answer })}</small>` : nothing}
     ${content ? html`<small>${said(content)}</small>` : nothing}
   </li>`;
