@@ -160,7 +160,10 @@ class Fields:
                 return
             texts = {other: text for other, text in texts.items() if other != name}
             values = {other: value for other, value in values.items() if other != name}
-            yield texts, values
+            last = self.params[list(self.params)[list(self.params).index(name) - 1]]
+            # Fields that came with one version are left out together.
+            if not isinstance(last, Trailing) or last.when != param.when:
+                yield texts, values
 
     def bad(self) -> Iterator[tuple[str, dict[str, str]]]:
         """A field and texts of all fields in which this one is not allowed."""

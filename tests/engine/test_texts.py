@@ -37,6 +37,11 @@ def test_a_code_becomes_the_value_with_that_many_decimals(text: str, shown: str)
     assert rendered(text, VALUES, NEWEST) == shown
 
 
+@pytest.mark.parametrize(("value", "shown"), [(-0.04, "0.0"), (-0.0, "0.0"), (-0.06, "-0.1")])
+def test_a_value_that_rounds_to_zero_has_no_sign(value: float, shown: str) -> None:
+    assert rendered("%0141", {"T1": value}, NEWEST) == shown
+
+
 @pytest.mark.parametrize("text", ["%", "100 %", "%014", "%9991", "%0971", "%20x", "%abc1", "%%"])
 def test_what_is_no_code_stays_as_it_is(text: str) -> None:
     assert rendered(text, VALUES, NEWEST) == text

@@ -29,7 +29,7 @@ from leverframe.controller.outstanding import Outstanding
 from leverframe.controller.persistent_state import PersistentState
 from leverframe.controller.scheduler import Scheduler
 from leverframe.engine import effects
-from leverframe.engine.actions import Action
+from leverframe.engine.actions import Action, Restart
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
@@ -259,6 +259,7 @@ class Controller(Hooks):
             self.engine.inputs.i2c_found,
             hashes,
             self.takes_firmware,
+            skipped is not None,
         )
         for call, body in commands:
             if skipped is None:
@@ -279,7 +280,23 @@ class Controller(Hooks):
             self.action_audit.note(self.engine.machine, actions, at.wall, cause)
         # A fault may have kept the engine from adopting what is on disk.
         settings = self.pending if self.writer.is_idle else self.engine.settings
-        return self.carry_out(self.engine.apply(settings, actions, at, cause))
+        return self._apply(settings, actions, at, cause)
+
+    def _apply(
+        self, settings: Settings, actions: Sequence[Action], at: Moment, cause: Cause
+    ) -> Outstanding | None:
+        """Apply settings and actions; what follows a restart is for the engine that it starts."""
+        if len(actions) < 2 or not any(type(one) is Restart for one in actions[:-1]):
+            return self.carry_out(self.engine.apply(settings, actions, at, cause))
+        until = 1 + next(place for place, one in enumerate(actions) if type(one) is Restart)
+        outstanding = self.carry_out(self.engine.apply(settings, actions[:until], at, cause))
+        at = self.clock.read()
+        further = self._apply(self.engine.settings, actions[until:], at, cause)
+        if outstanding is None or further is None:
+            return outstanding or further
+        further.persisted += outstanding.persisted
+        further.beside += outstanding.beside
+        return further
 
     def _write(self, stage: Stage, cause: Cause) -> Outstanding:
         """Queue the changes now, in order; the engine follows when they are on disk."""
@@ -346,8 +363,7 @@ class Controller(Hooks):
             self.engine.machine.journal.add(at.wall, change.cause, change.description)
         if last.actions:
             self.action_audit.note(self.engine.machine, last.actions, at.wall, last.cause)
-        emitted = self.engine.apply(last.settings, last.actions, at, last.cause)
-        following = self.carry_out(emitted) or Outstanding()
+        following = self._apply(last.settings, last.actions, at, last.cause) or Outstanding()
         uploads = [name for change in changes for name in change.uploads]
         following.beside += self.tell_watchers(old, last.settings, uploads)
         for change in changes:

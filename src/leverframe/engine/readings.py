@@ -52,7 +52,8 @@ def within(limits: tuple[float, float], value: Any) -> float | None:
     """Return a number that is within its limits as a float, and None for anything else."""
     low, high = limits
     # The exact type also keeps out bool; NaN fails the comparison.
-    return float(value) if type(value) in _NUMBERS and low <= value <= high else None
+    # Adding 0.0 makes minus zero, which nobody wants to read, zero.
+    return float(value) + 0.0 if type(value) in _NUMBERS and low <= value <= high else None
 
 
 def level(value: Any) -> int | None:
@@ -63,5 +64,5 @@ def level(value: Any) -> int | None:
 
 
 def computed(value: float) -> float | None:
-    """Round the result of a formula; None if it is not finite."""
-    return round(value, DECIMALS) if isfinite(value) else None
+    """Round the result of a formula, never to minus zero; None if it is not finite."""
+    return round(value, DECIMALS) + 0.0 if isfinite(value) else None

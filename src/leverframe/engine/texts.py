@@ -128,7 +128,10 @@ def shown_value(label: str, value: float | int | None, decimals: int) -> str:
     if value is None:
         return ABSENT
     # A state is 0 or 1, however many decimals the code asks for.
-    return str(int(value)) if label in labels.DIGITAL else f"{value:.{decimals}f}"
+    if label in labels.DIGITAL:
+        return str(int(value))
+    # Rounded first: -0.04 with one decimal is 0.0, not -0.0.
+    return f"{round(value, decimals) + 0.0:.{decimals}f}"
 
 
 def message_texts(

@@ -39,7 +39,8 @@ def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float |
         if not isfinite(number):
             return None
         number = _shortest(number)
-    value: float = number / divisor
+    # Adding 0.0 makes minus zero zero.
+    value: float = number / divisor + 0.0
     return value
 
 

@@ -178,13 +178,60 @@ async def test_restart_keeps_settings_and_clears_the_flag(twin: Twin) -> None:
 
 
 @pytest.mark.parametrize(
-    "target",
-    ["/stm.cgi?devrestart=1&restart_power_on=1&pwm0=1", "/stm.cgi?restart_power_on=1&devrestart=1"],
+    ("query", "flag", "pwm"),
+    [
+        ("devrestart=1&restart_power_on=1&pwm0=1", "1", 1),
+        ("restart_power_on=1&pwm0=1&devrestart=1", "0", 0),
+        ("pwm0=1&devrestart=1&restart_power_on=1&oname=0Lamp", "1", 0),
+        ("restart_power_on=1&devrestart=1&pwm0=1&devrestart=1", "0", 0),
+    ],
 )
-async def test_a_restart_comes_after_all_that_was_sent_with_it(twin: Twin, target: str) -> None:
-    await twin.ok(target)
-    assert (await twin.json("/json/status.json"))["restart"] == "0"
-    assert (await twin.state())["PWM0"] == 0
+async def test_a_restart_comes_in_its_turn(twin: Twin, query: str, flag: str, pwm: int) -> None:
+    await twin.ok(f"/stm.cgi?{query}")
+    assert (await twin.json("/json/status.json"))["restart"] == flag
+    assert (await twin.state())["PWM0"] == pwm
+
+
+async def test_what_is_remembered_is_on_disk_before_and_after_a_restart_in_a_request() -> None:
+    store = MemoryStore()
+    twin = await Twin.start(store=store)
+    await twin.ok("/outs.cgi?roafs=01&roafs=11")
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/stm.cgi?devrestart=1")
+    assert await twin.outputs() == "100000"
+    assert await (await Twin.start(store=store)).outputs() == "100000"
+
+
+@pytest.mark.parametrize("fields", [14, 15])
+async def test_an_event_entry_with_fields_that_no_version_printed_is_refused(fields: int) -> None:
+    command = "/inpa.cgi?event=" + "*".join(["0"] * fields)
+    problem = await (await Twin.start()).refused(command, 400)
+    assert "11, 12, 13 or 16 fields" in problem["detail"]
+    lenient = await Twin.start(lenient=True)
+    await lenient.ok(command)
+    assert len((await lenient.settings())["rules"]) == 1
+
+
+@pytest.mark.parametrize("star", ["%2A", "%2a"])
+async def test_an_encoded_asterisk_separates_what_are_only_numbers(twin: Twin, star: str) -> None:
+    await twin.ok("/inpa.cgi?event=0*10*0*2150*50*0*2*0*0*0*0*0*1*0*0*0".replace("*", star))
+    await twin.ok(f"/stm.cgi?pidvalue=1*10{star}215*500*10*0*0".replace("*", star))
+    await twin.ok(f"/stm.cgi?postop=0*{'*'.join(['7'] * 79)}".replace("*", star))
+    settings = await twin.settings()
+    assert (settings["rules"][0]["reference"], settings["pid"]["target"]) == (21.5, 21.5)
+    await twin.ok("/stm.cgi?gsmsms1=a%2Ab*c")
+    assert (await twin.settings())["gsm"]["sms"][0]["on_text"] == "a*b"
+
+
+@pytest.mark.parametrize("value", ["-0", "-0.0"])
+async def test_minus_zero_is_never_shown(twin: Twin, value: str) -> None:
+    await twin.ok("/inpa.cgi?sensor=01")
+    await twin.ok(
+        f"/sim.cgi?DS1={value}&T1={value}&m1={value}&INPA1={value}&{'28' + ':00' * 7}={value}"
+    )
+    await twin.ok("/inpa.cgi?diffsel=0*6*0*6")
+    for path in ("/api/state", "/json/status.json", "/json/all.json", "/metrics", "/api/sim"):
+        assert b"-0.0" not in (await twin.ok(path)).body.replace(b"-0.05", b""), path
 
 
 async def test_a_factory_reset_leaves_the_defaults() -> None:

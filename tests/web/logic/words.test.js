@@ -65,6 +65,12 @@ test("words of a code list are translated, also before a label", () => {
   assert.equal(words.code("offs"), "offs");
 });
 
+test("what rounds to zero has no sign", () => {
+  assert.equal(words.decimal(-0.04, 1), "0.0");
+  assert.equal(words.decimal(-0, 0), "0");
+  assert.equal(words.decimal(-0.06, 1), "-0.1");
+});
+
 test("all languages but English have a decimal comma", () => {
   assert.equal(words.decimal(21.55, 1), "21.6");
   words.chooseLanguage("fr");

@@ -182,9 +182,10 @@ VOLTAGE_INPUTS = CodeTable(
     run(13, ("VCC",), HW35_SW["1.19"]),
     run(14, MAPPED[:4], HW35_SW["1.57"]),
 )
-#: The older two-digit form of `powsel` knows the codes up to 12.
-CURRENT_INPUTS_OLDER = CURRENT_INPUTS.only("current input", range(13))
-VOLTAGE_INPUTS_OLDER = VOLTAGE_INPUTS.only("voltage input", range(13))
+#: The older two-digit form of `powsel` is printed with codes up to 12; the notes of code 13 (m4,
+#: VCC) name versions that have no other form.
+CURRENT_INPUTS_OLDER = CURRENT_INPUTS.only("current input", range(14))
+VOLTAGE_INPUTS_OLDER = VOLTAGE_INPUTS.only("voltage input", range(14))
 
 # --- rules ---------------------------------------------------------------------------------------
 

@@ -12,7 +12,25 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from leverframe.commands.table.params import ListOf, Param, Record, parse_fields, split_fields
+from leverframe.commands.table.params import (
+    Bits,
+    Changed,
+    Depends,
+    EqualsComparison,
+    Flag,
+    Int,
+    ListOf,
+    MappingItem,
+    Param,
+    Position,
+    Record,
+    Scaled,
+    Seconds10,
+    Trailing,
+    Word,
+    parse_fields,
+    split_fields,
+)
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.shape import Form, Item
 from leverframe.commands.table.stage import Stage
@@ -27,6 +45,9 @@ CONTROL = "control"
 ACCOUNT = "account"
 #: Signing in: for everybody.
 ANYBODY = "anybody"
+
+#: Types in which no asterisk can be a part of the value.
+_NUMBERS = (Bits, EqualsComparison, Flag, Int, MappingItem, Position, Scaled, Seconds10, Word)
 
 Values = Mapping[str, Any]
 Run = Callable[..., None]
@@ -65,12 +86,15 @@ class Row(Struct, frozen=True, kw_only=True):
     #: Texts of fields that read better than what their types alone give; the tests send them.
     example: Mapping[str, str]
     _lists: frozenset[str] = frozenset()
+    #: An encoded asterisk can only be a separator: clients encode whole values.
+    _only_numbers: bool = False
 
     def __post_init__(self) -> None:
         lists = frozenset(
             letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
         )
         force_setattr(self, "_lists", lists)
+        force_setattr(self, "_only_numbers", all(map(_is_numeric, self.params.values())))
 
     @property
     def line(self) -> str:
@@ -106,6 +130,8 @@ class Row(Struct, frozen=True, kw_only=True):
         seen: dict[str, Any],
     ) -> None:
         value = text.partition("=")[2]
+        if "%2" in value and self._only_numbers:
+            value = value.replace("%2A", "*").replace("%2a", "*")
         texts = in_name | split_fields(item, value, self.params, self._lists, profile)
         parse_fields(item.holes, self.params, texts, profile, seen)
 
@@ -120,6 +146,15 @@ class Row(Struct, frozen=True, kw_only=True):
                 self.run(stage, body)
             else:
                 self.run(stage, **values)
+
+
+def _is_numeric(param: Param) -> bool:
+    match param:
+        case ListOf(item=part) | Trailing(param=part):
+            return _is_numeric(part)
+        case Depends(cases=parts) | Changed(versions=parts) | Record(fields=parts):
+            return all(_is_numeric(part) for _, part in parts)
+    return isinstance(param, _NUMBERS)
 
 
 def row(

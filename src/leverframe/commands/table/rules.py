@@ -17,7 +17,7 @@ from leverframe.commands.table.params import (
     Word,
     has_field,
 )
-from leverframe.commands.table.refusals import Conflict
+from leverframe.commands.table.refusals import Conflict, Malformed
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.labels import DIGITAL, READINGS
@@ -62,6 +62,12 @@ def _reference(source: str) -> Depends:
 
 def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     """Set entry A, or add one behind the last if there is no entry A."""
+    if "N" in fields and "P" not in fields and not stage.lenient:
+        count = 1 + len(fields)
+        raise Malformed(
+            f"An event entry has no form of {count} fields: no version printed one.",
+            allowed="11, 12, 13 or 16 fields",
+        )
     rules = stage.settings.rules
     old = rules[A] if A in range(len(rules)) else Rule()
     action, _, value = fields["G"].partition("=")

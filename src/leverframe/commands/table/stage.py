@@ -29,6 +29,7 @@ class Stage:
         "forgotten",
         "hashes",
         "i2c_found",
+        "lenient",
         "profile",
         "settings",
         "replaces_all",
@@ -43,6 +44,7 @@ class Stage:
         i2c_found: str | None = None,
         hashes: Mapping[str, str] = NO_HASHES,
         takes_firmware: bool = True,
+        lenient: bool = False,
     ) -> None:
         self.profile = profile
         self.settings = settings
@@ -59,6 +61,8 @@ class Stage:
         self.i2c_found = i2c_found
         #: There is a key to check firmware with.
         self.takes_firmware = takes_firmware
+        #: Forms that no version printed are taken where they cannot mean anything else.
+        self.lenient = lenient
         self.actions: list[Action] = []
         #: Uploaded files by name; None removes one.
         self.blobs: dict[str, bytes | None] = {}

@@ -103,4 +103,4 @@ def is_news(label: str, published: object, value: Value) -> bool:
 def shown(value: Value) -> str:
     if value is None:
         return ABSENT
-    return str(value) if isinstance(value, int) else str(round(value, _DECIMALS))
+    return str(value) if isinstance(value, int) else str(round(value, _DECIMALS) + 0.0)

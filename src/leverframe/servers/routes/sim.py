@@ -285,4 +285,5 @@ def _number(text: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise BadValue(f"{text!r} is not a number.", value=text, allowed="a number, or none")
-    return number
+    # Adding 0.0 makes minus zero zero.
+    return number + 0.0

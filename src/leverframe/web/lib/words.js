@@ -112,7 +112,8 @@ export function code(word) {
 // formats of the browser. All these languages but English have a decimal comma.
 /** @param {number} value @param {number} digits */
 export function decimal(value, digits) {
-  const written = Number(value).toFixed(digits);
+  // Without the sign of what rounds to zero.
+  const written = Number(value).toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "");
   return language === "en" ? written : written.replace(".", ",");
 }
 
