@@ -330,6 +330,14 @@ async def test_everything_is_announced_to_home_assistant_and_follows_its_name(
         assert not announced(listener, "DS2")
         await tell(controller, "tname=0Boiler")
         await until(lambda: announced(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
+        await tell(controller, "sname=Cellar")
+        await until(lambda: device_name(announced(listener, "OUT0")[-1]) == "Cellar")
+
+
+def device_name(said: dict[str, object]) -> object:
+    device = said["device"]
+    assert isinstance(device, dict)
+    return device["name"]
 
 
 def announced(listener: Listener, name: str) -> list[dict[str, object]]:

@@ -98,3 +98,14 @@ def test_the_clock_is_set_to_what_was_typed(twin: ServedTwin, open_page: OpenPag
     assert twin.state()["time"] == datetime(2026, 3, 1, 12, 30, tzinfo=UTC).timestamp()
     expect(clock.locator(".value")).to_contain_text("2026")
     expect(clock.locator(".since")).to_contain_text("behind this browser")
+
+
+def test_the_name_of_the_controller_is_given_on_the_page_and_shown_at_once(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("interface")
+    page.get_by_label("Name of the controller").fill("Boiler room")
+    titled(page, "Pages").get_by_role("button", name="Save").click()
+    expect(titled(page, "Pages").get_by_role("status")).to_have_text("Saved")
+    expect(page.locator(".brand")).to_have_text("Leverframe · Boiler room")
+    assert twin.get("/json/network.json").json()["sname"] == "Boiler room"

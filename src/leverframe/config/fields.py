@@ -9,6 +9,7 @@ What is configured here belongs to the process; what belongs to the controller i
 and lives in its store.
 """
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,9 @@ File = Annotated[str, Meta(min_length=1, extra={"metavar": "FILE"})]
 Folder = Annotated[str, Meta(min_length=1, extra={"metavar": "DIR"})]
 Device = Annotated[str, Meta(min_length=1, extra={"metavar": "PATH"})]
 Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
+
+
+MAX_NAME_LETTERS = 31
 
 
 class BadConfiguration(ErrorForPeople):
@@ -85,6 +89,22 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(extra={"metavar": "ZONE"})],
         Meta(description="Time zone of the schedule, like Europe/Warsaw."),
     ] = "UTC"
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, extra={"metavar": "NAME"})] | None,
+        Meta(
+            description="What the controller is called until the command `sname` names it; without"
+            " this key a name is made at the first start.",
+            examples=["Cellar"],
+        ),
+    ] = None
+    mac: Annotated[
+        Annotated[str, Meta(extra={"metavar": "ADDRESS"})] | None,
+        Meta(
+            description="MAC address by which clients know the controller, such as that of a unit"
+            " whose place it takes; without this key one is made at the first start.",
+            examples=["D8:80:39:12:34:56"],
+        ),
+    ] = None
     hosts: Annotated[
         tuple[str, ...],
         Meta(
@@ -257,6 +277,30 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         except BadUpload as error:
             raise BadConfiguration(f"firmware_key: {error}") from error
         return key
+
+    def mac_address(self) -> str | None:
+        """Return the MAC address as clients are told it, or None where none is configured."""
+        if self.mac is None:
+            return None
+        match = re.fullmatch(
+            r"[0-9A-Fa-f]{2}([:-]?)(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}", self.mac
+        )
+        octets = bytes.fromhex(re.sub("[:-]", "", self.mac)) if match else b""
+        if not octets or not any(octets) or octets[0] & 1:
+            raise BadConfiguration(
+                f"mac: {self.mac!r} is no address of one device; write six pairs of digits such as"
+                " D8:80:39:12:34:56, the first of them even."
+            )
+        return octets.hex(":").upper()
+
+    def check_name(self) -> None:
+        """Refuse what the command `sname` would refuse."""
+        name = self.name or ""
+        if len(name) > MAX_NAME_LETTERS or name != name.strip() or not name.isprintable():
+            raise BadConfiguration(
+                f"name: write one line of up to {MAX_NAME_LETTERS} letters, without a space at its"
+                " ends."
+            )
 
     def writing_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """Return the networks whose clients may write by Modbus TCP."""

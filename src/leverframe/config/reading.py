@@ -171,6 +171,8 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
     (("hw", "sw"), lambda config: config.profile(None, None, None)),
     (("timezone",), Config.zone),
     (("cors_origins",), _check_origins),
+    (("name",), Config.check_name),
+    (("mac",), Config.mac_address),
     (("modbus_writers",), Config.writing_networks),
     (("firmware_key",), Config.public_key),
     (("ca_file",), _check_ca_file),

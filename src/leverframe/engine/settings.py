@@ -344,6 +344,8 @@ class AccessSettings(Node, frozen=True):
 
 class Settings(Node, frozen=True):
     profile: Identity = Identity()
+    #: What people call the controller; empty is what the process calls it.
+    name: str = ""
     outputs: tuple[Output, ...] = (Output(),) * 6
     output_flags: OutputFlags = OutputFlags()
     pwm: tuple[Pwm, ...] = (Pwm(),) * 4

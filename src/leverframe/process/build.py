@@ -40,15 +40,32 @@ SIMULATED = Wiring()
 NORMALLY = Sending()
 
 
+class ConfiguredIdentity(Struct, frozen=True):
+    """What the configuration says instead of the identity made at the first start."""
+
+    name: str | None = None
+    mac: str | None = None
+
+
+AS_MADE = ConfiguredIdentity()
+
+
 class BuiltController(Struct, frozen=True):
     """A controller that has been started, its request function, and what runs beside it."""
 
     controller: Controller
     web: Web
+    #: What it is called as long as nobody has named it.
     name: str
+    #: The same in names of hosts, whatever the configuration calls it.
+    host_label: str
     mac: str
     snmp_identity: EngineIdentity
     services: tuple[Service, ...] = ()
+
+    @property
+    def present_name(self) -> str:
+        return self.controller.engine.settings.name or self.name
 
     async def stop(self) -> None:
         """Stop everything, each part by itself; log what failed."""
@@ -68,9 +85,11 @@ async def build(
     sending: Sending = NORMALLY,
     reach: Reach = THIS_MACHINE,
     history: HistoryWorker | None = None,
+    configured: ConfiguredIdentity = AS_MADE,
 ) -> BuiltController:
     """Build and start a controller on the board that the wiring describes."""
-    name, mac, cookie_name = await _identity(store)
+    host_label, made_mac, cookie_name = await _identity(store)
+    name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), await _count_boot(store, clock.wall()))
     board: Board = SimulatedBoard(clock.now)
     linux = None
@@ -93,7 +112,7 @@ async def build(
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping
         services.append(pinger)
-    outbox = connect_outbox(controller, name, sending)
+    outbox = connect_outbox(controller, host_label, sending)
     services.append(outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
@@ -105,8 +124,16 @@ async def build(
     if not outbox.capture:
         mqtt.start()
         services.append(mqtt)
-    web = Web(controller, name=name, mac=mac, lenient=lenient, reach=reach, cookie_name=cookie_name)
-    return BuiltController(controller, web, name, mac, snmp_identity, tuple(services))
+    web = Web(
+        controller,
+        name=name,
+        mac=mac,
+        lenient=lenient,
+        reach=reach,
+        cookie_name=cookie_name,
+        public_name=configured.name or "",
+    )
+    return BuiltController(controller, web, name, host_label, mac, snmp_identity, tuple(services))
 
 
 class ControllerIdentity(NamedTuple):

@@ -18,7 +18,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
-from leverframe.process.build import BuiltController, build
+from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.feature_loading import FeatureLoader
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
@@ -104,7 +104,7 @@ async def serve(config: Config) -> None:
             connect_snapshots(built.controller, folder.store_path, opened.store.settle)
         ]
         try:
-            certificate = certificate_of(config, folder.path, built.name)
+            certificate = certificate_of(config, folder.path, built.host_label)
             # Before the start is announced: a stop right after it is then orderly.
             stop = _listen_to_signals(certificate)
             with _told_if_it_cannot_listen(config):
@@ -160,6 +160,7 @@ async def _built(
         ),
         reach=reach,
         history=history_worker(config, folder),
+        configured=ConfiguredIdentity(config.name, config.mac_address()),
     )
 
 
@@ -181,6 +182,7 @@ async def _services(
         controller,
         Announcing(config.discovery, config.udp_bootloader, config.mdns),
         name=built.name,
+        host_label=built.host_label,
         mac=built.mac,
         host=config.host,
         port=http_port,
@@ -193,7 +195,7 @@ def _say_where(
 ) -> None:
     controller, scheme = built.controller, "https" if certificate else "http"
     print(
-        f"{built.name} ({controller.profile}, {controller.board.kind} board) answers at "
+        f"{built.present_name} ({controller.profile}, {controller.board.kind} board) answers at "
         f"{scheme}://{_address(config.host, port)}/ - stop with Ctrl+C",
         flush=True,
     )
@@ -204,7 +206,7 @@ def _say_where(
 def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:
     """Describe the controller for the log, so that an old log can be identified."""
     return (
-        f"{built.name} ({built.controller.profile}, {built.controller.board.kind} board),"
+        f"{built.present_name} ({built.controller.profile}, {built.controller.board.kind} board),"
         f" data in {folder.path}, Python {platform.python_version()},"
         f" {'virtual' if config.virtual_time else 'real'} time"
     )

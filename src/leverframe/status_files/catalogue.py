@@ -255,7 +255,6 @@ FILES = {
             "/json/network.json",
             "Network name and address.",
             (states.NAME, states.MAC, states.HARDWARE, states.SOFTWARE, settings.MODBUS_TCP),
-            is_for_administrator=True,
         ),
         File("/xml/ix.xml", "States and readings.", _IX),
         File(

@@ -22,6 +22,7 @@ from leverframe.servers.discovery.discovery import (
     DiscoveryServer,
     answers_discovery,
 )
+from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
 from tests.twin import Twin
 
@@ -30,6 +31,8 @@ NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
 ASKED, ASKING = "127.0.0.255", "127.0.0.1"
 
 
+#: An address of documentation, which no machine has.
+OWN_NETWORK = "192.0.2.7"
 #: Everybody on loopback.
 ALL = "127.255.255.255"
 
@@ -140,6 +143,38 @@ async def test_the_answer_has_four_lines(bench: Bench) -> None:
     answer = await bench.client.ask(QUESTION)
     assert answer.decode().splitlines() == [NAME, "02-11-22-0A-0B-0C", "1.49d", "3.5"]
     await server.close()
+
+
+async def test_the_name_that_was_given_is_the_one_in_the_answer(bench: Bench) -> None:
+    server = await bench.serve(http_port=8080)
+    await bench.twin.ok("/stm.cgi?sname=Ogr%C3%B3d")
+    assert await bench.client.ask_all(ALL, 1) == [("Ogród:8080", ASKING)]
+    await bench.twin.ok("/stm.cgi?sname=")
+    assert await bench.client.ask_all(ALL, 1) == [(f"{NAME}:8080", ASKING)]
+    await server.close()
+
+
+async def test_a_given_name_is_announced_by_mdns(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing leaves the machine: `test_mdns.py` shows the rest on loopback.
+    monkeypatch.setattr(MdnsAnnouncer, "start", lambda *_: None)
+    await bench.twin.ok("/stm.cgi?sname=Attic")
+    only_mdns = Announcing(discovery=False, bootloader=False, mdns=True)
+    (announcer,) = await announce(
+        bench.twin.controller,
+        only_mdns,
+        name=NAME,
+        host_label=NAME,
+        mac=MAC,
+        host=OWN_NETWORK,
+        port=80,
+    )
+    assert isinstance(announcer, MdnsAnnouncer)
+    assert announcer._name == "Attic"
+    await bench.twin.ok("/stm.cgi?sname=")
+    assert announcer._name == NAME
+    await announcer.close()
 
 
 def test_question_and_bytes_are_those_of_the_makers_library() -> None:
@@ -283,7 +318,7 @@ async def test_the_version_at_the_moment_of_the_question_decides(bench: Bench) -
 async def test_nothing_is_announced_on_loopback(bench: Bench, host: str) -> None:
     everything = Announcing(discovery=True, bootloader=False, mdns=True)
     started = await announce(
-        bench.twin.controller, everything, name=NAME, mac=MAC, host=host, port=80
+        bench.twin.controller, everything, name=NAME, host_label=NAME, mac=MAC, host=host, port=80
     )
     assert started == []
 
@@ -291,7 +326,7 @@ async def test_nothing_is_announced_on_loopback(bench: Bench, host: str) -> None
 async def test_what_is_switched_off_is_not_started(bench: Bench) -> None:
     nothing = Announcing(discovery=False, bootloader=False, mdns=False)
     started = await announce(
-        bench.twin.controller, nothing, name=NAME, mac=MAC, host="0.0.0.0", port=80
+        bench.twin.controller, nothing, name=NAME, host_label=NAME, mac=MAC, host="0.0.0.0", port=80
     )
     assert started == []
 

@@ -54,7 +54,9 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
     browser: Browser,
 ) -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(Profile("3.9", "1.75"), name=NAME, mac=MAC, port=8080)
+    announcer = MdnsAnnouncer(
+        Profile("3.9", "1.75"), name=NAME, host_label=NAME, mac=MAC, port=8080
+    )
     announcer.start([HERE], troubles)
     assert await browser.seen(ServiceStateChange.Added) == {f"{NAME}.{kind}" for kind in TYPES}
     info = AsyncServiceInfo(TYPES[1], f"{NAME}.{TYPES[1]}")
@@ -68,7 +70,9 @@ async def test_the_controller_is_seen_with_its_versions_and_says_good_bye(
 
 
 async def test_another_version_is_announced_at_once(browser: Browser) -> None:
-    announcer = MdnsAnnouncer(Profile("3.9", "1.75"), name=NAME, mac=MAC, port=8080)
+    announcer = MdnsAnnouncer(
+        Profile("3.9", "1.75"), name=NAME, host_label=NAME, mac=MAC, port=8080
+    )
     announcer.start([HERE], {})
     await browser.seen(ServiceStateChange.Added)
     announcer.become(Profile("3.9", "1.48"))
@@ -81,7 +85,7 @@ async def test_another_version_is_announced_at_once(browser: Browser) -> None:
 
 
 async def test_closing_does_not_wait_for_the_announcement() -> None:
-    announcer = MdnsAnnouncer(Profile(), name=NAME, mac=MAC, port=8080)
+    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
     announcer.start([HERE], {})
     # Far enough that it is asking whether somebody else has the name.
     await asyncio.sleep(0)
@@ -95,7 +99,7 @@ async def test_closing_does_not_wait_for_the_announcement() -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(Profile(), name=NAME, mac=MAC, port=8080)
+    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
     announcer.start(["203.0.113.7"], troubles)
     assert announcer._announcing is not None
     await announcer._announcing
@@ -103,12 +107,38 @@ async def test_an_address_that_this_machine_does_not_have_is_a_trouble() -> None
     await announcer.close()
 
 
-async def test_a_name_that_is_not_taken_is_a_trouble_also_for_another_version() -> None:
+async def test_what_cannot_be_announced_is_a_trouble_also_for_another_version_and_name() -> None:
     troubles: dict[str, str] = {}
-    announcer = MdnsAnnouncer(Profile(), name="n" * 70, mac=MAC, port=8080)
+    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac="m" * 300, port=8080)
     announcer.start([HERE], troubles)
     announcer.become(Profile("3.9", "1.48"))
+    announcer.rename("Cellar")
     assert announcer._announcing is not None
     await announcer._announcing
     assert "is not announced" in troubles["mDNS"]
+    await announcer.close()
+
+
+async def test_another_name_is_announced_in_place_of_the_first_one(browser: Browser) -> None:
+    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
+    announcer.start([HERE], {})
+    await browser.seen(ServiceStateChange.Added)
+    announcer.rename(NAME)
+    new = "leverframe-ogród 1.5 " + "ż" * 31
+    announcer.rename(new)
+    assert await browser.seen(ServiceStateChange.Removed) == {f"{NAME}.{kind}" for kind in TYPES}
+    label = "leverframe-ogród 1 5 " + "ż" * 18
+    assert await browser.seen(ServiceStateChange.Added) == {f"{label}.{kind}" for kind in TYPES}
+    info = AsyncServiceInfo(TYPES[0], f"{label}.{TYPES[0]}")
+    assert await info.async_request(browser.zeroconf.zeroconf, 3000)
+    assert (info.server, info.parsed_addresses()) == (f"{NAME}.local.", [HERE])
+    await announcer.close()
+
+
+async def test_a_name_before_the_first_announcement_only_counts(browser: Browser) -> None:
+    announcer = MdnsAnnouncer(Profile(), name=NAME, host_label=NAME, mac=MAC, port=8080)
+    announcer.rename("leverframe-cellar")
+    announcer.start([HERE], {})
+    added = await browser.seen(ServiceStateChange.Added)
+    assert added == {f"leverframe-cellar.{kind}" for kind in TYPES}
     await announcer.close()

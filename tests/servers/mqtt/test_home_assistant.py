@@ -244,3 +244,13 @@ def test_every_analog_input_has_a_label_of_its_own() -> None:
     said = all_announcements(defaults(NEWEST))
     topics = {said[label].topic for label in ANALOG_INPUTS}
     assert len(topics) == len(ANALOG_INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "entity"), [("Ogród 1.5", "switch.ogrod_1_5_out0"), ("地下室", "switch.out0")]
+)
+def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
+    settings = Settings()
+    said = announcement("OUT0", controlled(settings)._replace(name=name))
+    check(said)
+    assert said.payload["default_entity_id"] == entity

@@ -124,6 +124,13 @@ async def test_hw_30_is_read_walked_and_switched_by_the_older_tree() -> None:
         assert f"{ENTERPRISE}.3.5.8.0 = INTEGER: 0" in output
 
 
+async def test_the_name_of_the_system_is_the_one_that_was_given() -> None:
+    async with running(SETTINGS) as (controller, agent, _):
+        await tell(controller, "sname=Boiler room")
+        _, output = await managers(agent.port)["v2c"].ask("snmpget", ".1.3.6.1.2.1.1.5.0")
+        assert output.strip().endswith('STRING: "Boiler room"')
+
+
 async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
     async with running(SETTINGS) as (controller, agent, _):
         who = managers(agent.port)

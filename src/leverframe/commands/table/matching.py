@@ -69,6 +69,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Schedule", schedule.ROWS),
     ("Watchdog", watchdog.ROWS),
     ("Accounts", accounts.ROWS),
+    ("Name of the controller", system.NAME_ROWS),
     ("Notifications", notifications.ROWS),
     (
         "Other ways of writing",

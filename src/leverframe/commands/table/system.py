@@ -259,6 +259,24 @@ OTHER_ROWS = (
     ),
 )
 
+NAME = Text(
+    31,
+    pattern=r"|[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?",
+    form="one line without a space at its ends",
+    fitting=("", "Cellar", "Ogród *&=+%\"' 2"),
+    unfitting=(" x", "x ", "a\nb"),
+)
+NAME_ROWS = (
+    row(
+        "GET /stm.cgi?sname=<A>",
+        A=NAME,
+        sets="name",
+        doc="Name the controller. It is shown in the pages, on the sign-in page and where the "
+        "controller is found or announced in the network; without one that is `name` of the "
+        "configuration, or the name made at the first start.",
+    ),
+)
+
 #: Names that real units use, and the clock command that the document does not print.
 ALIASES = (
     row(

@@ -25,9 +25,19 @@ class Announcing(Struct, frozen=True):
 
 
 async def announce(
-    controller: Controller, wanted: Announcing, *, name: str, mac: str, host: str, port: int
+    controller: Controller,
+    wanted: Announcing,
+    *,
+    name: str,
+    host_label: str,
+    mac: str,
+    host: str,
+    port: int,
 ) -> list[DiscoveryServer | MdnsAnnouncer]:
-    """Start what is wanted; what is returned has to be closed."""
+    """Start what is wanted; what is returned has to be closed.
+
+    `name` is what the controller is called as long as nobody has named it.
+    """
     started: list[DiscoveryServer | MdnsAnnouncer] = []
     if is_loopback(host):
         return started
@@ -39,8 +49,15 @@ async def announce(
         server.start(only)
         started.append(server)
     if wanted.mdns:
-        announcer = MdnsAnnouncer(controller.profile, name=name, mac=mac, port=port)
+
+        def present_name() -> str:
+            return controller.engine.settings.name or name
+
+        announcer = MdnsAnnouncer(
+            controller.profile, name=present_name(), host_label=host_label, mac=mac, port=port
+        )
         announcer.start([] if host == ANY_ADDRESS else [host], controller.troubles)
         controller.profile_watchers.append(lambda: announcer.become(controller.profile))
+        controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
         started.append(announcer)
     return started

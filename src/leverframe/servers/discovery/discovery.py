@@ -57,8 +57,9 @@ class DiscoveryServer:
         bootloader: bool = False,
     ) -> None:
         self._controller = controller
-        shown = name if http_port in USUAL_PORTS else f"{name}:{http_port}"
-        self._identity = [shown, mac.replace(":", "-")]
+        self._name = name
+        self._mac = mac.replace(":", "-")
+        self._after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
         self._bootloader = bootloader
         self._next_start = 0.0
         self._troubles = Troubles(controller.troubles)
@@ -100,7 +101,9 @@ class DiscoveryServer:
 
     def _answer(self) -> bytes:
         profile = self._controller.profile
-        return "\r\n".join([*self._identity, profile.sw, profile.hw]).encode()
+        name = self._controller.engine.settings.name or self._name
+        lines = (name + self._after_name, self._mac, profile.sw, profile.hw)
+        return "\r\n".join(lines).encode()
 
     def _start_bootloader(self, peer: str) -> None:
         """Run the same command as over HTTP, so that the same conditions refuse it."""

@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 TYPES = ("_http._tcp.local.", "_leverframe._tcp.local.")
 PART = "mDNS"
+#: A label has 63, and the library counts a name up that somebody else has.
+MAX_LABEL_BYTES = 58
 
 
 class MdnsAnnouncer:
-    def __init__(self, profile: Profile, *, name: str, mac: str, port: int) -> None:
+    def __init__(
+        self, profile: Profile, *, name: str, host_label: str, mac: str, port: int
+    ) -> None:
         self._name = name
+        self._host_label = host_label
         self._port = port
         self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
         self._troubles = Troubles({})
@@ -45,6 +50,25 @@ class MdnsAnnouncer:
         if self._announcing is not None:
             anew = partial(self._announce_anew, self._announcing)
             self._announcing = asyncio.create_task(self._see_through(anew))
+
+    def rename(self, name: str) -> None:
+        """Announce another name instead, if it is another one."""
+        if name == self._name:
+            return
+        self._name = name
+        if self._announcing is not None:
+            anew = partial(self._announce_renamed, self._announcing)
+            self._announcing = asyncio.create_task(self._see_through(anew))
+
+    async def _announce_renamed(self, before: asyncio.Task[None]) -> None:
+        await before
+        if self._zeroconf is None:
+            return
+        olds, self._services = self._services, []
+        for old in olds:
+            await self._zeroconf.async_unregister_service(old)
+        for old in olds:
+            await self._register(old.type, old.parsed_addresses())
 
     async def _announce_anew(self, before: asyncio.Task[None]) -> None:
         await before
@@ -71,9 +95,13 @@ class MdnsAnnouncer:
         shown = list(addresses) or await asyncio.to_thread(_own_addresses)
         self._zeroconf = AsyncZeroconf(interfaces=shown, ip_version=IPVersion.V4Only)
         for kind in TYPES:
-            service = self._service(kind, f"{self._name}.{kind}", shown)
-            await self._zeroconf.async_register_service(service, allow_name_change=True)
-            self._services.append(service)
+            await self._register(kind, shown)
+
+    async def _register(self, kind: str, addresses: Sequence[str]) -> None:
+        assert self._zeroconf is not None
+        service = self._service(kind, f"{_instance_label(self._name)}.{kind}", addresses)
+        await self._zeroconf.async_register_service(service, allow_name_change=True)
+        self._services.append(service)
 
     def _service(self, kind: str, name: str, addresses: Sequence[str]) -> "ServiceInfo":
         from zeroconf import ServiceInfo
@@ -83,7 +111,7 @@ class MdnsAnnouncer:
             name,
             port=self._port,
             properties=self._properties,
-            server=f"{self._name}.local.",
+            server=f"{self._host_label}.local.",
             addresses=[socket.inet_aton(address) for address in addresses],
         )
 
@@ -96,6 +124,11 @@ class MdnsAnnouncer:
                 await self._zeroconf.async_unregister_all_services()
             finally:
                 await self._zeroconf.async_close()
+
+
+def _instance_label(name: str) -> str:
+    """Make one label of a name: without dots, which the library takes for the end of one."""
+    return name.replace(".", " ").encode()[:MAX_LABEL_BYTES].decode(errors="ignore")
 
 
 def _own_addresses() -> list[str]:

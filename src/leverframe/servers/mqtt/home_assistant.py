@@ -5,6 +5,8 @@ One retained message per output, PWM output, event variable, input, reading and 
 else; a reading that is absent is unavailable, as is everything while the controller is gone.
 """
 
+import re
+import unicodedata
 from typing import Any, NamedTuple
 
 from leverframe.engine.labels import (
@@ -102,7 +104,7 @@ def announcement(label: str, of: Controlled) -> Announcement:
         {
             "name": _shown_name(label, of.settings),
             "unique_id": f"{of.node}_{object_id}",
-            "default_entity_id": f"{component}.{of.name}_{object_id}".replace("-", "_").lower(),
+            "default_entity_id": f"{component}.{_slug(f'{of.name}_{object_id}')}",
             "state_topic": of.topic(label),
             "availability": _availability(label, of),
             "availability_mode": "all",
@@ -197,3 +199,9 @@ def _shown_name(label: str, settings: Settings) -> str:
     """Return the name that a user gave with the label, or else the label alone."""
     given = given_name(label, settings)
     return f"{given} ({label})" if given else label
+
+
+def _slug(text: str) -> str:
+    """Write a text with the characters that ids of entities are made of."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "_", plain).strip("_")

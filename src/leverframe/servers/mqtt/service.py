@@ -129,7 +129,8 @@ class MqttService:
         self._link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
-        return Controlled(self._name, self._mac, self._controller.profile, settings, __version__)
+        name = settings.name or self._name
+        return Controlled(name, self._mac, self._controller.profile, settings, __version__)
 
     # --- commands ---------------------------------------------------------------------------------
 

@@ -94,6 +94,7 @@ class Web:
         lenient: bool = False,
         reach: Reach = THIS_MACHINE,
         cookie_name: str = "leverframe",
+        public_name: str = "",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
@@ -104,7 +105,9 @@ class Web:
         self._admission = Admission(controller, self.access, must_sign_in=reach.must_sign_in)
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
         self._backups = BackupEndpoint(controller, self._commands)
-        self._signing_in = SignInEndpoint(controller, reach.names, self.access, self._commands)
+        self._signing_in = SignInEndpoint(
+            controller, reach.names, self.access, self._commands, public_name
+        )
         board, files = controller.board, StatusFiles(controller, name, mac)
         self._uploads = Uploads(controller.store, files.view)
         self._handlers = Handlers(

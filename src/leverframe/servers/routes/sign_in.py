@@ -78,11 +78,17 @@ class SignInEndpoint:
         names: OwnNames,
         access: Access,
         commands: CommandEndpoint,
+        public_name: str = "",
     ) -> None:
+        """Show strangers the names that people gave: a made one tells the MAC address."""
         self._controller = controller
         self._names = names
         self._access = access
         self._commands = commands
+        self._public_name = public_name
+
+    def _shown_name(self) -> str:
+        return self._controller.pending.name or self._public_name
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
         """Show the sign-in page, or sign in the administrator's machine where that is allowed."""
@@ -90,7 +96,7 @@ class SignInEndpoint:
         auto = settings.ui.auto_sign_in and offered(AUTO_SIGN_IN, profile)
         admin = settings.access.admin
         if not (auto and admin.password and self._names.is_at_this_machine(request)):
-            return sign_in_page(_languages(request), signed_in=signed_in)
+            return sign_in_page(_languages(request), self._shown_name(), signed_in=signed_in)
         token = self._open(account_at("access.admin.password", admin.name))
         return redirect("/", self._cookie(token))
 
@@ -128,7 +134,7 @@ class SignInEndpoint:
             username = self._commands.form(request).get("username", "")
         except Refusal:
             username = ""
-        return refused_page(_languages(request), reply, form, username)
+        return refused_page(_languages(request), self._shown_name(), reply, form, username)
 
     async def _sign_in(self, request: Request) -> tuple[Reply, str]:
         fields = self._commands.form(request)

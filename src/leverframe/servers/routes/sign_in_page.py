@@ -1,6 +1,7 @@
 """The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 
-It works without a script and knows nothing of the controller: whoever opens it is not signed in.
+It works without a script and knows nothing of the controller but the name that people gave it:
+whoever opens it is not signed in.
 """
 
 from typing import NamedTuple
@@ -108,17 +109,19 @@ def language_of(accepted: str) -> str:
     return "en"
 
 
-def sign_in_page(accepted: str, *, signed_in: bool) -> Reply:
+def sign_in_page(accepted: str, device: str, *, signed_in: bool) -> Reply:
     """Show the page; who is signed in can sign out there, and change a password."""
     language = language_of(accepted)
-    return Reply(200, "text/html", _page(language, signed_in=signed_in).encode(), PAGE_HEADERS)
+    return Reply(
+        200, "text/html", _page(language, device, signed_in=signed_in).encode(), PAGE_HEADERS
+    )
 
 
-def refused_page(accepted: str, problem: Reply, form: str, username: str) -> Reply:
+def refused_page(accepted: str, device: str, problem: Reply, form: str, username: str) -> Reply:
     """Show the page again with the reason above the form, and with the name that was typed."""
     language = language_of(accepted)
     message = SignInMessage(form, _sentence(WORDS[language], problem), username)
-    page = _page(language, signed_in=form == CHANGE, message=message)
+    page = _page(language, device, signed_in=form == CHANGE, message=message)
     headers = (*PAGE_HEADERS, *problem.headers, NOT_KEPT)
     return Reply(problem.status, "text/html", page.encode(), headers)
 
@@ -131,20 +134,23 @@ def _sentence(words: Words, problem: Reply) -> str:
     return str(msgspec.json.decode(problem.body)["detail"])
 
 
-def _page(language: str, *, signed_in: bool, message: SignInMessage = NO_MESSAGE) -> str:
+def _page(
+    language: str, device: str, *, signed_in: bool, message: SignInMessage = NO_MESSAGE
+) -> str:
     words = WORDS[language]
+    named = f"<span> · {escaped(device)}</span>" if device else ""
     return f"""<!doctype html>
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{words.sign_in} · Leverframe</title>
+<title>{words.sign_in} · {escaped(device) or "Leverframe"}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="{STYLE_PATH}">
 </head>
 <body>
-<header class="top"><p class="brand">Leverframe</p></header>
+<header class="top"><p class="brand">Leverframe{named}</p></header>
 <main>
 <h1>{words.sign_in}</h1>
 <div class="cards">

@@ -201,7 +201,7 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             ObjectIdentifier(ENTERPRISE),
             TimeTicks(ticks(uptime_s)),
             OctetString(b""),
-            OctetString(self._name.encode()),
+            OctetString((controller.engine.settings.name or self._name).encode()),
             OctetString(b""),
             Integer32(_SERVICES),
         )

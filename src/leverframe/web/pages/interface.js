@@ -58,6 +58,7 @@ function pagesCard(context) {
   return new Form(context, {
     title: "pages",
     fields: [
+      { command: "sname", label: "device_name", hint: "device_name_hint" },
       { command: "lang", label: "pages_language", hint: "language_hint" },
       { command: "word0", label: "refresh", unit: "s", hint: "refresh_hint", path: "ui.refresh" },
       { command: "byte0", label: "homepage", hint: "homepage_hint", path: "ui.homepage" },

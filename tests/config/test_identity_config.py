@@ -1,0 +1,36 @@
+"""Name and MAC address in the configuration: what is wrong is said before anything starts."""
+
+import pytest
+
+from leverframe.config import BadConfiguration, read_config
+
+
+@pytest.mark.parametrize("written", ["D8:80:39:12:34:5a", "d8-80-39-12-34-5A", "D8803912345A"])
+def test_an_address_is_taken_as_people_write_it(written: str) -> None:
+    assert read_config(None, {"mac": written}).mac_address() == "D8:80:39:12:34:5A"
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "D8:80:39", "D8:80-39:12:34:56", "G8:80:39:12:34:56", "01:00:5e:00:00:01", "0" * 12],
+)
+def test_what_is_no_address_of_one_device_is_refused(written: str) -> None:
+    with pytest.raises(BadConfiguration, match="D8:80:39:12:34:56"):
+        read_config(None, {"mac": written})
+
+
+@pytest.mark.parametrize("name", [" x", "x ", "a\nb", "a\x7fb"])
+def test_a_name_is_one_line(name: str) -> None:
+    with pytest.raises(BadConfiguration, match="one line"):
+        read_config(None, {"name": name})
+
+
+def test_a_name_has_at_most_31_letters() -> None:
+    assert read_config(None, {"name": "ż" * 31}).name == "ż" * 31
+    with pytest.raises(BadConfiguration, match="31"):
+        read_config(None, {"name": "x" * 32})
+
+
+def test_neither_is_configured_by_default() -> None:
+    config = read_config(None, {})
+    assert (config.name, config.mac_address()) == (None, None)
