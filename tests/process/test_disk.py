@@ -207,8 +207,8 @@ def test_a_start_on_a_read_only_disk_goes_on_with_what_is_stored(tmp_path: Path)
             status, body = process.ask("/stm.cgi?oname=0Lamp")
             assert status == 507
             assert "the controller is restarted" in json.loads(body)["detail"]
-            # As on a full disk: it is switched, and the answer says that it will be forgotten.
-            assert process.ask("/outs.cgi?out0=0")[0] == 507
+            # As on a full disk: it is switched and so answered; `/health` tells of the disk.
+            assert process.ask("/outs.cgi?out0=0")[0] == 200
             assert json.loads(process.ask("/api/state")[1])["OUT0"] == 0
             assert "in use by" in refused_start(data)
         remount("rw")

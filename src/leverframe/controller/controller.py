@@ -294,7 +294,6 @@ class Controller(Hooks):
         further = self._apply(self.engine.settings, actions[until:], at, cause)
         if outstanding is None or further is None:
             return outstanding or further
-        further.persisted += outstanding.persisted
         further.beside += outstanding.beside
         return further
 
@@ -367,7 +366,6 @@ class Controller(Hooks):
         uploads = [name for change in changes for name in change.uploads]
         following.beside += self.tell_watchers(old, last.settings, uploads)
         for change in changes:
-            change.outstanding.persisted = following.persisted
             change.outstanding.beside = following.beside
 
     def run_overdue_timers(self, at: Moment) -> None:
@@ -421,7 +419,8 @@ class Controller(Hooks):
                 # What the disk refuses is sent from memory: no reason to refuse the request.
                 outstanding.beside.append(messages)
             if persisted:
-                outstanding.persisted.append(self._persistent.persist(persisted))
+                # Tried again until the disk takes it; `/health` tells meanwhile.
+                outstanding.beside.append(self._persistent.persist(persisted))
         for effect in again:
             self._carry_out[type(effect)](effect)
         return outstanding

@@ -9,19 +9,16 @@ import msgspec
 class Outstanding(msgspec.Struct, eq=False):
     #: The request's own change.
     write: asyncio.Future[None] | None = None
-    #: Machine state that must be on disk too, or the request has failed.
-    persisted: list[asyncio.Future[None]] = []
-    #: What is only waited for, because its owner deals with its faults.
+    #: What is only waited for, because its owner deals with its faults: what was switched is
+    #: switched, whether or not it can be remembered.
     beside: list[asyncio.Future[Any]] = []
 
     async def finish(self) -> None:
-        """Wait until all of it has ended; raise StoreUnavailable where something is not on disk.
+        """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
 
         Whoever stops waiting takes nothing back.
         """
         if self.write is not None:
             await self.write
-        if shared := [*self.persisted, *self.beside]:
-            await asyncio.wait(shared)
-        for write in self.persisted:
-            write.result()
+        if self.beside:
+            await asyncio.wait(self.beside)

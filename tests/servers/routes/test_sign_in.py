@@ -106,10 +106,30 @@ async def test_a_program_is_asked_for_basic(accept: str) -> None:
     assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"referer": "http://10.0.0.5/"},
+        {"referer": "http://chief:wrong@10.0.0.5/", "user_agent": "Mozilla/5.0"},
+        {"sec_fetch_mode": "cors", "accept_language": "*", "user_agent": "node"},
+    ],
+)
+async def test_a_program_is_asked_for_basic_also_with_a_referer(headers: dict[str, str]) -> None:
+    twin = await signed_up()
+    reply = await twin.ask("/json/status.json", accept="*/*", **headers)
+    assert reply.status == 401
+    assert dict(reply.headers)["WWW-Authenticate"].startswith("Basic ")
+
+
 async def test_a_scripts_request_makes_the_browser_ask_for_no_password() -> None:
     twin = await signed_up()
-    for headers in ({"sec_fetch_mode": "cors"}, {"referer": "http://10.0.0.5/", "accept": "*/*"}):
-        reply = await twin.ask("/api/state", **headers)
+    browser = {
+        "user_agent": "Mozilla/5.0 (X11) Chrome/140",
+        "accept_language": "en",
+        "accept": "*/*",
+    }
+    for headers in ({"sec_fetch_mode": "cors"}, {"referer": "http://10.0.0.5/"}):
+        reply = await twin.ask("/api/state", **browser, **headers)
         assert reply.status == 401
         assert "WWW-Authenticate" not in dict(reply.headers)
     assert "WWW-Authenticate" in dict((await twin.ask("/api/state")).headers)

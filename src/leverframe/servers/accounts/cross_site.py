@@ -125,6 +125,9 @@ class OwnNames:
             return True
         scheme, mark, rest = source.lower().partition("://")
         authority = rest.partition("/")[0]
+        if "origin" not in headers:
+            # Libraries send the address as they were given it, with user and password.
+            authority = authority.rpartition("@")[2]
         if not mark or scheme not in ("http", "https"):
             return False
         if "host" not in headers:

@@ -42,12 +42,15 @@ def is_script(request: Request) -> bool:
     """Tell whether a script asks: the browser would show its dialog on top of the page.
 
     Plain HTTP addresses in the network are not told the mode, but pages of our own say where they
-    are from.
+    are from. Programs may send either, too, but not under the name that all browsers have.
     """
-    mode = request.headers.get("sec-fetch-mode")
+    headers = request.headers
+    if "Mozilla/" not in headers.get("user-agent", ""):
+        return False
+    mode = headers.get("sec-fetch-mode")
     if mode is not None:
         return mode != "navigate"
-    return "referer" in request.headers and not is_browser(request)
+    return "referer" in headers and "accept-language" in headers and not is_browser(request)
 
 
 def redirect(target: str, headers: Headers = ()) -> Reply:
