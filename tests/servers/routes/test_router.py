@@ -109,6 +109,74 @@ async def test_no_command_of_a_client_moves_a_pin_while_outputs_are_locked(twin:
     assert moved == []
 
 
+@pytest.mark.parametrize("body", [b"out0=1", b"out0=1&out2=1\r\n"])
+async def test_commands_may_be_sent_as_a_form_in_the_body(twin: Twin, body: bytes) -> None:
+    reply = await twin.ask(
+        "/outs.cgi", "POST", body, content_type="application/x-www-form-urlencoded"
+    )
+    assert reply.status == 200
+    assert (await twin.outputs())[0] == "1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/outs.cgi", b"out9=1", 400),
+        ("/outs.cgi", b'{"out0": 1}', 404),
+        ("/outs.cgi", "wyjście=1".encode(), 400),
+        ("/post.cgi", b"oled_save", 400),
+        ("/outs.cgi", b"out0=1&nothing=1", 404),
+    ],
+)
+async def test_a_body_that_is_no_form_of_commands_is_refused(
+    twin: Twin, path: str, body: bytes, status: int
+) -> None:
+    reply = await twin.ask(path, "POST", body)
+    assert reply.status == status
+    assert await twin.outputs() == "000000"
+
+
+async def test_doubled_slashes_are_taken_by_a_lenient_controller_only(twin: Twin) -> None:
+    await twin.refused("//outs.cgi?out0=1", 404)
+    lenient = await Twin.start(lenient=True)
+    await lenient.ok("//outs.cgi?out0=1")
+    assert (await lenient.ask("///json//status.json")).status == 200
+    assert await lenient.outputs() == "100000"
+
+
+@pytest.mark.parametrize(
+    ("code", "source"),
+    [(54, "EVENT1"), (58, "OUT0"), (63, "OUT5"), (67, "EVENT8"), (68, "MQTT"), (76, "PWM3")],
+)
+async def test_sources_in_the_codes_of_hw_30_are_taken_by_a_lenient_controller_only(
+    twin: Twin, code: int, source: str
+) -> None:
+    command = f"/inpa.cgi?event=0*{code}*0*1*0*1*0*{code}*0*1*0*0"
+    await twin.refused(command, 400)
+    lenient = await Twin.start(lenient=True)
+    await lenient.ok(command)
+    (rule,) = (await lenient.settings())["rules"]
+    assert (rule["source"], rule["source2"]) == (source, source)
+
+
+@pytest.mark.parametrize("code", [69, 72, 77])
+async def test_a_source_that_no_hardware_has_is_skipped_by_a_lenient_controller(code: int) -> None:
+    lenient = await Twin.start(lenient=True)
+    await lenient.ok(f"/inpa.cgi?event=0*{code}*0*1*0*0*0*0*0*0*0*0")
+    assert (await lenient.settings())["rules"] == []
+
+
+@pytest.mark.parametrize(("days", "count"), [(128, 7), (129, 1), (255, 7), (384, None)])
+async def test_bit_7_of_the_days_never_makes_an_entry_that_never_runs(
+    twin: Twin, days: int, count: int | None
+) -> None:
+    body = f"&s0=Lamp*0*1*60*0*{days}*1&&".encode()
+    reply = await twin.ask("/post.cgi?sched_save", "POST", body)
+    assert reply.status == (400 if count is None else 200)
+    entry = (await twin.settings())["schedule"][0]
+    assert count is None or len(entry["days"]) == count
+
+
 async def test_commands_may_be_sent_with_post(twin: Twin) -> None:
     await twin.ok("/outs.cgi?out0=1", "POST")
     assert await twin.outputs() == "100000"

@@ -77,6 +77,29 @@ def set_rule(stage: Stage, A: int, **fields: Any) -> None:
     stage.set("rules", (*rules[:A], rule, *rules[A + 1 :]))
 
 
+#: Codes of sources that only HW 3.0 has, and what newer hardware calls the same source: no other
+#: meaning is possible there. 50-53 (INPD1-INPD4) are POWER and ENERGY on newer hardware.
+_HW30_SOURCES = {
+    str(old + offset): str(new + offset)
+    for old, new, count in ((54, 104, 4), (58, 112, 6), (64, 108, 4), (68, 118, 1), (73, 123, 4))
+    for offset in range(count)
+}
+#: The places of the sources among the fields of an event entry: B and H.
+_SOURCE_FIELDS = (1, 7)
+
+
+def with_sources_of_hw_30(item: str) -> str | None:
+    """Rewrite an `event` item whose sources are codes of HW 3.0; None where none of them is."""
+    name, _, value = item.partition("=")
+    fields = value.split("*")
+    if name != "event" or len(fields) <= _SOURCE_FIELDS[-1]:
+        return None
+    for place in _SOURCE_FIELDS:
+        fields[place] = _HW30_SOURCES.get(fields[place], fields[place])
+    written = f"{name}={'*'.join(fields)}"
+    return None if written == item else written
+
+
 def _value_left_out(old: Rule, profile: Profile) -> int:
     """Keep the value where it is a field; older dialects state it with the action."""
     return old.value if offered(HAS_VALUE, profile) else DEFAULT_VALUE

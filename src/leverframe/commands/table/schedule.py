@@ -19,6 +19,9 @@ EPOCH = date(1970, 1, 1)
 LAST_DAY = (date.max - EPOCH).days
 SECONDS_OF_DAY = 86400
 PERIODIC_BIT = 256
+#: Zero on the pages of real units.
+EVERY_DAY_BIT = 128
+ALL_DAYS = 127
 ENTRY = Int(0, SCHEDULE_ENTRIES - 1)
 FIELDS: dict[str, Param] = {
     "A": ENTRY,
@@ -34,6 +37,9 @@ FIELDS: dict[str, Param] = {
 
 def entry_from_fields(fields: dict[str, Any]) -> ScheduleEntry:
     days, periodic = fields["G"], bool(fields["G"] & PERIODIC_BIT)
+    if days & EVERY_DAY_BIT and not days & ALL_DAYS:
+        # Public clients mean every day by it; beside days it says nothing.
+        days |= ALL_DAYS
     if fields["E"] == SECONDS_OF_DAY and not periodic:
         raise BadValue(
             f"{fields['E']} is not a second of the day.",
@@ -110,8 +116,8 @@ ROWS = (
             "G": "31",
         },
         doc="Replace the schedule: name, action, value, second of the day (or period), date as "
-        "days since 1970 (0 for none), days (bits 0-6 Monday to Sunday, bit 8 periodically), "
-        "active.",
+        "days since 1970 (0 for none), days (bits 0-6 Monday to Sunday, bit 7 alone every day, "
+        "bit 8 periodically), active.",
     ),
     row(
         "GET /inpa.cgi?schedon=<A>*<B>",

@@ -16,6 +16,7 @@ from leverframe.commands.table.matching import Call, find, items_of
 from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ACCOUNT, ANYBODY, CONTROL
+from leverframe.commands.table.rules import with_sources_of_hw_30
 from leverframe.commands.table.stage import NO_HASHES
 from leverframe.controller import Command, Controller, NeedsHashing, Outstanding
 from leverframe.engine.engine import Engine
@@ -31,6 +32,8 @@ from leverframe.servers.problems import (
 from leverframe.status_files import bootloader_reply, command_reply
 from leverframe.storage.store import StoreUnavailable
 
+#: The path of the commands that take a body.
+BODIES_PATH = "/post.cgi"
 MAX_COMMANDS = 100
 MAX_KEPT_REQUESTS = 1024
 MAX_KEPT_LETTERS = 100
@@ -62,6 +65,21 @@ class Commands(msgspec.Struct, frozen=True):
 NO_COMMANDS = Commands.of(())
 
 
+def _form(request: Request) -> str:
+    """Return the commands of a form that was sent as the body: it is written like a query."""
+    if request.path == BODIES_PATH:
+        raise Malformed(
+            "The request has a body and names no command for it.",
+            allowed=f"POST {BODIES_PATH}?COMMAND",
+        )
+    try:
+        return request.body.decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise Malformed(
+            "The body is no form.", allowed="commands as in a query, encoded, or an empty body"
+        ) from None
+
+
 class CommandEndpoint:
     """The endpoint of all command paths of one controller."""
 
@@ -79,7 +97,7 @@ class CommandEndpoint:
     def commands(self, request: Request) -> Commands:
         """Read the commands of a request; raises the first refusal unless lenient."""
         if not request.query:
-            return NO_COMMANDS
+            return self._read(request, _form(request)) if request.body else NO_COMMANDS
         kept = self._kept.get((request.path, request.query))
         return self._read(request, request.query) if kept is None else kept
 
@@ -95,6 +113,8 @@ class CommandEndpoint:
         for call in find(request.method, request.path, items, self._controller.profile):
             if isinstance(call, Call):
                 found.append(call)
+            elif self._lenient and (understood := self._as_hw_30_means(call, request)):
+                found.append(understood)
             elif self._lenient:
                 skipped = True
                 self._skip(call, Cause("command", request.peer))
@@ -107,6 +127,14 @@ class CommandEndpoint:
                 self._kept.clear()
             self._kept[(request.path, query)] = commands
         return commands
+
+    def _as_hw_30_means(self, refusal: Refusal, request: Request) -> Call | None:
+        """Understand an event entry with sources in the codes of HW 3.0, where that is all."""
+        item = with_sources_of_hw_30(refusal.command or "")
+        if item is None:
+            return None
+        (call,) = find(request.method, request.path, [item], self._controller.profile)
+        return call if isinstance(call, Call) else None
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
         """Journal a command that a lenient controller skips though it answers 200."""
@@ -161,7 +189,7 @@ class CommandEndpoint:
     def _with_bodies(self, request: Request, commands: Commands) -> Sequence[Command]:
         calls = commands.calls
         if not commands.takes_body:
-            if calls and request.body:
+            if calls and request.body and request.query:
                 raise Malformed(
                     "The command takes no body.", command=calls[0].text, allowed="an empty body"
                 )

@@ -4,6 +4,7 @@ On the fast path, a command that switches an output on an open controller, nothi
 task is made.
 """
 
+import re
 import time
 from collections.abc import Callable, Coroutine
 from math import ceil
@@ -60,6 +61,7 @@ from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 #: What is asked for many times a second, and told from all the rest by one look-up.
+_SLASHES = re.compile("//+")
 _OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
@@ -98,6 +100,7 @@ class Web:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
+        self._lenient = lenient
         self._names = reach.names
         passwords = Passwords()
         sessions = Sessions(cookie_name, monotonic)
@@ -128,6 +131,8 @@ class Web:
 
     def handle(self, request: Request) -> Answer:
         try:
+            if self._lenient:
+                request = _without_doubled_slashes(request)
             bootloader_until = self._controller.bootloader_until
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
                 return self._in_bootloader(request, bootloader_until)
@@ -144,6 +149,8 @@ class Web:
     def admit_body(self, request: Request) -> Answer:
         """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
         try:
+            if self._lenient:
+                request = _without_doubled_slashes(request)
             bootloader_until = self._controller.bootloader_until
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
                 return self._in_bootloader(request, bootloader_until)
@@ -311,6 +318,13 @@ def _as_reply(value: Any, content_type: str) -> AnyReply:
     if isinstance(value, Reply | StreamReply):
         return value
     return Reply(200, content_type, msgspec.json.encode(value))
+
+
+def _without_doubled_slashes(request: Request) -> Request:
+    """Take `//outs.cgi` for `/outs.cgi`: clients join an address that ends in a slash with one."""
+    if "//" not in request.path:
+        return request
+    return msgspec.structs.replace(request, path=_SLASHES.sub("/", request.path))
 
 
 def _nothing_there() -> NoSuchPath:
