@@ -73,7 +73,8 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 3), duty=st.integers(0, 100), seconds=SECONDS)
     def ramp(self, index: int, duty: int, seconds: int) -> None:
-        assert self.send(f"/stm.cgi?pwmt={index}{seconds}&pwmd={index}{duty}") == 200
+        status = 423 if self.is_locked() else 200
+        assert self.send(f"/stm.cgi?pwmt={index}{seconds}&pwmd={index}{duty}") == status
 
     @rule(
         entry=st.integers(0, 19),

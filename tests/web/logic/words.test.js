@@ -41,6 +41,17 @@ test("the words of a page come before those of the frame, and go with it", async
   await words.usePageWords(null);
 });
 
+test("of pages that are opened one after the other the last one has its words", async () => {
+  const slow = words.usePageWords("pwm");
+  const last = words.usePageWords(null);
+  await Promise.all([last, slow]);
+  await words.usePageWords("outputs");
+  const left = words.usePageWords("schedule");
+  await Promise.all([words.usePageWords("outputs"), left]);
+  assert.notEqual(t("on_time"), "on_time");
+  await words.usePageWords(null);
+});
+
 test("a chosen language is kept and holds against the setting", () => {
   words.chooseLanguage("cs");
   assert.equal(localStorage.getItem("leverframe.language"), "cs");

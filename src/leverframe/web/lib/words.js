@@ -19,6 +19,8 @@ let frame = {};
 let codes = {};
 /** @type {Words} */
 let page = {};
+/** @type {string | null} */
+let pageWanted = null;
 let language = chosen() ?? preferred();
 
 /** @param {string} name @returns {name is Language} */
@@ -65,10 +67,13 @@ export function fetchWords(name) {
   return coming;
 }
 
-// The words of a page; null where a page has none of its own.
+// The words of a page; null where a page has none of its own. Of several calls the last one counts,
+// though an earlier one may get its words later: people leave pages that have not come yet.
 /** @param {string | null} name */
 export async function usePageWords(name) {
-  page = name ? await fetchWords(name) : {};
+  pageWanted = name;
+  const words = name ? await fetchWords(name) : {};
+  if (pageWanted === name) page = words;
 }
 
 /** @param {string} name */
