@@ -70,6 +70,16 @@ async def test_a_lenient_controller_skips_a_bad_body() -> None:
     assert await twin.settings() == before
 
 
+@pytest.mark.parametrize("upload", ["settingsupload", "pictureupload", "wwwfileupload"])
+@pytest.mark.parametrize("body", [b"", b"no such file"])
+@pytest.mark.parametrize("lenient", [False, True])
+async def test_a_bad_upload_is_refused_also_by_a_lenient_controller(
+    upload: str, body: bytes, lenient: bool
+) -> None:
+    twin = await Twin.start(lenient=lenient)
+    assert (await twin.ask(f"/post.cgi?{upload}", "POST", body)).status == 400
+
+
 async def test_a_lenient_controller_tells_each_time_what_it_skipped() -> None:
     twin = await Twin.start(lenient=True)
     for _ in range(2):

@@ -162,6 +162,9 @@ class CommandEndpoint:
         try:
             with_bodies = await asyncio.to_thread(self._with_bodies, request, commands)
         except Refusal as refusal:
+            # A file comes alone: skipping it would be doing nothing, and calling that done.
+            if commands.takes_file:
+                return reply_to_refusal(refusal)
             return self._bad_body(refusal, request)
         try:
             reply = self._carry_out(with_bodies, request, account)
