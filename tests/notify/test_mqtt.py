@@ -20,9 +20,10 @@ from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.trust import Trust
 from leverframe.process.build import build
 from leverframe.process.services import Sending
+from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.mqtt.service import FAULT, NAME
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import MemoryStore, Store
+from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
 from tests.twin import NEWEST
 
@@ -344,8 +345,93 @@ def announced(listener: Listener, name: str) -> list[dict[str, object]]:
     return [
         json.loads(heard.payload)
         for heard in listener.heard
-        if heard.topic.startswith("homeassistant/") and heard.topic.endswith(f"/{name}/config")
+        if heard.payload
+        and heard.topic.startswith("homeassistant/")
+        and heard.topic.endswith(f"/{name}/config")
     ]
+
+
+def configurations(listener: Listener) -> set[str]:
+    """The topics of announcements that the broker keeps."""
+    last = {heard.topic: heard.payload for heard in listener.heard}
+    return {topic for topic, payload in last.items() if topic.endswith("/config") and payload}
+
+
+@pytest.mark.parametrize("prefix", ["", "ha2"])
+async def test_announcements_are_withdrawn_when_discovery_ends_or_has_another_prefix(
+    tmp_path: Path, prefix: str
+) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        controller.sense({"DS1": 21.5})
+        await until(lambda: bool(announced(listener, "DS1")))
+        await until(lambda: bool(announced(listener, "ENERGY6")))
+        before = configurations(listener)
+        assert {topic.partition("/")[0] for topic in before} == {"homeassistant"}
+        await tell(controller, f"mqttdiscovery={prefix}")
+        after = {topic.replace("homeassistant", prefix) for topic in before if prefix}
+        await until(lambda: configurations(listener) == after)
+        # The broker has nothing else for those who come later either.
+        latecomer = Listener(broker)
+        await latecomer.start_as("latecomer")
+        await until(lambda: bool(latecomer.of(f"{PREFIX}/ENERGY6")))
+        assert configurations(latecomer) <= after
+        await latecomer.stop()
+
+
+async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_path: Path) -> None:
+    store = MemoryStore()
+    async with on_broker(tmp_path, store=store) as (controller, broker, listener):
+        controller.sense({"DS1": 21.5})
+        await until(lambda: bool(announced(listener, "DS1")))
+        before = configurations(listener)
+        await broker.stop()
+        # The broker is away while the prefix changes, and the controller is started anew.
+        await tell(controller, "mqttdiscovery=ha2")
+        await controller.writer.commit(Changes(kept={"identity.mac": "02:00:00:00:00:99"}))
+        async with running(broker, store):
+            await listener.stop()
+            await broker.start()
+            await listener.start_as("listener")
+            for topic in before:
+                await listener.until_last(topic, "")
+
+
+async def test_a_name_that_changes_while_its_reading_is_absent_is_announced(tmp_path: Path) -> None:
+    store = MemoryStore()
+    async with on_broker(tmp_path, store=store) as (controller, broker, listener):
+        controller.sense({"DS1": 21.5})
+        await until(lambda: bool(announced(listener, "DS1")))
+        controller.sense({"DS1": None})
+        await listener.until_last(f"{PREFIX}/DS1", "none")
+        await tell(controller, "tname=0Boiler")
+        await until(lambda: announced(listener, "DS1")[-1]["name"] == "Boiler (DS1)")
+        # Also of another prefix of ours, and what never had a value is still not announced.
+        await tell(controller, f"mqtt=1*localhost*{broker.port}*{USER}*{PASSWORD}*attic*0")
+        await until(lambda: announced(listener, "DS1")[-1]["state_topic"] == "attic/DS1")
+        assert not announced(listener, "DS2")
+
+
+async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    listener = Listener(broker)
+    await broker.start()
+    try:
+        await listener.start()
+        built = await build(
+            NEWEST, MemoryStore(), SystemClock(), UTC, sending=Sending(capture=False)
+        )
+        await tell(built.controller, connect_command(broker))
+        await until(lambda: bool(announced(listener, "OUT0")))
+        assert "configuration_url" not in str(announced(listener, "OUT0")[-1]["device"])
+        built.mqtt.pages_are_at(PagesAddress("http", "0.0.0.0", 8080))
+        await until(lambda: "configuration_url" in str(announced(listener, "OUT0")[-1]["device"]))
+        await built.stop()
+    finally:
+        await listener.stop()
+        await broker.kill()
+    device = announced(listener, "OUT0")[-1]["device"]
+    assert isinstance(device, dict)
+    assert device["configuration_url"] in ("http://127.0.0.1:8080/", "http://[::1]:8080/")
 
 
 async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:

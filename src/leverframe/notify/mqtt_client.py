@@ -114,6 +114,11 @@ class BrokerConnection:
             connecting.cancel()
             going.cancel()
 
+    @property
+    def local_address(self) -> str | None:
+        name = self._client._connection._transport.get_extra_info("sockname")
+        return str(name[0]) if name else None
+
     def subscribe(self, topic: str) -> None:
         self._client.subscribe(topic, qos=1)
 

@@ -75,6 +75,11 @@ class MqttLink:
         """Return the settings of the present connection, or of the next attempt."""
         return self._settings
 
+    @property
+    def local_address(self) -> str | None:
+        """Return the address of this machine that the broker is reached from."""
+        return self._connection.local_address if self._connection else None
+
     def subscribe(self, topic: str) -> None:
         assert self._connection is not None
         self._connection.subscribe(topic)

@@ -30,6 +30,7 @@ from leverframe.process.services import (
     snmp_traps,
 )
 from leverframe.profile import Profile
+from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
@@ -61,6 +62,7 @@ class BuiltController(Struct, frozen=True):
     host_label: str
     mac: str
     snmp_identity: EngineIdentity
+    mqtt: MqttService
     services: tuple[Service, ...] = ()
 
     @property
@@ -133,7 +135,9 @@ async def build(
         cookie_name=cookie_name,
         public_name=configured.name or "",
     )
-    return BuiltController(controller, web, name, host_label, mac, snmp_identity, tuple(services))
+    return BuiltController(
+        controller, web, name, host_label, mac, snmp_identity, mqtt, tuple(services)
+    )
 
 
 class ControllerIdentity(NamedTuple):

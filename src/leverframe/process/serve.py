@@ -41,6 +41,7 @@ from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer
 from leverframe.servers.journal_log import JournalLog
+from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import server_families
@@ -112,6 +113,8 @@ async def serve(config: Config) -> None:
             async for service in _services(built, config, server.port, descriptors):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
+            scheme = "https" if certificate else "http"
+            built.mqtt.pages_are_at(PagesAddress(scheme, config.host, server.port))
             log.info("leverframe %s started: %s", __version__, _what_runs(built, config, folder))
             # What is there by now stays: no collection needs to walk through it, which would hold
             # up the loop for some 25 ms each time.

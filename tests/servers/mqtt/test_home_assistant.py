@@ -19,6 +19,7 @@ from leverframe.servers.mqtt.home_assistant import (
     announced_labels,
     announcement,
 )
+from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.wire.modbus_modules import MODULES
 
 NEWEST = Profile()
@@ -49,6 +50,7 @@ COMMON = {
                 "items": {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2},
             },
             **dict.fromkeys(("name", "manufacturer", "model", "hw_version", "sw_version"), TEXT),
+            "configuration_url": {"type": "string", "pattern": "^https?://[^/]+/$"},
         },
         "required": ["identifiers", "name"],
         "additionalProperties": False,
@@ -254,3 +256,26 @@ def test_ids_of_entities_are_made_of_any_name(name: str, entity: str) -> None:
     said = announcement("OUT0", controlled(settings)._replace(name=name))
     check(said)
     assert said.payload["default_entity_id"] == entity
+
+
+@pytest.mark.parametrize(
+    ("host", "own", "url"),
+    [
+        ("0.0.0.0", "192.168.7.4", "http://192.168.7.4:8080/"),
+        ("::", "fd00::4", "http://[fd00::4]:8080/"),
+        ("0.0.0.0", None, None),
+        ("192.168.7.5", "192.168.7.4", "http://192.168.7.5:8080/"),
+        ("127.0.0.1", "127.0.0.1", "http://127.0.0.1:8080/"),
+        ("127.0.0.1", "192.168.7.4", None),
+        ("cellar.example", "192.168.7.4", "http://cellar.example:8080/"),
+    ],
+)
+def test_the_device_leads_to_the_pages_where_home_assistant_can_reach_them(
+    host: str, own: str | None, url: str | None
+) -> None:
+    seen = PagesAddress("http", host, 8080).seen_from(own)
+    assert seen == url
+    me = controlled(defaults(NEWEST))._replace(url=seen)
+    said = announcement("OUT0", me)
+    check(said)
+    assert said.payload["device"].get("configuration_url") == url

@@ -73,6 +73,8 @@ class Controlled(NamedTuple):
     profile: Profile
     settings: Settings
     version: str
+    #: Where its pages are, if others can reach them.
+    url: str | None = None
 
     @property
     def node(self) -> str:
@@ -184,7 +186,7 @@ def _availability(label: str, of: Controlled) -> list[dict[str, Any]]:
 
 
 def _device(of: Controlled) -> dict[str, Any]:
-    return {
+    device = {
         "identifiers": [of.node],
         "connections": [["mac", of.mac.lower()]],
         "name": of.name,
@@ -193,6 +195,7 @@ def _device(of: Controlled) -> dict[str, Any]:
         "hw_version": of.profile.hw,
         "sw_version": of.profile.sw,
     }
+    return device if of.url is None else device | {"configuration_url": of.url}
 
 
 def _shown_name(label: str, settings: Settings) -> str:

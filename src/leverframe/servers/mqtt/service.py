@@ -26,7 +26,9 @@ from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
 from leverframe.notify.mqtt_link import ONLINE, MqttLink, status_topic
 from leverframe.notify.outbox import Outbox
+from leverframe.servers.mqtt.announced import AnnouncedTopics
 from leverframe.servers.mqtt.home_assistant import Controlled, announced_labels, announcement
+from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.mqtt.states import PublishedStates
 from leverframe.storage.store import StoreUnavailable
 
@@ -54,6 +56,9 @@ class MqttService:
         self._labels = announced_labels(controller.engine.settings)
         self._states = PublishedStates(link, lambda: self._labels, self._value)
         self._states.on_first_value = self._announce
+        self._announced = AnnouncedTopics(controller.writer)
+        #: Where the pages are, once they are served.
+        self._pages: PagesAddress | None = None
         self._was_up = False
         #: The last of the answers that wait for the disk; each waits for the one before it.
         self._answering: asyncio.Task[None] | None = None
@@ -64,13 +69,22 @@ class MqttService:
     def start(self) -> None:
         self._controller.watchers.add(self._changed)
         self._controller.settings_watchers.append(self._adopt)
+        self._announced.load()
         self._link.adopt(self._controller.engine.settings.mqtt)
+
+    def pages_are_at(self, address: PagesAddress) -> None:
+        """Tell Home Assistant where the pages are, from now on."""
+        self._pages = address
+        if self._link.up:
+            for label in self._labels:
+                self._announce(label)
 
     async def close(self) -> None:
         self._controller.watchers.discard(self._changed)
         self._controller.settings_watchers.remove(self._adopt)
         self._states.close()
         await self._link.close()
+        self._announced.close()
 
     def _value(self, label: str) -> Value:
         return self._controller.engine.values[label]
@@ -119,18 +133,52 @@ class MqttService:
         mqtt = self._link.settings
         self._link.subscribe(f"{mqtt.prefix}/cmd")
         self._link.publish(status_topic(mqtt), ONLINE, retain=True)
+        self._settle_announcements()
         self._states.begin()
         self._outbox.try_again("mqtt")
 
+    @property
+    def _place(self) -> str:
+        return f"{self._link.settings.host}:{self._link.settings.port}"
+
+    def _settle_announcements(self) -> None:
+        """Withdraw what the broker keeps of ours and is no longer true; renew what is absent now.
+
+        Everything that has a value is announced with it.
+        """
+        me = self._me(self._controller.engine.settings)
+        discovery = self._link.settings.discovery
+        labels = {announcement(label, me).topic: label for label in self._labels if discovery}
+        for topic in self._announced.at(self._place):
+            if topic not in labels:
+                self._withdraw(topic)
+            elif self._value(labels[topic]) is None:
+                self._announce(labels[topic])
+
+    def _withdraw(self, topic: str) -> None:
+        place = self._place
+
+        def withdrawn(future: "asyncio.Future[bool]") -> None:
+            if future.result():
+                self._announced.remove(place, topic)
+
+        self._link.publish(topic, b"", retain=True).add_done_callback(withdrawn)
+
     def _announce(self, label: str) -> None:
-        if not self._link.settings.discovery or self._value(label) is None:
+        """Announce a label that has a value, or had one: what is absent may get another name."""
+        if not self._link.settings.discovery:
             return
         said = announcement(label, self._me(self._controller.engine.settings))
+        if self._value(label) is None and not self._announced.has(self._place, said.topic):
+            return
+        self._announced.add(self._place, said.topic)
         self._link.publish(said.topic, msgspec.json.encode(said.payload), retain=True)
 
     def _me(self, settings: Settings) -> Controlled:
         name = settings.name or self._name
-        return Controlled(name, self._mac, self._controller.profile, settings, __version__)
+        url = None if self._pages is None else self._pages.seen_from(self._link.local_address)
+        profile = self._controller.profile
+        return Controlled(name, self._mac, profile, settings, __version__, url)
 
     # --- commands ---------------------------------------------------------------------------------
 
