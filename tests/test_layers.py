@@ -66,7 +66,7 @@ SERVERS_MAY_IMPORT = {
     "source_address": set[str](),
     "descriptors": {"fair_shares", "source_address"},
     "http": SHARING,
-    "modbus": SHARING,
+    "modbus": SHARING | {"tried_address"},
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,

@@ -136,6 +136,13 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         File | None,
         Meta(description="Its private key (PEM).", examples=["/etc/leverframe/cellar.key"]),
     ] = None
+    json: Annotated[
+        bool,
+        Meta(
+            description="Tell scripts on standard output, one JSON object a line: `administrator`"
+            " with the first password, `ready` with the address and all ports."
+        ),
+    ] = False
     virtual_time: Annotated[
         bool, Meta(description="Time stands still until /sim.cgi?advance=SECONDS moves it.")
     ] = False

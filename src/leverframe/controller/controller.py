@@ -269,6 +269,9 @@ class Controller(Hooks):
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
+            if not stage.replaces_all:
+                for check in self.settings_checks:
+                    check(self.pending, stage.settings)
             return self._write(stage, cause)
         return self._act(stage.actions, cause)
 

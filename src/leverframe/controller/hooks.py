@@ -39,7 +39,9 @@ class Hooks:
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: How often that was: who has the same number knows the same settings.
+        #: Called with the present and the wanted tree before that is stored; they may refuse it.
+        self.settings_checks: list[Callable[[Settings, Settings], None]] = []
+        #: How often new settings were adopted: who has the same number knows the same settings.
         self.settings_revision = 0
         #: Called when the controller has become another version.
         self.profile_watchers: list[Callable[[], None]] = []
@@ -55,6 +57,8 @@ class Hooks:
         self.troubles: dict[str, str] = {}
         #: The reports of such parts in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
+        #: The ports that such parts listen on, by what is spoken there; None while it is closed.
+        self.ports: dict[str, Callable[[], int | None]] = {}
         #: What such parts count, for `/metrics`.
         self.figures: list[Callable[[], Iterable[Family]]] = []
         #: What waits to be sent, was sent, and could not be (`/api/outbox`).
@@ -85,6 +89,10 @@ class Hooks:
         for task in under_way:
             task.add_done_callback(_log_fault)
         return under_way
+
+    def open_ports(self) -> dict[str, int]:
+        """Return the ports that are open at present, by what is spoken there."""
+        return {name: port for name, find in self.ports.items() if (port := find()) is not None}
 
     def tell_of_bootloader(self, *, waits: bool) -> None:
         for watcher in self.bootloader_watchers:

@@ -12,11 +12,13 @@ from pathlib import Path
 from leverframe.config import Config
 from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
+from leverframe.process.json_lines import print_json
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in import redirect_to_https
+from leverframe.servers.tried_address import try_address
 from leverframe.storage.store import Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ def uses_tls(config: Config) -> bool:
     return config.tls or config.tls_certificate is not None
 
 
-async def introduce_administrator(store: Store) -> None:
+async def introduce_administrator(store: Store, *, as_json: bool) -> None:
     """Ensure that an administrator exists; print the password of a new one, this once."""
     try:
         password = await ensure_administrator(store)
@@ -47,9 +49,14 @@ async def introduce_administrator(store: Store) -> None:
         raise NoAdministrator(
             f"Nobody could sign in: there is no administrator yet, and none can be made. {error}"
         ) from error
-    if password is not None:
+    if password is None:
+        return
+    name = administrator_name(store)
+    if as_json:
+        print_json({"event": "administrator", "name": name, "password": password})
+    else:
         print(
-            f"Sign in as {administrator_name(store)} with the password {password}\n"
+            f"Sign in as {name} with the password {password}\n"
             "It is shown only this once; change it with the page, or with `leverframe passwd`.",
             flush=True,
         )
@@ -63,17 +70,12 @@ def certificate_of(config: Config, folder: Path, name: str) -> Certificate | Non
     return own_certificate(folder, name, (config.host, *config.hosts))
 
 
-def try_address(host: str, port: int) -> None:
+def try_host(host: str, port: int) -> None:
     """Raise the `OSError` that listening there would raise."""
     for family, kind, protocol, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     ):
-        with socket.socket(family, kind, protocol) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                # As the event loop does: an IPv4 address is another one.
-                tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            tried.bind(address)
+        try_address(family, kind, protocol, address)
 
 
 async def listen(

@@ -20,6 +20,7 @@ from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.feature_loading import FeatureLoader
+from leverframe.process.json_lines import print_json
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import (
@@ -28,7 +29,7 @@ from leverframe.process.reach import (
     listen,
     reach_of,
     take_up_certificate,
-    try_address,
+    try_host,
 )
 from leverframe.process.services import Sending, Service, connect_snapshots, history_worker
 from leverframe.process.supervisor import Supervisor
@@ -86,7 +87,7 @@ async def serve(config: Config) -> None:
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
         with _told_if_it_cannot_listen(config):
-            try_address(config.host, config.port)
+            try_host(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
         built = await _built(config, folder, EncryptingStore(opened.store, folder.key_path), reach)
@@ -110,6 +111,7 @@ async def serve(config: Config) -> None:
             stop = _listen_to_signals(certificate)
             with _told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
+            built.controller.ports["http"] = lambda: server.port
             async for service in _services(built, config, server.port, descriptors):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
@@ -146,7 +148,7 @@ async def _built(
     """Build the controller from its store; with an administrator if strangers can reach it."""
     profile = await settle_version(store, config)
     if reach.must_sign_in:
-        await introduce_administrator(store)
+        await introduce_administrator(store, as_json=config.json)
     return await build(
         profile,
         store,
@@ -180,7 +182,9 @@ async def _services(
     public_key = config.public_key()
     controller.takes_firmware = public_key is not None
     if public_key is not None:
-        yield BootloaderServer(controller, config.host, config.tftp_port, public_key)
+        bootloader = BootloaderServer(controller, config.host, config.tftp_port, public_key)
+        controller.ports["tftp"] = lambda: bootloader.port
+        yield bootloader
     for service in await announce(
         controller,
         Announcing(config.discovery, config.udp_bootloader, config.mdns),
@@ -193,17 +197,34 @@ async def _services(
         yield service
 
 
+#: How people call what is spoken at the ports beside HTTP.
+_PORT_WORDS = {
+    "modbus": "Modbus TCP on port {}",
+    "snmp": "SNMP on UDP port {}",
+    "discovery": "discovery on UDP port {}",
+}
+
+
 def _say_where(
     built: BuiltController, config: Config, port: int, certificate: Certificate | None
 ) -> None:
+    """Tell where the controller answers, on all the ports that it has opened."""
     controller, scheme = built.controller, "https" if certificate else "http"
+    url = f"{scheme}://{_address(config.host, port)}/"
+    fingerprint = certificate.fingerprint() if certificate else None
+    ports = controller.open_ports()
+    if config.json:
+        about = {"event": "ready", "name": built.present_name, "mac": built.mac, "url": url}
+        print_json({**about, "ports": ports, "fingerprint": fingerprint})
+        return
+    beside = [words.format(ports[name]) for name, words in _PORT_WORDS.items() if name in ports]
     print(
         f"{built.present_name} ({controller.profile}, {controller.board.kind} board) answers at "
-        f"{scheme}://{_address(config.host, port)}/ - stop with Ctrl+C",
+        f"{url} {''.join(f'and {words} ' for words in beside)}- stop with Ctrl+C",
         flush=True,
     )
-    if certificate:
-        print(f"Fingerprint of its certificate: {certificate.fingerprint()}", flush=True)
+    if fingerprint:
+        print(f"Fingerprint of its certificate: {fingerprint}", flush=True)
 
 
 def _what_runs(built: BuiltController, config: Config, folder: DataFolder) -> str:

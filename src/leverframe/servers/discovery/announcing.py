@@ -47,6 +47,7 @@ async def announce(
         )
         only = None if host == ANY_ADDRESS else await asyncio.to_thread(find_own_address, host)
         server.start(only)
+        controller.ports["discovery"] = lambda: server.port
         started.append(server)
     if wanted.mdns:
 

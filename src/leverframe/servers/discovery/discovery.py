@@ -68,6 +68,11 @@ class DiscoveryServer:
         self._port: SharedPort | None = None
         self._retry: asyncio.TimerHandle | None = None
 
+    @property
+    def port(self) -> int | None:
+        """Where it listens at present."""
+        return None if self._port is None else self._port.number
+
     def start(
         self, only: OwnAddress | None = None, port: int = PORT, retry_s: float = RETRY_S
     ) -> None:

@@ -62,7 +62,7 @@ class SharedPort:
         except BaseException:
             self._socket.close()
             raise
-        self._port = port
+        self.number = port
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -106,7 +106,7 @@ class SharedPort:
         head = _PASSED_ON.pack(_MARK, self._token, socket.inet_aton(host), port, where)
         # Without a loopback interface there are no neighbours to hear it.
         with suppress(OSError):
-            self._socket.sendto(head + data, (NEIGHBOURS, self._port))
+            self._socket.sendto(head + data, (NEIGHBOURS, self.number))
 
     def _take_passed_on(self, message: bytes, how: Asked) -> None:
         """Take what a neighbour was asked; the kernel lets nobody else send from loopback."""

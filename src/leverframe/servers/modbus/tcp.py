@@ -9,11 +9,14 @@ for others.
 
 import asyncio
 import logging
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import cast
+from typing import Any, cast
 
+from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
 from leverframe.log_throttle import LogThrottle
@@ -21,6 +24,7 @@ from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.source_address import source_of
+from leverframe.servers.tried_address import try_address
 from leverframe.wire.modbus import (
     DEVICE_FAILURE,
     NotModbus,
@@ -62,6 +66,7 @@ class ModbusTcpServer:
         self._registers = ModbusRegisters(controller)
         self._host = host
         self._wanted_port = port
+        self._addresses: Sequence[tuple[Any, ...]] = ()
         self._writers = tuple(writers)
         self._descriptors = descriptors
         self._shares = FairShares(MAX_CONNECTIONS, PER_FREE)
@@ -80,8 +85,31 @@ class ModbusTcpServer:
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
+    def check(self, old: Settings, new: Settings) -> None:
+        """Refuse to be switched on where the port cannot be used."""
+        if self._listener is not None or old.modbus_tcp.enabled or not new.modbus_tcp.enabled:
+            return
+        try:
+            for family, kind, protocol, _, address in self._addresses:
+                try_address(family, kind, protocol, address)
+        except OSError as error:
+            raise Conflict(
+                f"The Modbus TCP server is not switched on. {self._cannot_use(error)}."
+                " Free it, or choose another with modbus_port in the configuration.",
+                allowed="a port that is free",
+            ) from error
+
+    def _cannot_use(self, error: OSError) -> str:
+        place = f"Port {self._wanted_port} of {self._host}"
+        return f"{place} cannot be used: {error.strerror or error}"
+
     async def follow(self, settings: Settings) -> None:
         """Listen or not, as the settings say; a port that cannot be used is noted as a trouble."""
+        # A host that has no address fails when the port is to be opened.
+        with suppress(OSError):
+            self._addresses = await asyncio.get_running_loop().getaddrinfo(
+                self._host, self._wanted_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
         self._wanted = settings.modbus_tcp.enabled
         await self._switch()
 
@@ -116,8 +144,7 @@ class ModbusTcpServer:
             )
         except OSError as error:
             text = (
-                f"Port {self._wanted_port} of {self._host} cannot be used:"
-                f" {error.strerror or error}. Choose another with modbus_port in the"
+                f"{self._cannot_use(error)}. Choose another with modbus_port in the"
                 " configuration, then switch the server off and on."
             )
             self._controller.troubles[NAME] = text

@@ -70,6 +70,10 @@ class Health(Struct, frozen=True):
         list[str] | UnsetType,
         Meta(description="The parts that are not as they should be, if any."),
     ] = UNSET
+    ports: Annotated[
+        dict[str, int] | UnsetType,
+        Meta(description="The ports that are open, by what is spoken there."),
+    ] = UNSET
 
 
 class NotRestored(Struct, frozen=True):
@@ -190,5 +194,8 @@ def modem(context: Context) -> ModemReport:
 
 def health(context: Context) -> Health:
     """Report enough for a supervisor, and nothing that a stranger should not know."""
-    board, troubles = context.controller.board.kind, sorted(context.controller.troubles)
-    return Health("degraded", board, troubles) if troubles else Health("ok", board)
+    controller = context.controller
+    troubles = sorted(controller.troubles)
+    status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"
+    ports = controller.open_ports()
+    return Health(status, controller.board.kind, troubles or UNSET, ports or UNSET)

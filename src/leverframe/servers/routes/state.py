@@ -53,6 +53,9 @@ class StateBesideValues(TypedDict):
     barcode: Annotated[str | None, Meta(description="What was scanned last.")]
     lighting: Annotated[Lighting, Meta(description="What the lighting module reports.")]
     troubles: dict[str, str]
+    ports: Annotated[
+        dict[str, int], Meta(description="The ports that are open, by what is spoken there.")
+    ]
 
 
 class ReportsOfParts(TypedDict):
@@ -105,6 +108,7 @@ def state_of(controller: Controller) -> State:
         "barcode": engine.inputs.barcode,
         "lighting": dict(engine.inputs.lighting),
         "troubles": dict(controller.troubles),
+        "ports": controller.open_ports(),
     }
     reports = {key: report() for key, report in controller.reports.items()}
     return {**engine.values, **beside, **reports}

@@ -10,6 +10,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp, SnmpTrap
 from leverframe.notify.snmp_identity import EngineIdentity
@@ -46,6 +47,20 @@ class SnmpAgent:
     def port(self) -> int | None:
         """Where it listens at present."""
         return self._responder.port if self._responder else None
+
+    def check(self, old: Settings, new: Settings) -> None:
+        """Refuse to be switched on where the port cannot be used."""
+        if self._responder is not None or old.snmp.enabled or not new.snmp.enabled:
+            return
+        try:
+            bound_udp(self._host, self._wanted_port).close()
+        except OSError as error:
+            raise Conflict(
+                f"The SNMP agent is not switched on. Port {self._wanted_port} of {self._host}"
+                f" cannot be used: {error.strerror or error}. Free it, or choose another with"
+                " snmp_port in the configuration.",
+                allowed="a port that is free",
+            ) from error
 
     async def follow(self, settings: Settings) -> None:
         """Listen or not, as the settings say; what is wrong with them is noted as a trouble."""

@@ -1,0 +1,105 @@
+"""Ports of a controller: told where people and scripts look, and refused where they are taken."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process.controller_process import (
+    PATIENCE_S,
+    PROGRAM,
+    ControllerProcess,
+    controller_process,
+)
+
+
+def told(process: ControllerProcess, path: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(process.ask(path)[1])
+    return answer
+
+
+def switch_on(process: ControllerProcess) -> None:
+    assert process.ask("/stm.cgi?modbuson=1")[0] == 200
+    assert process.ask("/stm.cgi?snmp=1*watch*change")[0] == 200
+
+
+def free_ports() -> tuple[str, ...]:
+    return ("--modbus-port", "0", "--snmp-port", "0")
+
+
+def test_ports_are_told_as_they_are_opened_and_in_the_first_line(tmp_path: Path) -> None:
+    with controller_process(tmp_path, *free_ports()) as process:
+        assert told(process, "/health")["ports"] == {"http": process.port}
+        switch_on(process)
+        ports = told(process, "/health")["ports"]
+        assert ports.keys() == {"http", "modbus", "snmp"}
+        assert told(process, "/api/state")["ports"] == ports
+        with socket.create_connection(("127.0.0.1", ports["modbus"]), PATIENCE_S):
+            pass
+        assert process.ask("/stm.cgi?modbuson=0")[0] == 200
+        assert "modbus" not in told(process, "/health")["ports"]
+        assert process.ask("/stm.cgi?modbuson=1")[0] == 200
+    with controller_process(tmp_path, *free_ports()) as process:
+        ports = told(process, "/health")["ports"]
+        beside = f"and Modbus TCP on port {ports['modbus']} and SNMP on UDP port {ports['snmp']} "
+        assert f":{process.port}/ {beside}- stop with Ctrl+C" in process.printed
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_a_script_is_told_everything_as_json(tmp_path: Path, host: str) -> None:
+    command = [*PROGRAM, "run", "--json", "--host", host, "--port", "0", "--no-mdns"]
+    with subprocess.Popen(
+        [*command, "--no-discovery", "--tls", "--data", str(tmp_path / "data")],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        said = [json.loads(process.stdout.readline())]
+        if host == "0.0.0.0":
+            assert said[0].keys() == {"event", "name", "password"}
+            said.append(json.loads(process.stdout.readline()))
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+        assert process.wait(PATIENCE_S) == 0
+    ready = said[-1]
+    assert ready["event"] == "ready"
+    assert ready["url"] == f"https://{host}:{ready['ports']['http']}/"
+    assert re.fullmatch(r"[0-9A-F]{2}(:[0-9A-F]{2})+", ready["fingerprint"])
+    assert (ready["name"][:11], ready["mac"][:3]) == ("leverframe-", "02:")
+    assert rest == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "command", "setting"),
+    [
+        (socket.SOCK_STREAM, "--modbus-port", "modbuson=1", "modbus_tcp"),
+        (socket.SOCK_DGRAM, "--snmp-port", "snmp=1*watch*change", "snmp"),
+    ],
+)
+def test_what_cannot_have_its_port_is_not_switched_on(
+    tmp_path: Path, kind: socket.SocketKind, option: str, command: str, setting: str
+) -> None:
+    with socket.socket(socket.AF_INET, kind) as other:
+        other.bind(("127.0.0.1", 0))
+        if kind == socket.SOCK_STREAM:
+            other.listen()
+        taken = other.getsockname()[1]
+        with controller_process(tmp_path, option, str(taken)) as process:
+            status, body = process.ask(f"/stm.cgi?{command}")
+            detail = json.loads(body)["detail"]
+            assert status == 409
+            assert f"Port {taken} of 127.0.0.1 cannot be used" in detail
+            assert option[2:].replace("-", "_") in detail
+            assert not told(process, "/api/settings")[setting]["enabled"]
+            assert told(process, "/health")["status"] == "ok"
+            # Nothing of the request was done.
+            assert process.ask(f"/stm.cgi?oname=0Pump&{command}")[0] == 409
+            assert told(process, "/api/settings")["outputs"][0]["name"] == ""
+            other.close()
+            assert process.ask(f"/stm.cgi?{command}")[0] == 200
+            assert taken in told(process, "/health")["ports"].values()
