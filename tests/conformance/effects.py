@@ -225,6 +225,15 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
         "access.user.name": v["E"],
     },
     "POST /post.cgi?users_save": _users,
+    "GET /stm.cgi?snmptrap<A>=<B>*<C>*<D>*<E>": lambda v: {
+        f"snmp.more_traps.{v['A'] - 2}.enabled": v["B"],
+        f"snmp.more_traps.{v['A'] - 2}.host": v["C"],
+        f"snmp.more_traps.{v['A'] - 2}.port": v["D"],
+        f"snmp.more_traps.{v['A'] - 2}.community": v["E"],
+    },
+    "GET /stm.cgi?snmpinform<A>=<B>": lambda v: {
+        "snmp.trap.inform" if v["A"] == 1 else f"snmp.more_traps.{v['A'] - 2}.inform": v["B"]
+    },
     "GET /stm.cgi?http<A>=<B>": lambda v: {f"http.{v['A'] - 1}.url": v["B"]},
     "GET /stm.cgi?httppost<A>=<B>*<C>": lambda v: {
         f"http.{v['A'] - 1}.post": v["B"],

@@ -14,6 +14,7 @@ from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
 from tests.twin import Twin
 
@@ -145,7 +146,7 @@ async def test_a_captured_trap_has_its_version_kind_and_variables(
             snmp__trap__enabled=True, snmp__trap__host="nms", snmp__trap__community=community
         ),
         Notify("snmp", 1, True, "rule 1", label="DS1", value=31.3, text="Hot"),
-        snmp=SnmpTraps("02:00:00:0A:1B:2C", lambda: 0.0),
+        snmp=SnmpTraps(EngineIdentity(b"x", 1), lambda: 0.0),
     )
     assert content["version"] == version
     assert content["trap"].startswith("1.3.6.1.4.1.")

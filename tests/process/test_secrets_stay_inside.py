@@ -46,6 +46,10 @@ PLANTED: dict[tuple[str, ...], tuple[str, bytes | None]] = {
         None,
     ),
     ("snmp.trap.community",): (f"/stm.cgi?snmptrap={quote(_TRAP, safe='*')}", None),
+    ("snmp.more_traps.*.community",): (
+        f"/stm.cgi?snmptrap2=1*127.0.0.1*162*{canary('snmp.more_traps.*.community')}",
+        None,
+    ),
     ("http.*.url",): (f"/stm.cgi?http1=https://a.example/go?t={canary('http.*.url')}", None),
     ("http.*.body",): (f"/stm.cgi?httppost1=1*{canary('http.*.body')}", None),
     ("http.*.password",): (f"/stm.cgi?httpauth1=me*{canary('http.*.password')}", None),

@@ -40,8 +40,8 @@ def test_version_and_community_are_read_whatever_is_asked(version: int) -> None:
 
 
 def test_of_version_3_the_user_is_read_and_whether_the_message_is_secured() -> None:
-    assert read_opening(v3_message(b"keeper")) == Opening(V3, b"keeper", is_secured=True)
-    assert read_opening(v3_message(b"keeper", 5)) == Opening(V3, b"keeper", is_secured=False)
+    assert read_opening(v3_message(b"keeper")) == Opening(V3, b"keeper", True, True)
+    assert read_opening(v3_message(b"keeper", 5)) == Opening(V3, b"keeper", False, True)
     assert not read_opening(v3_message(b"keeper", 4)).is_discovery
     assert read_opening(v3_message(b"", 4)).is_discovery
     assert not read_opening(v3_message(b"", 7)).is_discovery

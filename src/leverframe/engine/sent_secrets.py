@@ -18,6 +18,7 @@ SERVER_SETTINGS = frozenset(
         *("email.host", "email.port", "email.tls"),
         *("mqtt.host", "mqtt.port", "mqtt.tls"),
         *("snmp.trap.host", "snmp.trap.port"),
+        *("snmp.more_traps.*.host", "snmp.more_traps.*.port"),
         "http.*.url",
     }
 )
@@ -39,6 +40,8 @@ def servers(settings: Settings) -> dict[str, Server]:
         "mqtt.password": _server(mqtt.tls, mqtt.host, mqtt.port),
         "snmp.trap.community": _server(False, trap.host, trap.port),
     }
+    for number, more in enumerate(settings.snmp.more_traps):
+        found[f"snmp.more_traps.{number}.community"] = _server(False, more.host, more.port)
     for number, call in enumerate(settings.http):
         found[f"http.{number}.password"] = server_of(call.url)
     return found

@@ -310,6 +310,8 @@ class SnmpTrap(Node, frozen=True):
     host: str = ""
     port: int = 162
     community: str = ""
+    #: Informs, which the receiver acknowledges, instead of traps.
+    inform: bool = False
 
 
 class Snmp(Node, frozen=True):
@@ -319,7 +321,15 @@ class Snmp(Node, frozen=True):
     user: str = ""
     authentication_key: str = ""
     privacy_key: str = ""
+    #: 0 none (authentication only), 1 AES-128, 2 AES-256.
+    privacy: int = 1
     trap: SnmpTrap = SnmpTrap()
+    #: Receivers 2 to 4.
+    more_traps: tuple[SnmpTrap, ...] = (SnmpTrap(),) * 3
+
+    @property
+    def receivers(self) -> tuple[SnmpTrap, ...]:
+        return (self.trap, *self.more_traps)
 
 
 class StoredAccount(Node, frozen=True):
@@ -401,6 +411,7 @@ SECRETS = frozenset(
         "snmp.authentication_key",
         "snmp.privacy_key",
         "snmp.trap.community",
+        "snmp.more_traps.*.community",
         "access.admin.password",
         "access.user.password",
         "access.users.*.password",

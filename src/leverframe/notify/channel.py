@@ -22,6 +22,9 @@ class Draft(Struct, frozen=True):
     target: str
     #: What `deliver` needs, as JSON can hold it; never a password.
     content: Mapping[str, Any] = field(default_factory=dict)
+    #: The channel whose queue it waits in, where that is another one: recipients that can be dead
+    #: for themselves have queues for themselves.
+    channel: str = ""
 
 
 class ChannelLimits(Struct, frozen=True):

@@ -165,7 +165,9 @@ class Outbox:
             # Settings come from files, too; a bad one must not stop the controller.
             log.exception("%s: a message could not be written", name)
         else:
-            stored = [self._take(self._message(name, effect, draft)) for draft in drafts]
+            stored = [
+                self._take(self._message(draft.channel or name, effect, draft)) for draft in drafts
+            ]
             # The store writes in order.
             return stored[-1] if stored else None
         return None

@@ -1,7 +1,8 @@
-"""The channel of the action SNMP trap: v2c with the community, or v3 where there is none.
+"""The channels of the action SNMP trap: v2c with the community, or v3 where there is none.
 
-A trap carries the source, its value, a sentence and the rule. Nobody acknowledges traps: sent is
-all that can be said of one, so the outbox keeps only those that cannot even be sent.
+Each receiver has a channel, so that a dead one holds up no other. A trap carries the source, its
+value, a sentence and the rule. Nobody acknowledges traps: sent is all that can be said of one, so
+the outbox keeps only those that cannot even be sent. An inform is sent once it is acknowledged.
 """
 
 import asyncio
@@ -26,23 +27,33 @@ from leverframe.wire.snmp_tree import (
 if TYPE_CHECKING:
     from leverframe.notify.snmp_sender import TrapSender
 
+#: By receiver.
+CHANNELS = ("snmp", "snmp2", "snmp3", "snmp4")
+
 
 class SnmpTraps:
     limits = ChannelLimits(
         expires_s=3_600.0, max_waiting=1_000, per_s=20.0, burst=50, timeout_s=15.0
     )
 
-    def __init__(self, identity: EngineIdentity, uptime_s: Callable[[], float]) -> None:
+    def __init__(
+        self, identity: EngineIdentity, uptime_s: Callable[[], float], receiver: int = 0
+    ) -> None:
         self._identity = identity
         self._uptime_s = uptime_s
+        self._receiver = receiver
         #: The thread that traps are sent in while some wait, and what it alone uses.
         self._thread: ThreadPoolExecutor | None = None
         self._sender: TrapSender | None = None
         self._ending: Future[None] | None = None
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
-        trap = settings.snmp.trap
-        if not (trap.enabled and trap.host):
+        receivers = {
+            channel: trap
+            for channel, trap in zip(CHANNELS, settings.snmp.receivers, strict=True)
+            if trap.enabled and trap.host
+        }
+        if not receivers:
             raise CannotSend("SNMP traps have no receiver; set one with snmptrap=1*HOST*...")
         value = "" if effect.value is None else f"{effect.value:g}"
         word = "activated" if effect.active else "deactivated"
@@ -52,18 +63,24 @@ class SnmpTraps:
             "text": effect.text or f"{effect.reason} {word}: {effect.label} {value}".rstrip(" :"),
             "reason": effect.reason,
         }
-        return [Draft(f"{trap.host}:{trap.port}", fields)]
+        return [
+            Draft(f"{trap.host}:{trap.port}", fields, channel)
+            for channel, trap in receivers.items()
+        ]
 
     def configuration(self, settings: Settings) -> Snmp:
         return settings.snmp
 
     async def deliver(self, message: Message, settings: Settings) -> str:
+        trap = settings.snmp.receivers[self._receiver]
+        if not (trap.enabled and trap.host):
+            raise CannotSend("This receiver was switched off meanwhile.", final=True)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "traps")
         loop = asyncio.get_running_loop()
         up = ticks(self._uptime_s())
         await loop.run_in_executor(self._thread, self._send, message, settings.snmp, up)
-        return "sent; traps are not acknowledged"
+        return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
     def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
         """Send a trap, in the thread."""
@@ -72,11 +89,12 @@ class SnmpTraps:
 
         if self._sender is None:
             self._sender = TrapSender(self._identity)
-        self._sender.send(snmp, _kind(message), uptime_ticks, _fields(message))
+        trap = snmp.receivers[self._receiver]
+        self._sender.send(snmp, trap, _kind(message), uptime_ticks, _fields(message))
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:
         return {
-            "version": "2c" if settings.snmp.trap.community else "3",
+            "version": "2c" if settings.snmp.receivers[self._receiver].community else "3",
             "trap": _dotted(_kind(message)),
             "variables": {_dotted(oid): text for oid, text in _fields(message).items()},
         }

@@ -1,7 +1,7 @@
 """An SNMP engine by pysnmp, for the agent and for traps; loaded only when SNMP is set up.
 
 Making one takes a tenth of a second, so it is made in a thread (`asyncio.to_thread(make_engine)`).
-SNMPv3 users have SHA-256 and AES-128.
+SNMPv3 users have SHA-256, and AES unless only authentication is wanted.
 """
 
 from typing import Any
@@ -12,12 +12,26 @@ from leverframe.engine.settings import Snmp
 from leverframe.notify.snmp_identity import EngineIdentity
 
 V3_AUTHENTICATION = config.USM_AUTH_HMAC192_SHA256
-V3_PRIVACY = config.USM_PRIV_CFB128_AES
+#: By the setting `snmp.privacy`. SHA-256 gives keys as long as AES-256 needs, so the two ways of
+#: lengthening shorter ones do not differ.
+_V3_PRIVACY = (
+    config.USM_PRIV_NONE,
+    config.USM_PRIV_CFB128_AES,
+    config.USM_PRIV_CFB256_AES_BLUMENTHAL,
+)
 
 
 def has_v3(snmp: Snmp) -> bool:
-    """Return whether there is a user with both keys."""
-    return bool(snmp.user and snmp.authentication_key and snmp.privacy_key)
+    """Return whether there is a user with the keys that the chosen privacy needs."""
+    has_privacy = bool(snmp.privacy_key) or not snmp.privacy
+    return bool(snmp.user and snmp.authentication_key and has_privacy)
+
+
+def v3_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
+    """Return protocol and key of the authentication, then of the privacy."""
+    privacy_key = snmp.privacy_key.encode() if snmp.privacy else None
+    authentication_key = snmp.authentication_key.encode()
+    return V3_AUTHENTICATION, authentication_key, _V3_PRIVACY[snmp.privacy], privacy_key
 
 
 def make_engine(identity: EngineIdentity) -> engine.SnmpEngine:

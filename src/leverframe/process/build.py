@@ -118,7 +118,8 @@ async def build(
     services.append(outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
-    outbox.add("snmp", snmp_traps(controller, snmp_identity))
+    for channel, traps in snmp_traps(controller, snmp_identity).items():
+        outbox.add(channel, traps)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
     outbox.start()

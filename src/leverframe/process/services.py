@@ -23,7 +23,7 @@ from leverframe.notify.mqtt import MqttMessages
 from leverframe.notify.mqtt_link import MqttLink
 from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
-from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
@@ -186,6 +186,12 @@ def connect_firmware_check(
     return FirmwareCheck(controller, ask)
 
 
-def snmp_traps(controller: Controller, identity: EngineIdentity) -> SnmpTraps:
-    """Make the channel of traps, which carry the controller's uptime."""
-    return SnmpTraps(identity, lambda: controller.engine.uptime(controller.clock.read()))
+def snmp_traps(controller: Controller, identity: EngineIdentity) -> dict[str, SnmpTraps]:
+    """Make the channels of the receivers of traps, which carry the controller's uptime."""
+
+    def uptime_s() -> float:
+        return controller.engine.uptime(controller.clock.read())
+
+    return {
+        channel: SnmpTraps(identity, uptime_s, number) for number, channel in enumerate(CHANNELS)
+    }

@@ -10,7 +10,7 @@ V1, V2C, V3 = 0, 1, 3
 #: The user-based security model (RFC 3414), which has user names.
 USM = 3
 #: Bits of the flags of version 3: authenticated, private.
-SECURED = 0b11
+AUTHENTICATED, SECURED = 0b01, 0b11
 
 _INTEGER, _TEXT, _SEQUENCE = 0x02, 0x04, 0x30
 #: Every request is of one of these types, Get to Report.
@@ -28,6 +28,8 @@ class Opening(NamedTuple):
     name: bytes
     #: Version 3: the message is authenticated and private.
     is_secured: bool = False
+    #: Version 3: the message is authenticated, perhaps also private.
+    is_authenticated: bool = False
 
     @property
     def is_discovery(self) -> bool:
@@ -62,7 +64,8 @@ def _read_v3(fields: "_Fields") -> Opening:
     security.take(_TEXT)
     for _ in ("boots", "time"):
         security.take_integer()
-    return Opening(V3, security.take(_TEXT), flags[0] & SECURED == SECURED)
+    name, bits = security.take(_TEXT), flags[0]
+    return Opening(V3, name, bits & SECURED == SECURED, bool(bits & AUTHENTICATED))
 
 
 class _Fields:

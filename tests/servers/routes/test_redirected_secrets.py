@@ -1,5 +1,7 @@
 """A secret does not go along to another server: by no command, and by no backup."""
 
+import re
+
 import pytest
 
 from leverframe.engine.factory_settings import defaults
@@ -14,8 +16,14 @@ UPLOAD = "/post.cgi?settingsupload"
 MAIL = "em1=mail.example&em2=587&em3=me&em4=secret"
 HTTP = "http2=https://hook.example/a&httpauth2=me*secret&httppost2=1*token"
 MQTT = "mqtt=1*broker.example*1883*me*secret*top*0"
-TRAP = "snmptrap=1*trap.example*162*secret"
-PATHS = ("email.password", "http.1.password", "mqtt.password", "snmp.trap.community")
+TRAP = "snmptrap=1*trap.example*162*secret&snmptrap3=1*trap.example*162*secret"
+PATHS = (
+    "email.password",
+    "http.1.password",
+    "mqtt.password",
+    "snmp.trap.community",
+    "snmp.more_traps.1.community",
+)
 #: Secrets that stay here: they are compared with what others send, or given to the modem.
 NOT_SENT = {
     "gsm.apn",
@@ -54,7 +62,13 @@ def test_every_secret_that_is_sent_has_its_server() -> None:
 
 def test_these_settings_and_no_others_say_which_server_it_is() -> None:
     settings = defaults(Profile())
-    for path in ("email.host", "mqtt.host", "snmp.trap.host", "http.0.url"):
+    for path in (
+        "email.host",
+        "mqtt.host",
+        "snmp.trap.host",
+        "snmp.more_traps.0.host",
+        "http.0.url",
+    ):
         settings = with_value(settings, path, "one.example")
     found = set()
     for path, value in leaves(settings):
@@ -64,7 +78,7 @@ def test_these_settings_and_no_others_say_which_server_it_is() -> None:
         elif isinstance(value, str):
             other = f"{value}x"
         if other is not None and servers(with_value(settings, path, other)) != servers(settings):
-            found.add(path.replace("http.0", "http.*"))
+            found.add(re.sub(r"more_traps\.\d", "more_traps.*", path.replace("http.0", "http.*")))
     assert found >= SERVER_SETTINGS
     assert {path for path in found if not path.startswith("http.")} | {"http.*.url"} == (
         SERVER_SETTINGS
@@ -87,6 +101,7 @@ def test_these_settings_and_no_others_say_which_server_it_is() -> None:
         ("mqtt=1*evil.example*1883*me**top*0", "mqtt.password"),
         ("mqtt=1*broker.example*1883*me**top*1", "mqtt.password"),
         ("snmptrap=1*evil.example*162*", "snmp.trap.community"),
+        ("snmptrap3=1*evil.example*162*", "snmp.more_traps.1.community"),
     ],
 )
 async def test_another_host_port_or_scheme_forgets_the_secret(query: str, path: str) -> None:

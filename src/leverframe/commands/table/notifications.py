@@ -51,6 +51,8 @@ V3_KEY = Text(
 
 
 HTTP_SLOT = Int(1, 4)
+#: The first receiver has the command `snmptrap`.
+MORE_RECEIVERS = Int(2, 4)
 
 
 def set_url(stage: Stage, A: int, B: str) -> None:
@@ -65,6 +67,16 @@ def set_post(stage: Stage, A: int, B: bool, C: str) -> None:
 def set_login(stage: Stage, A: int, B: str, C: str) -> None:
     stage.set(f"http.{A - 1}.username", B)
     stage.set(f"http.{A - 1}.password", C)
+
+
+def set_receiver(stage: Stage, A: int, B: bool, C: str, D: int, E: str) -> None:
+    for name, value in (("enabled", B), ("host", C), ("port", D), ("community", E)):
+        stage.set(f"snmp.more_traps.{A - 2}.{name}", value)
+
+
+def set_inform(stage: Stage, A: int, B: bool) -> None:
+    receiver = "trap" if A == 1 else f"more_traps.{A - 2}"
+    stage.set(f"snmp.{receiver}.inform", B)
 
 
 ROWS = (
@@ -175,5 +187,40 @@ ROWS = (
         example={"C": "162", "D": "traps"},
         doc="Set up the receiver of SNMP traps: enabled, host, port, community. The community "
         "comes along every time; sent empty, it is forgotten.",
+    ),
+    row(
+        "GET /stm.cgi?snmptrap<A>=<B>*<C>*<D>*<E>",
+        A=MORE_RECEIVERS,
+        B=Flag(),
+        C=HOST,
+        D=PORT,
+        E=SECRET,
+        run=set_receiver,
+        limits={
+            "snmp.more_traps.*.enabled": Flag(),
+            "snmp.more_traps.*.host": HOST,
+            "snmp.more_traps.*.port": PORT,
+            "snmp.more_traps.*.community": SECRET,
+        },
+        secret=True,
+        example={"D": "162", "E": "traps"},
+        doc="Set up a further receiver of SNMP traps: enabled, host, port, community, as "
+        "`snmptrap` does for the first. All that are enabled get every trap.",
+    ),
+    row(
+        "GET /stm.cgi?snmpinform<A>=<B>",
+        A=Int(1, 4),
+        B=Flag(),
+        run=set_inform,
+        limits={"snmp.trap.inform": Flag(), "snmp.more_traps.*.inform": Flag()},
+        doc="Choose what a receiver gets: 0 traps, which nobody acknowledges; 1 informs, which it "
+        "acknowledges, and which are repeated for up to an hour until it does.",
+    ),
+    row(
+        "GET /stm.cgi?snmpprivacy=<A>",
+        A=Int(0, 2),
+        sets="snmp.privacy",
+        doc="Choose the privacy of SNMPv3, for the agent and for traps: 0 none, messages are "
+        "authenticated (SHA-256) and readable by anyone on the way; 1 AES-128; 2 AES-256.",
     ),
 )

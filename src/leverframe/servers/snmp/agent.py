@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
-from leverframe.engine.settings import Settings, Snmp, SnmpTrap
+from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
 from leverframe.servers.udp_socket import bound_udp
@@ -106,7 +106,7 @@ class SnmpAgent:
 
         if not (wanted.read_community or wanted.write_community or has_v3(wanted)):
             self._trouble(
-                "Nobody may ask: set a community with snmp=1*... or a user with both keys with "
+                "Nobody may ask: set a community with snmp=1*... or a user with its keys with "
                 "snmpv3=..."
             )
             return
@@ -146,5 +146,5 @@ def _without_traps(snmp: Snmp) -> Snmp:
         user=snmp.user,
         authentication_key=snmp.authentication_key,
         privacy_key=snmp.privacy_key,
-        trap=SnmpTrap(),
+        privacy=snmp.privacy,
     )

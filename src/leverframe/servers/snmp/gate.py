@@ -38,6 +38,7 @@ class SnmpGate:
         names = (snmp.read_community, snmp.write_community)
         self._communities = {name.encode() for name in names if name}
         self._user = snmp.user.encode() if has_v3(snmp) else None
+        self._needs_privacy = bool(snmp.privacy)
         self._worked = worked
         self._warn = LogThrottle(log, monotonic).warning
         self._asking = TimeBudget(monotonic, part=0.25, all_part=0.5, burst_s=BURST_S)
@@ -79,7 +80,8 @@ class SnmpGate:
             return opening.name in self._communities
         if self._user is None:
             return False
-        return opening.is_discovery or (opening.is_secured and opening.name == self._user)
+        secured = opening.is_secured if self._needs_privacy else opening.is_authenticated
+        return opening.is_discovery or (secured and opening.name == self._user)
 
     def _drop(self, source: str, kind: str, why: str) -> None:
         self._warn(source, kind, "%s: a datagram from %s is dropped: %s", NAME, source, why)

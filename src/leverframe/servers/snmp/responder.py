@@ -30,10 +30,9 @@ from leverframe.controller import Command, Controller
 from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Snmp
 from leverframe.notify.snmp_engine import (
-    V3_AUTHENTICATION,
-    V3_PRIVACY,
     has_v3,
     make_engine,
+    v3_keys,
 )
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp.gate import SnmpGate
@@ -45,7 +44,7 @@ _SYSTEM: Oid = (1, 3, 6, 1, 2, 1, 1)
 #: Applications (RFC 3418).
 _SERVICES = 72
 _V1, _V2C, _V3 = 1, 2, 3
-_NO_SECURITY, _AUTHENTICATED_AND_PRIVATE = 1, 3
+_NO_SECURITY, _AUTHENTICATED, _AUTHENTICATED_AND_PRIVATE = 1, 2, 3
 _TURNS_TO_CLOSE = 100
 #: Security model, name and level -> may write, too.
 Rights = dict[tuple[int, str, int], bool]
@@ -106,12 +105,10 @@ class Responder:
             config.add_v3_user(
                 self._engine,
                 snmp.user,
-                V3_AUTHENTICATION,
-                snmp.authentication_key.encode(),
-                V3_PRIVACY,
-                snmp.privacy_key.encode(),
+                *v3_keys(snmp),
             )
-            rights[_V3, snmp.user, _AUTHENTICATED_AND_PRIVATE] = True
+            level = _AUTHENTICATED_AND_PRIVATE if snmp.privacy else _AUTHENTICATED
+            rights[_V3, snmp.user, level] = True
         return rights
 
     def listen(self, listener: socket.socket) -> None:

@@ -7,7 +7,7 @@ import { t } from "./words.js";
 export const STATES = /** @type {const} */ (["waiting", "failed", "sent", "captured"]);
 
 /** @type {Record<string, string>} */
-const CHANNELS = { email: "E-mail", sms: "SMS", mqtt: "MQTT", snmp: "SNMP" };
+const CHANNELS = { email: "E-mail", sms: "SMS", mqtt: "MQTT" };
 /** @param {string} channel */
 export const channelName = (channel) => CHANNELS[channel] ?? channel.toUpperCase();
 

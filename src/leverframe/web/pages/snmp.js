@@ -1,8 +1,9 @@
-// SNMP: the agent that answers questions, its SNMPv3 user, and who gets traps.
+// SNMP: the agent that answers questions, its SNMPv3 user, and who gets traps or informs.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
+import { t } from "../lib/words.js";
 
 export class Page {
   #cards;
@@ -10,6 +11,8 @@ export class Page {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#cards = [agentCard(context), userCard(context), trapCard(context)];
+    for (const index of context.settings.snmp.more_traps.keys())
+      this.#cards.push(moreTrapsCard(context, index));
   }
 
   async open() {}
@@ -74,6 +77,7 @@ function userCard(context) {
       { command: "snmpv3", letter: "A", label: "user", hint: "user_hint" },
       { command: "snmpv3", letter: "B", label: "authentication_key" },
       { command: "snmpv3", letter: "C", label: "privacy_key" },
+      { command: "snmpprivacy", label: "privacy", hint: "privacy_hint" },
     ],
   });
 }
@@ -88,6 +92,41 @@ function trapCard(context) {
       { command: "snmptrap", letter: "B", label: "host" },
       { command: "snmptrap", letter: "C", label: "port" },
       { command: "snmptrap", letter: "D", label: "community" },
+      informField(1, "snmp.trap"),
     ],
   });
+}
+
+/** @param {AdminContext} context @param {number} index */
+function moreTrapsCard(context, index) {
+  const receiver = `snmp.more_traps.${index}`;
+  const field = (/** @type {string} */ letter, /** @type {string} */ name, label = name) => ({
+    command: "snmptrap<A>",
+    at: { A: index + 2 },
+    letter,
+    label,
+    path: `${receiver}.${name}`,
+  });
+  return new Form(context, {
+    heading: () => `${t("trap")} ${index + 2}`,
+    fields: [
+      field("B", "enabled", "trap_enabled"),
+      field("C", "host"),
+      field("D", "port"),
+      field("E", "community"),
+      informField(index + 2, receiver),
+    ],
+  });
+}
+
+/** @param {number} number @param {string} receiver */
+function informField(number, receiver) {
+  return {
+    command: "snmpinform<A>",
+    at: { A: number },
+    letter: "B",
+    label: "inform",
+    hint: "inform_hint",
+    path: `${receiver}.inform`,
+  };
 }
