@@ -16,6 +16,8 @@ from leverframe.profile import (
     Profile,
     UnknownProfile,
     VersionSpan,
+    existing,
+    newest_software,
     offered,
     spans_in_words,
     version,
@@ -136,3 +138,19 @@ def test_spans_are_said_in_the_words_of_the_document(
     spans: tuple[VersionSpan, ...], words: str
 ) -> None:
     assert spans_in_words(spans) == words
+
+
+@pytest.mark.parametrize(
+    ("hw", "sw", "nearest"),
+    [("3.9", "9.99", "1.75"), ("3.0", "1.75", "1.58a"), ("3.5", "1.76", "1.75")],
+)
+def test_a_version_that_never_existed_is_refused_with_the_nearest_that_did(
+    hw: str, sw: str, nearest: str
+) -> None:
+    with pytest.raises(UnknownProfile, match=f"nearest that it had is {nearest}"):
+        existing(hw, sw)
+    assert existing(hw, nearest) == Profile(hw, nearest)
+
+
+def test_every_hardware_has_a_newest_software() -> None:
+    assert all(existing(hw, newest_software(hw)).hw == hw for hw in HARDWARE)

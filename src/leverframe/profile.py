@@ -67,6 +67,21 @@ class Profile(Struct, frozen=True):
         return self.hw in hw and version(self.sw) >= version(sw)
 
 
+def newest_software(hw: str) -> str:
+    """Return the newest software that is known for a hardware version."""
+    return "1.58a" if hw in HW30 else Profile().sw
+
+
+def existing(hw: str, sw: str) -> Profile:
+    """Return the profile that people asked for, or refuse one that no unit ever was."""
+    profile, newest = Profile(hw, sw), newest_software(hw)
+    if version(sw) > version(newest):
+        raise UnknownProfile(
+            f"HW {hw} never had software {sw}. The nearest that it had is {newest}, its newest."
+        )
+    return profile
+
+
 class VersionSpan(Struct, frozen=True):
     """Hardware versions and a range of software versions, from `since` to before `until`."""
 

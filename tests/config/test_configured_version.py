@@ -13,6 +13,11 @@ def test_a_configured_version_is_taken_and_then_kept() -> None:
     assert Config(sw="1.49").profile(None, None, None) == Profile("3.9", "1.49")
     assert Config().profile("3.5", "1.49", "1.49") == Profile("3.5", "1.49")
     assert Config().profile(None, None, None) == Profile()
+    assert Config(hw="3.0").profile(None, None, None) == Profile("3.0", "1.58a")
+    # A data folder that is one already goes on.
+    assert Config(hw="3.0").profile("3.0", "1.75", None) == Profile("3.0", "1.75")
+    with pytest.raises(BadConfiguration, match=r"nearest that it had is 1\.58a"):
+        Config(hw="3.0", sw="1.75").profile(None, None, None)
 
 
 def test_firmware_counts_for_more_than_the_configuration_it_came_after() -> None:

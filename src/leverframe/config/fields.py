@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Meta, Struct
 
 from leverframe.errors import ErrorForPeople
-from leverframe.profile import Profile, UnknownProfile
+from leverframe.profile import Profile, UnknownProfile, existing, newest_software
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.wiring import Wiring
 
@@ -257,13 +257,13 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         self, stored_hw: str | None, stored_sw: str | None, stored_for: str | None
     ) -> Profile:
         """Choose the version to run; `stored_for` is the `sw` configured with `stored_sw`."""
-        newest = Profile()
         # Firmware that was installed since then counts for more than the same configuration.
         asked = self.sw if self.sw != stored_for else None
+        hw = self.hw or stored_hw or Profile().hw
         try:
-            return Profile(
-                self.hw or stored_hw or newest.hw, asked or stored_sw or self.sw or newest.sw
-            )
+            sw = asked or stored_sw or self.sw or newest_software(hw)
+            # What a data folder is already goes on.
+            return Profile(hw, sw) if (hw, sw) == (stored_hw, stored_sw) else existing(hw, sw)
         except UnknownProfile as error:
             raise BadConfiguration(str(error)) from error
 

@@ -23,7 +23,7 @@ from leverframe.exit_codes import DONE, NO
 from leverframe.maintenance.passphrase import ask_for_passphrase
 from leverframe.maintenance.readable_backup import as_text, factory_settings, read, write
 from leverframe.process.build import stored_profile
-from leverframe.profile import Profile
+from leverframe.profile import Profile, existing
 from leverframe.storage.backup import (
     BackupFile,
     BackupRefused,
@@ -56,7 +56,9 @@ def diff(first: Path, second: Path) -> int:
 def convert(file: Path, output: Path, hw: str | None, sw: str | None, passphrase: bool) -> None:
     """Write a backup in another form, or for another version."""
     backup = read(file)
-    profile = Profile(hw or backup.hw, sw or backup.sw)
+    profile = Profile(backup.hw, backup.sw)
+    if hw or sw:
+        profile = existing(hw or backup.hw, sw or backup.sw)
     if profile != Profile(backup.hw, backup.sw):
         words = ask_for_passphrase() if passphrase else None
         restored = _carried_over(backup, profile, words)

@@ -42,7 +42,7 @@ from leverframe.engine.schedule_times import instant
 from leverframe.errors import ErrorForPeople
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_fields
 from leverframe.hardware.plants import Plant
-from leverframe.profile import Profile, UnknownProfile
+from leverframe.profile import Profile, UnknownProfile, existing, newest_software
 
 RECORDABLE = (*LABELS, *DUTIES)
 _TOP_KEYS = ("start", "timezone", "profile", "record", "sim", "commands", "plants", "at")
@@ -162,7 +162,8 @@ class _Reader:
             raise self._wrong(("profile",), 'profile must look like { hw = "3.9", sw = "1.75" }.')
         self._check_keys(value, ("hw", "sw"), ("profile",))
         try:
-            return Profile(**value)
+            hw = value.get("hw", Profile().hw)
+            return existing(hw, value.get("sw", newest_software(hw)))
         except UnknownProfile as error:
             raise self._wrong(("profile",), str(error)) from None
 
