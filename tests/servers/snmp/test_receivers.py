@@ -4,6 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from pysnmp.error import PySnmpError
 
 from leverframe.controller import Controller
 from leverframe.notify.snmp_identity import engine_id
@@ -157,3 +158,23 @@ async def test_what_others_send_to_the_port_of_an_inform_is_not_read(
             silent.sendto(b"\xa2\x3d", sender)
             await until(lambda: "did not acknowledge" in problem_of(controller, "snmp"))
     assert "Traceback" not in caplog.text
+
+
+async def test_an_inform_that_takes_too_long_is_told_as_not_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("leverframe.notify.snmp_sender.SEND_S", 0.1)
+    commands = f"snmptrap=1*127.0.0.1*{free_port()}*alarm&snmpinform1=1"
+    async with running(commands) as (controller, _, _):
+        await raise_alarm(controller)
+        await until(lambda: "no answer within 0.1 s" in problem_of(controller, "snmp"))
+
+
+async def test_what_the_library_refuses_is_told_and_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise PySnmpError("no")
+
+    monkeypatch.setattr("leverframe.notify.snmp_sender.snmp_api.send_notification", refuse)
+    async with running("snmptrap=1*127.0.0.1*162*alarm") as (controller, _, _):
+        await raise_alarm(controller)
+        await until(lambda: "cannot be sent to 127.0.0.1:162" in problem_of(controller, "snmp"))
