@@ -11,8 +11,9 @@ export class Page {
   /** @param {AdminContext} context */
   constructor(context) {
     this.#cards = [agentCard(context), userCard(context), trapCard(context)];
-    for (const index of context.settings.snmp.more_traps.keys())
+    for (const index of context.settings.snmp.more_traps.keys()) {
       this.#cards.push(moreTrapsCard(context, index));
+    }
   }
 
   async open() {}
