@@ -28,7 +28,8 @@ const why = ({ reason }) => {
 
 /** @param {Message} message @param {number} now */
 function messageLine(message, now) {
-  const { state, channel, target, created, attempts, problem, answer, uncertain, content } = message;
+  const { state, channel, target, created, attempts } = message;
+  const { problem, answer, uncertain, content } = message;
   return html`<li data-state=${state}>
     <time>${moment(created, now)}</time>
     <span>
