@@ -29,6 +29,7 @@ from playwright.sync_api import (
 )
 
 from leverframe.profile import Profile
+from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from tests.clients.served_twin import HOST, LoopThread, ServedTwin, served
 from tests.conftest import CHROMIUM
 
@@ -135,9 +136,9 @@ def serve(loop_thread: LoopThread, ports: list[int]) -> Iterator[Serve]:
     with ExitStack() as running:
         free = iter(ports.copy())
 
-        def serve(*versions: str) -> ServedTwin:
+        def serve(*versions: str, reach: Reach = THIS_MACHINE) -> ServedTwin:
             port = next(free, 0)
-            twin = running.enter_context(served(loop_thread, Profile(*versions), port))
+            twin = running.enter_context(served(loop_thread, Profile(*versions), port, reach))
             if not port:
                 ports.append(twin.port)
             return twin

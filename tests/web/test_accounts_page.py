@@ -1,14 +1,19 @@
 """Accounts in a real browser: who may do what, and how sessions end."""
 
 from base64 import b64encode
+from ipaddress import ip_network
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.trusted import TrustedNetworks
+from leverframe.servers.routes.router import Reach
 from tests.clients.served_twin import HOST, ServedTwin
 from tests.web.cards import titled
-from tests.web.conftest import DESKTOP, PHONE, REFUSALS, OpenPage, Theme
+from tests.web.conftest import DESKTOP, PHONE, REFUSALS, OpenPage, Serve, Theme
 from tests.web.test_pages import AXE, grave_violations
 
 pytestmark = pytest.mark.needs_program("chromium")
@@ -166,3 +171,14 @@ def test_a_user_is_taken_off_the_list_and_others_keep_their_passwords(
     expect(users.get_by_role("status")).to_have_text("Saved")
     stored = [user for user in twin.settings()["access"]["users"] if user]
     assert stored == [{"name": "two", "password": "***", "active": True}]
+
+
+def test_the_administrator_sees_which_networks_are_trusted(
+    serve: Serve, open_page: OpenPage
+) -> None:
+    trusted = TrustedNetworks((ip_network("192.168.7.0/24"),), TRUSTED_ADMINISTRATOR)
+    page = open_page("accounts", of=serve(reach=Reach(OwnNames(), trusted=trusted)))
+    expect(page.locator(".trusted")).to_contain_text(
+        "Programs in 192.168.7.0/24 act as the administrator without signing in."
+    )
+    expect(open_page("accounts", of=serve()).locator(".trusted")).to_have_count(0)

@@ -31,6 +31,7 @@ Version = Annotated[str, Meta(extra={"metavar": "VERSION"})]
 
 
 MAX_NAME_LETTERS = 31
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1"), ip_network("::ffff:127.0.0.0/104"))
 
 
 class BadConfiguration(ErrorForPeople):
@@ -121,6 +122,18 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"metavar": "ORIGIN,ORIGIN"},
         ),
     ] = ()
+    trusted: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Networks whose programs need not sign in, because they cannot. Never holds"
+            " for browsers, nor for what a proxy forwards.",
+            extra={"metavar": "NETWORK,NETWORK"},
+        ),
+    ] = ()
+    trusted_role: Annotated[
+        Literal["user", "administrator"],
+        Meta(description="Whose rights they have.", extra={"metavar": "ROLE"}),
+    ] = "user"
     tls: Annotated[
         bool,
         Meta(description="Answer by HTTPS only, with a certificate made at the first start."),
@@ -317,6 +330,22 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadConfiguration(
                 f"modbus_writers: {error}; write addresses or networks such as 192.168.1.0/24."
             ) from None
+
+    def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Return the networks whose programs need not sign in."""
+        try:
+            networks = tuple(ip_network(text) for text in self.trusted)
+        except ValueError as error:
+            raise BadConfiguration(
+                f"trusted: {error}; write addresses or networks such as 192.168.7.0/24."
+            ) from None
+        for network in networks:
+            if any(network.overlaps(own) for own in _LOOPBACK if own.version == network.version):
+                raise BadConfiguration(
+                    f"trusted: {network} holds this machine itself, where a proxy would speak for"
+                    " everybody; write networks such as 192.168.7.0/24."
+                )
+        return networks
 
     def zone(self) -> ZoneInfo:
         try:

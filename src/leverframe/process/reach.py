@@ -9,11 +9,13 @@ import socket
 from functools import partial
 from pathlib import Path
 
+from leverframe.commands.table.rights import TRUSTED_ADMINISTRATOR, TRUSTED_USER
 from leverframe.config import Config
 from leverframe.errors import ErrorForPeople
 from leverframe.process.administrator import administrator_name, ensure_administrator
 from leverframe.process.json_lines import print_json
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.certificate import Certificate, CertificateUnusable, own_certificate
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.router import Reach
@@ -34,7 +36,20 @@ def reach_of(config: Config) -> Reach:
     machine = socket.gethostname()
     named = () if is_local else (machine, f"{machine}.local")
     own = OwnNames(config.host, config.hosts, config.cors_origins, named, secure=uses_tls(config))
-    return Reach(own, must_sign_in=not is_local)
+    return Reach(own, must_sign_in=not is_local, trusted=_trusted(config))
+
+
+def _trusted(config: Config) -> TrustedNetworks:
+    """Return the networks that the configuration trusts; the log tells of them at every start."""
+    networks = config.trusted_networks()
+    if networks:
+        log.warning(
+            "programs in %s act as %s without signing in, as `trusted` of the configuration says",
+            ", ".join(map(str, networks)),
+            config.trusted_role,
+        )
+    is_admin = config.trusted_role == "administrator"
+    return TrustedNetworks(networks, TRUSTED_ADMINISTRATOR if is_admin else TRUSTED_USER)
 
 
 def uses_tls(config: Config) -> bool:

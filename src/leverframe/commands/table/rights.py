@@ -32,6 +32,10 @@ ANONYMOUS = Account("", ANYBODY)
 #: Whoever reaches the controller by another way than HTTP: that way has checked who it is.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
 
+#: Programs in a network that the configuration trusts, which cannot sign in.
+TRUSTED_USER = Account("trusted network", CONTROL)
+TRUSTED_ADMINISTRATOR = Account("trusted network", ADMIN, joins_commands=True)
+
 
 def require(account: Account, role: str) -> None:
     """Refuse unless the account has the role, or more."""
@@ -45,8 +49,10 @@ def require(account: Account, role: str) -> None:
 
 
 def is_read_only(account: Account, settings: Settings) -> bool:
-    """Tell whether this is the user account and the settings make it read-only."""
-    return account.path == "access.user.password" and settings.ui.user_read_only
+    """Tell whether this acts as the user account and the settings make that read-only."""
+    if not settings.ui.user_read_only:
+        return False
+    return account.path == "access.user.password" or account is TRUSTED_USER
 
 
 def check_calls(account: Account, calls: "Sequence[Call]", settings: Settings) -> None:

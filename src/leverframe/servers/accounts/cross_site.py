@@ -26,7 +26,7 @@ _NOT_FOREIGN = (None, "same-origin", "none")
 
 
 #: Headers that proxies add.
-_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip")
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip")
 
 
 def is_loopback(host: str) -> bool:
@@ -106,7 +106,7 @@ class OwnNames:
             and is_loopback(request.peer)
             and is_loopback(host)
             and not request.is_http10
-            and not any(name in headers for name in _FORWARDED)
+            and not any(name in headers for name in FORWARDED)
         )
 
     def _is_own(self, name: str) -> bool:

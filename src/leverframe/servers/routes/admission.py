@@ -7,15 +7,24 @@ from leverframe.commands.table.rights import ANONYMOUS, UNRESTRICTED, Account
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
 from leverframe.servers.accounts.access import Access
+from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.http.messages import Request
 
 
 class Admission:
-    def __init__(self, controller: Controller, access: Access, *, must_sign_in: bool) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        access: Access,
+        *,
+        must_sign_in: bool,
+        trusted: TrustedNetworks = NOBODY_TRUSTED,
+    ) -> None:
         self._controller = controller
         self._access = access
         #: Sign-in is asked for whatever the settings say.
         self._must_sign_in = must_sign_in
+        self.trusted = trusted
         #: The key of uploaded pages where no sign-in is asked for: foreign pages do not know it.
         self._open_site_key = secrets.token_hex(32)
 
@@ -24,7 +33,8 @@ class Admission:
         settings = self._controller.pending
         if self._is_open(settings):
             return UNRESTRICTED
-        return self._access.recognise(request, settings)
+        account = self._access.recognise(request, settings)
+        return self.trusted.account_of(request) if account is ANONYMOUS else account
 
     async def check_password(self, request: Request) -> Account:
         """Check the credentials of a request; refuse wrong ones."""
@@ -57,7 +67,7 @@ class Admission:
             if "authorization" in request.headers:
                 # Passwords are not checked over and over: with other accounts one asks again.
                 return settings.access is begun
-            return self._access.recognise(request, settings) is not ANONYMOUS
+            return self.account(request) is not ANONYMOUS
 
         return is_still_admitted
 

@@ -44,6 +44,11 @@ class AccountReport(Struct, frozen=True):
     names_only: bool
     language: str
     refresh: int
+    trusted: Annotated[
+        list[str] | UnsetType,
+        Meta(description="Networks whose programs need not sign in; told to the administrator."),
+    ] = UNSET
+    trusted_role: Literal["user", "administrator"] | UnsetType = UNSET
 
 
 class Start(Struct, frozen=True):
@@ -109,7 +114,8 @@ def masked_settings(settings: Settings) -> Settings:
 
 def account(context: Context) -> AccountReport:
     ui = context.controller.engine.settings.ui
-    asking = context.account
+    asking, trusted = context.account, context.handlers.admission.trusted
+    told = asking.role == ADMIN and trusted.networks
     return AccountReport(
         asking.name,
         "admin" if asking.role == ADMIN else "control",
@@ -117,6 +123,8 @@ def account(context: Context) -> AccountReport:
         ui.names_only,
         ui.language,
         ui.refresh,
+        [str(network) for network in trusted.networks] if told else UNSET,
+        ("administrator" if trusted.account.role == ADMIN else "user") if told else UNSET,
     )
 
 

@@ -26,6 +26,7 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
 from leverframe.servers.http.messages import (
     CONTINUE,
     Answer,
@@ -79,6 +80,8 @@ class Reach(Struct, frozen=True):
     names: OwnNames
     #: Sign-in is asked for whatever the settings say: strangers can reach the controller.
     must_sign_in: bool = False
+    #: Where programs need not sign in.
+    trusted: TrustedNetworks = NOBODY_TRUSTED
 
 
 THIS_MACHINE = Reach(OwnNames())
@@ -105,7 +108,9 @@ class Web:
         passwords = Passwords()
         sessions = Sessions(cookie_name, monotonic)
         self.access = Access(passwords, sessions, monotonic, self._log_failed_sign_in)
-        self._admission = Admission(controller, self.access, must_sign_in=reach.must_sign_in)
+        self._admission = Admission(
+            controller, self.access, must_sign_in=reach.must_sign_in, trusted=reach.trusted
+        )
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
         self._backups = BackupEndpoint(controller, self._commands)
         self._signing_in = SignInEndpoint(

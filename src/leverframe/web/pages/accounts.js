@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { Form } from "../lib/form.js";
+import { t } from "../lib/words.js";
 import { OwnPassword } from "./accounts/own_password.js";
 import { UsersForm } from "./accounts/users.js";
 
@@ -26,12 +27,23 @@ export class Page {
 
   view() {
     return html`<div class="cards">
+      ${trustedNote(this.#own.account)}
       ${this.#own.account.name ? this.#own.view() : nothing}
       ${this.#cards.map((card) => card.view())}
     </div>`;
   }
 
   close() {}
+}
+
+// What the configuration opens without a password must not be overlooked here.
+/** @param {OwnPassword["account"]} account */
+function trustedNote({ trusted, trusted_role }) {
+  if (!trusted?.length) return nothing;
+  return html`<section class="card trusted">
+    <h2>${t("trusted")}</h2>
+    <p>${t(`trusted_${trusted_role}`, { networks: trusted.join(", ") })}</p>
+  </section>`;
 }
 
 /** @param {AdminContext} context */

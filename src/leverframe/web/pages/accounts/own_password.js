@@ -9,6 +9,7 @@ import { t } from "../../lib/words.js";
 const EMPTY = { present: "", wanted: "", again: "" };
 
 export class OwnPassword {
+  /** @type {{ name: string, role: string, trusted?: string[], trusted_role?: string }} */
   account = { name: "", role: "" };
   #context;
   #typed = { ...EMPTY };
