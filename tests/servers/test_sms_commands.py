@@ -162,6 +162,7 @@ def test_these_are_the_commands_that_name_servers() -> None:
         "http<A>=<B>",
         "mqtt=<A>*<B>*<C>*<D>*<E>*<F>*<G>",
         "snmptrap=<A>*<B>*<C>*<D>",
+        "snmptrap<A>=<B>*<C>*<D>*<E>",
     }
 
 
