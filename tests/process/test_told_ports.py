@@ -1,5 +1,6 @@
 """Ports of a controller: told where people and scripts look, and refused where they are taken."""
 
+import http.client
 import json
 import re
 import signal
@@ -10,6 +11,11 @@ from typing import Any
 
 import pytest
 
+from leverframe.config import read_config
+from leverframe.process.https_redirect import redirect_port
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.http.messages import Request
+from leverframe.servers.routes.sign_in import redirect_to_https
 from tests.process.controller_process import (
     PATIENCE_S,
     PROGRAM,
@@ -103,3 +109,46 @@ def test_what_cannot_have_its_port_is_not_switched_on(
             other.close()
             assert process.ask(f"/stm.cgi?{command}")[0] == 200
             assert taken in told(process, "/health")["ports"].values()
+
+
+def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
+    with controller_process(tmp_path, "--tls", "--redirect-port", "0") as process:
+        plain = int(re.findall(r"and leads there from port (\d+) ", process.printed)[0])
+        connection = http.client.HTTPConnection("127.0.0.1", plain, timeout=PATIENCE_S)
+        connection.request("GET", "/outs.cgi?out0=1")
+        answer = connection.getresponse()
+        assert answer.status == 308
+        assert answer.getheader("Location") == f"https://127.0.0.1:{process.port}/outs.cgi?out0=1"
+        connection.close()
+
+
+def test_a_plain_port_that_is_taken_is_a_trouble_and_the_rest_runs(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        with controller_process(tmp_path, "--tls", "--redirect-port", taken) as process:
+            assert "leads there" not in process.printed
+            assert f"port {taken} cannot be used" in process.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("configured", "https_port", "expected"),
+    [({}, 443, 80), ({}, 8080, None), ({"redirect_port": 8080}, 443, 8080)],
+)
+def test_the_usual_ports_go_together(
+    configured: dict[str, Any], https_port: int, expected: int | None
+) -> None:
+    assert redirect_port(read_config(None, configured), https_port) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "location"),
+    [
+        ("127.0.0.1:80", 443, "https://127.0.0.1/x?y"),
+        ("127.0.0.1", 8443, "https://127.0.0.1:8443/x?y"),
+        ("[::1]:80", 8443, "https://[::1]:8443/x?y"),
+    ],
+)
+def test_the_way_to_https_has_the_port_of_https(host: str, port: int, location: str) -> None:
+    request = Request("GET", "/x", "y", {"host": host})
+    reply = redirect_to_https(OwnNames(), request, port=port)
+    assert dict(reply.headers)["Location"] == location

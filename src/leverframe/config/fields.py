@@ -138,6 +138,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(description="Answer by HTTPS only, with a certificate made at the first start."),
     ] = False
+    redirect_port: Annotated[
+        Port | None,
+        Meta(
+            description="With TLS, a port without it, which only leads to HTTPS; without this key"
+            " that is 80 where `port` is 443. The port itself does so in any case.",
+            examples=[80],
+        ),
+    ] = None
     tls_certificate: Annotated[
         File | None,
         Meta(

@@ -20,6 +20,7 @@ from leverframe.controller import Controller
 from leverframe.errors import ErrorForPeople
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.feature_loading import FeatureLoader
+from leverframe.process.https_redirect import open_redirect
 from leverframe.process.json_lines import print_json
 from leverframe.process.open_files import descriptor_budget
 from leverframe.process.ports import connect_modbus, connect_snmp
@@ -112,6 +113,11 @@ async def serve(config: Config) -> None:
             with _told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
             built.controller.ports["http"] = lambda: server.port
+            if certificate is not None:
+                redirect = await open_redirect(
+                    built.controller, config, reach, descriptors, server.port
+                )
+                beside += [redirect] if redirect is not None else []
             async for service in _services(built, config, server.port, descriptors):
                 beside.append(service)
             _say_where(built, config, server.port, certificate)
@@ -199,6 +205,7 @@ async def _services(
 
 #: How people call what is spoken at the ports beside HTTP.
 _PORT_WORDS = {
+    "redirect": "leads there from port {}",
     "modbus": "Modbus TCP on port {}",
     "snmp": "SNMP on UDP port {}",
     "discovery": "discovery on UDP port {}",

@@ -70,7 +70,7 @@ class OwnNames:
         host = request.headers.get("host")
         if host is None or host in self._known:
             return
-        if not self._is_own(_without_port(host)):
+        if not self._is_own(without_port(host)):
             raise ForeignPage(
                 "The Host header names another machine. Ask for the controller by its address, or "
                 "add the name to `hosts` in its configuration."
@@ -100,7 +100,7 @@ class OwnNames:
         ask in their own name by default do not speak.
         """
         headers = request.headers
-        host = _without_port(headers.get("host", "")).lower().rstrip(".")
+        host = without_port(headers.get("host", "")).lower().rstrip(".")
         return (
             not self._for_others
             and is_loopback(request.peer)
@@ -131,7 +131,7 @@ class OwnNames:
         if not mark or scheme not in ("http", "https"):
             return False
         if "host" not in headers:
-            return self._is_own(_without_port(authority))
+            return self._is_own(without_port(authority))
         host = headers["host"].lower()
         return _with_port(authority, scheme) == _with_port(host, self._scheme(headers, scheme))
 
@@ -142,7 +142,7 @@ class OwnNames:
         if forwarded := headers.get("x-forwarded-proto"):
             return forwarded.lower()
         # A proxy that passes on a name for others may speak TLS without saying so.
-        return of_page if _without_port(headers["host"]).lower() in self._for_others else "http"
+        return of_page if without_port(headers["host"]).lower() in self._for_others else "http"
 
 
 def _is_any_address(host: str) -> bool:
@@ -152,7 +152,7 @@ def _is_any_address(host: str) -> bool:
         return False
 
 
-def _without_port(authority: str) -> str:
+def without_port(authority: str) -> str:
     if authority.startswith("["):
         address, _, rest = authority[1:].partition("]")
         return authority if rest and not rest.startswith(":") else address

@@ -13,7 +13,7 @@ from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
-from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
@@ -53,12 +53,16 @@ def is_script(request: Request) -> bool:
     return "referer" in headers and "accept-language" in headers and not is_browser(request)
 
 
+#: Where browsers ask by HTTPS unless they are told a port.
+HTTPS_PORT = 443
+
+
 def redirect(target: str, headers: Headers = ()) -> Reply:
     return Reply(303, "", b"", (("Location", target), NOT_KEPT, *headers))
 
 
-def redirect_to_https(names: OwnNames, request: Request) -> Reply:
-    """Redirect a request that came without TLS to HTTPS."""
+def redirect_to_https(names: OwnNames, request: Request, *, port: int | None = None) -> Reply:
+    """Redirect a request that came without TLS to HTTPS, on the same port or on another one."""
     try:
         names.check_host(request)
     except Refusal as refusal:
@@ -66,6 +70,10 @@ def redirect_to_https(names: OwnNames, request: Request) -> Reply:
     host = request.headers.get("host")
     if not host:
         return problem_reply(400, "This controller answers by HTTPS only.")
+    if port is not None:
+        name = without_port(host)
+        host = f"[{name}]" if ":" in name else name
+        host += "" if port == HTTPS_PORT else f":{port}"
     query = "" if request.query is None else f"?{request.query}"
     return Reply(308, "", b"", (("Location", f"https://{host}{request.path}{query}"),))
 
