@@ -6,6 +6,7 @@ started again without losing the subscriptions of others.
 
 import asyncio
 import contextlib
+import signal
 import socket
 import subprocess
 from collections.abc import Callable
@@ -41,31 +42,49 @@ class Heard:
 
 
 class Broker:
-    def __init__(self, folder: Path, *, tls: bool = False, durable: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        tls: bool = False,
+        durable: bool = True,
+        inflight: int = 0,
+        queued: int = 0,
+    ) -> None:
         self.port = free_port()
         self.ca_file = folder / "ca.pem" if tls else None
         self._folder = folder
         self._config = folder / "mosquitto.conf"
         self._process: asyncio.subprocess.Process | None = None
-        self._write_configuration(tls, durable)
+        self._write_configuration(tls, durable, inflight, queued)
 
-    def _write_configuration(self, tls: bool, durable: bool) -> None:
+    def allow(self, *lines: str) -> None:
+        """Write the access list, and let a broker that runs read it."""
+        text = "\n".join((f"user {USER}", *(f"topic {line}" for line in lines))) + "\n"
+        (self._folder / "acl").write_text(text)
+        (self._folder / "acl").chmod(0o644)
+        if self._process is not None:
+            self._process.send_signal(signal.SIGHUP)
+
+    def _write_configuration(self, tls: bool, durable: bool, inflight: int, queued: int) -> None:
         passwords = self._folder / "passwords"
         subprocess.run(["mosquitto_passwd", "-b", "-c", str(passwords), USER, PASSWORD], check=True)
         passwords.chmod(0o644)
         self._folder.chmod(0o777)
+        self.allow("readwrite #")
         lines = [
             f"listener {self.port} 127.0.0.1",
             "allow_anonymous false",
             f"password_file {passwords}",
+            f"acl_file {self._folder}/acl",
             f"persistence {str(durable).lower()}",
             f"persistence_location {self._folder}/",
             "autosave_interval 1",
             "autosave_on_changes true",
             "set_tcp_nodelay true",
-            "max_queued_messages 0",
+            f"max_queued_messages {queued}",
             # What it has acknowledged is on its way to the listener, not in its memory.
-            "max_inflight_messages 0",
+            f"max_inflight_messages {inflight}",
             "user root",
         ]
         if self.ca_file is not None:

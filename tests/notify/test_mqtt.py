@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +23,7 @@ from leverframe.notify.trust import Trust
 from leverframe.process.build import build
 from leverframe.process.services import Sending
 from leverframe.servers.mqtt.pages_address import PagesAddress
-from leverframe.servers.mqtt.service import FAULT, NAME
+from leverframe.servers.mqtt.service import FAULT, NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Store
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
@@ -432,6 +434,107 @@ async def test_home_assistant_is_told_where_the_pages_are(tmp_path: Path) -> Non
     device = announced(listener, "OUT0")[-1]["device"]
     assert isinstance(device, dict)
     assert device["configuration_url"] in ("http://127.0.0.1:8080/", "http://[::1]:8080/")
+
+
+async def test_a_broker_that_refuses_publishes_is_told_until_it_takes_them(tmp_path: Path) -> None:
+    # Mosquitto 2.0.11 without a limit (0) cuts connections that it refuses publishes of.
+    broker = Broker(tmp_path, queued=1000)
+    broker.allow("read #")
+    await broker.start()
+    try:
+        async with running(broker) as controller:
+            await tell(controller, connect_command(broker))
+            await until(lambda: REFUSED in controller.troubles)
+            place = f"localhost:{broker.port}"
+            assert controller.troubles[REFUSED].startswith(f"The broker at {place} refuses cellar/")
+            await until(lambda: "other topics (135 not authorized)" in controller.troubles[REFUSED])
+            assert "allow cellar/# and homeassistant/#." in controller.troubles[REFUSED]
+            assert controller.engine.values["MQTT"] == 1
+            await tell(controller, "event=0*104*0*1*0*0*41*0*0*0*0*0*1*0*0*0")
+            await tell(controller, "eventon=0*1&vout0=1")
+            await until(lambda: "refuses" in str(controller.troubles.get("mqtt")))
+            broker.allow("readwrite #")
+            await until(lambda: controller.outbox_report().channels["mqtt"].sent == 1)
+            # One topic that is taken shows that all may be tried again.
+            await until(lambda: REFUSED not in controller.troubles)
+    finally:
+        await broker.kill()
+
+
+async def test_a_broker_that_lets_few_messages_be_under_way_gets_all_in_order(
+    tmp_path: Path,
+) -> None:
+    broker = Broker(tmp_path, inflight=3)
+    listener = Listener(broker)
+    await broker.start()
+    link = MqttLink("leverframe-1", Trust())
+    try:
+        await listener.start()
+        link.adopt(
+            Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, password=PASSWORD)
+        )
+        await until(lambda: link.up)
+        taken = [link.publish("cellar/many", str(number)) for number in range(200)]
+        assert link.unacknowledged == 200
+        assert all(await asyncio.gather(*taken))
+        await until(lambda: len(listener.of("cellar/many")) == 200)
+        assert listener.of("cellar/many") == [str(number) for number in range(200)]
+        os.kill(broker.pid, signal.SIGSTOP)
+        lost = [link.publish("cellar/many", "late") for _ in range(50)]
+        await link.close()
+        assert not any(await asyncio.gather(*lost))
+    finally:
+        await link.close()
+        await listener.stop()
+        await broker.kill()
+
+
+class OldBroker:
+    """Stands before a broker and knows only MQTT 3.1.1."""
+
+    def __init__(self, port: int, *, answers: bool) -> None:
+        self.versions: list[int] = []
+        self._port = port
+        self._answers = answers
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.read(65536)
+        version = head[head.index(b"MQTT") + 4]
+        self.versions.append(version)
+        if version == 5:
+            writer.write(b"\x20\x02\x00\x01" if self._answers else b"")
+        else:
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", self._port)
+            inner_writer.write(head)
+            await asyncio.gather(pass_on(reader, inner_writer), pass_on(inner_reader, writer))
+        writer.close()
+
+
+async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+    writer.close()
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_an_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answers: bool) -> None:
+    broker = Broker(tmp_path)
+    await broker.start()
+    old = OldBroker(broker.port, answers=answers)
+    server = await asyncio.start_server(old.serve, "127.0.0.1", 0)
+    link = MqttLink("leverframe-1", Trust())
+    try:
+        port = server.sockets[0].getsockname()[1]
+        link.adopt(
+            Mqtt(enabled=True, host="127.0.0.1", port=port, username=USER, password=PASSWORD)
+        )
+        await until(lambda: link.up)
+        assert old.versions == [5, 4]
+        assert await link.publish("cellar/x", "1")
+    finally:
+        await link.close()
+        server.close()
+        await broker.kill()
 
 
 async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:

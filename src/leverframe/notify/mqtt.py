@@ -37,7 +37,9 @@ class MqttMessages:
         if not self._link.up:
             raise CannotSend(self._link.problem or "There is no connection to the broker yet.")
         if not await self._link.publish(message.target, _payload(message)):
-            raise CannotSend("The connection went before the broker had the message.")
+            raise CannotSend(
+                self._link.refusal() or "The connection went before the broker had the message."
+            )
         return "acknowledged by the broker"
 
     def in_full(self, message: Message, settings: Settings) -> dict[str, Any]:

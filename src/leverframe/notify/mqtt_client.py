@@ -3,25 +3,46 @@
 The library would connect again by itself and keep messages in memory meanwhile; here a connection
 is used once, and the link makes the next one. What was published and not acknowledged when the
 connection was lost is reported as lost: the outbox keeps messages, and states are published anew.
+MQTT 5 is spoken unless the caller asks for 3.1.1: only with 5 a broker says what it refuses.
 """
 
 import asyncio
 import contextlib
 import logging
 import ssl
+from collections import deque
 from collections.abc import Callable
 
 import gmqtt  # type: ignore[import-untyped]
-from gmqtt.mqtt.constants import MQTTv311  # type: ignore[import-untyped]
+from gmqtt.mqtt.constants import MQTTv50  # type: ignore[import-untyped]
 from gmqtt.mqtt.handler import MQTTConnectError  # type: ignore[import-untyped]
 from gmqtt.storage import PersistentStorage  # type: ignore[import-untyped]
+from msgspec import Struct
+
+from leverframe.notify.mqtt_reasons import FIRST_REFUSAL
 
 # We report in sentences whatever the library would log.
 logging.getLogger("gmqtt").setLevel(logging.CRITICAL)
 
 KEEPALIVE_S = 30
-#: Codes of MQTT 3.1.1 with which a broker refuses a connection.
-REFUSED_LOGIN = (4, 5)
+#: Codes of MQTT 3.1.1 and 5 with which a broker refuses a login.
+REFUSED_LOGIN = (4, 5, 134, 135)
+
+
+#: The broker, or MQTT 3.1.1 in the place of 5, does not know this version.
+UNKNOWN_VERSION = (1, 132)
+
+
+class Publish(Struct):
+    topic: str
+    payload: str | bytes
+    retain: bool
+    #: True when the broker has it, False when it was lost or refused.
+    taken: asyncio.Future[bool]
+
+    def lose(self) -> None:
+        if not self.taken.done():
+            self.taken.set_result(False)
 
 
 class ConnectionRefused(Exception):
@@ -38,31 +59,33 @@ class Unacknowledged(PersistentStorage):  # type: ignore[misc]
     The library's own storage stays empty, so it has nothing to send on another connection.
     """
 
-    def __init__(self, on_acknowledged: Callable[[], None]) -> None:
+    def __init__(self, on_answer: Callable[[str, int], None]) -> None:
         super().__init__()
-        self._on_acknowledged = on_acknowledged
-        self._waiting: dict[int, asyncio.Future[bool]] = {}
-        self.newest: asyncio.Future[bool] | None = None
+        #: Called with the topic and the reason code; from 128 on it is a refusal.
+        self._on_answer = on_answer
+        self._waiting: dict[int, Publish] = {}
+        #: What is being sent, and the reason code of what is being acknowledged.
+        self.sending: Publish | None = None
+        self.reason = 0
 
     @property
     def count(self) -> int:
         return len(self._waiting)
 
     def push_message(self, mid: int, raw_package: bytes) -> None:
-        self.newest = asyncio.get_running_loop().create_future()
-        self._waiting[mid] = self.newest
+        assert self.sending is not None
+        self._waiting[mid] = self.sending
 
     def remove_message_by_mid(self, mid: int) -> None:
-        future = self._waiting.pop(mid, None)
-        if future is not None and not future.done():
-            future.set_result(True)
-            self._on_acknowledged()
+        publish = self._waiting.pop(mid, None)
+        if publish is not None and not publish.taken.done():
+            publish.taken.set_result(self.reason < FIRST_REFUSAL)
+            self._on_answer(publish.topic, self.reason)
 
     def lose_all(self) -> None:
         """Resolve all that wait for an acknowledgement as unacknowledged."""
-        for future in self._waiting.values():
-            if not future.done():
-                future.set_result(False)
+        for publish in self._waiting.values():
+            publish.lose()
         self._waiting.clear()
 
 
@@ -77,30 +100,42 @@ class BrokerConnection:
         client_id: str,
         will: tuple[str, str],
         on_message: Callable[[str, bytes], None],
-        on_acknowledged: Callable[[], None],
+        on_answer: Callable[[str, int], None],
     ) -> None:
         #: Set when the connection is gone.
         self.lost = asyncio.Event()
-        self.unacknowledged = Unacknowledged(on_acknowledged)
+        self._on_answer = on_answer
+        self._unacknowledged = Unacknowledged(self._answered)
+        #: What waits because the broker lets no more be under way (Receive Maximum).
+        self._held: deque[Publish] = deque()
         self._on_message = on_message
         topic, text = will
         self._client = _SingleUse(
             client_id,
             will_message=gmqtt.Message(topic, text, qos=1, retain=True),
-            persistent_storage=self.unacknowledged,
+            persistent_storage=self._unacknowledged,
         )
+        # The library drops the reason code of MQTT 5 with which a publish is refused.
+        handler = self._client._package_handler
+        self._free = handler._handle_puback_packet
+        handler._handle_puback_packet = self._acknowledged
         self._client.on_message = self._received
         self._client.on_disconnect = self._disconnected
 
     async def open(
-        self, host: str, port: int, login: tuple[str, str], tls: ssl.SSLContext | None
+        self,
+        host: str,
+        port: int,
+        login: tuple[str, str],
+        tls: ssl.SSLContext | None,
+        version: int = MQTTv50,
     ) -> None:
         """Connect and sign in; raises `ConnectionRefused` or what the network raises."""
         username, password = login
         if username:
             self._client.set_auth_credentials(username, password)
         connecting = asyncio.ensure_future(
-            self._client.connect(host, port, tls or False, KEEPALIVE_S, MQTTv311)
+            self._client.connect(host, port, tls or False, KEEPALIVE_S, version)
         )
         going = asyncio.ensure_future(self.lost.wait())
         try:
@@ -119,18 +154,39 @@ class BrokerConnection:
         name = self._client._connection._transport.get_extra_info("sockname")
         return str(name[0]) if name else None
 
+    @property
+    def unacknowledged(self) -> int:
+        return self._unacknowledged.count + len(self._held)
+
     def subscribe(self, topic: str) -> None:
         self._client.subscribe(topic, qos=1)
 
     def publish(self, topic: str, payload: str | bytes, retain: bool) -> "asyncio.Future[bool]":
-        """Send with QoS 1; the result is True when the broker has it, False when it was lost."""
-        self._client.publish(topic, payload, qos=1, retain=retain)
-        newest = self.unacknowledged.newest
-        assert newest is not None
-        return newest
+        """Send with QoS 1; the result is True when the broker has it, else False."""
+        publish = Publish(topic, payload, retain, asyncio.get_running_loop().create_future())
+        self._held.append(publish)
+        self._send_held()
+        return publish.taken
+
+    def _send_held(self) -> None:
+        while self._held:
+            self._unacknowledged.sending = publish = self._held[0]
+            try:
+                self._client.publish(publish.topic, publish.payload, qos=1, retain=publish.retain)
+            except OverflowError:
+                return  # an acknowledgement brings us back
+            self._held.popleft()
+
+    def _acknowledged(self, command: int, packet: bytes) -> None:
+        self._unacknowledged.reason = packet[2] if len(packet) > 2 else 0
+        self._free(command, packet)
+
+    def _answered(self, topic: str, reason: int) -> None:
+        self._send_held()
+        self._on_answer(topic, reason)
 
     async def close(self) -> None:
-        self.unacknowledged.lose_all()
+        self._lose_all()
         with contextlib.suppress(OSError):
             await self._client.disconnect()
 
@@ -143,4 +199,9 @@ class BrokerConnection:
 
     def _disconnected(self, client: object, packet: object, *rest: object) -> None:
         self.lost.set()
-        self.unacknowledged.lose_all()
+        self._lose_all()
+
+    def _lose_all(self) -> None:
+        self._unacknowledged.lose_all()
+        while self._held:
+            self._held.popleft().lose()

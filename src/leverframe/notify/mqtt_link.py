@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from leverframe.engine.settings import Mqtt
 from leverframe.notify.channel import CannotSend
+from leverframe.notify.mqtt_reasons import FIRST_REFUSAL, REASONS
 from leverframe.notify.pacing import FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
@@ -56,7 +57,9 @@ class MqttLink:
         self._task: asyncio.Task[None] | None = None
         #: Why there is no connection although there should be one.
         self.problem: str | None = None
-        #: Called when the link went up or down, or `problem` changed.
+        #: Topics that the broker refuses on this connection, with its reason code.
+        self.refused: dict[str, int] = {}
+        #: Called when the link went up or down, or `problem` or `refused` changed.
         self.on_change: Callable[[], None] = lambda: None
         self.on_message: Callable[[str, bytes], None] = lambda topic, payload: None
         #: Called when the broker has acknowledged something.
@@ -68,7 +71,7 @@ class MqttLink:
 
     @property
     def unacknowledged(self) -> int:
-        return self._connection.unacknowledged.count if self._connection else 0
+        return self._connection.unacknowledged if self._connection else 0
 
     @property
     def settings(self) -> Mqtt:
@@ -137,6 +140,7 @@ class MqttLink:
         now = asyncio.get_running_loop().time
         since = now()
         self._connection = connection
+        self.refused = {}
         try:
             self._set_problem(None)
             self.on_change()
@@ -162,22 +166,11 @@ class MqttLink:
         # Loaded here, because a controller without MQTT does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.notify.mqtt_client")
-        from leverframe.notify.mqtt_client import REFUSED_LOGIN, BrokerConnection, ConnectionRefused
+        from leverframe.notify.mqtt_client import REFUSED_LOGIN, ConnectionRefused
 
-        connection = BrokerConnection(
-            self._client_id,
-            (status_topic(settings), OFFLINE),
-            lambda topic, payload: self.on_message(topic, payload),
-            lambda: self.on_acknowledged(),
-        )
         try:
             async with asyncio.timeout(ANSWER_S):
-                await connection.open(
-                    settings.host,
-                    settings.port,
-                    (settings.username, settings.password),
-                    await self._trust.ready() if settings.tls else None,
-                )
+                return await self._opened(settings)
         except ConnectionRefused as refusal:
             place = f"{settings.host}:{settings.port}"
             self._set_problem(
@@ -190,10 +183,71 @@ class MqttLink:
             self._set_problem(str(refusal))
         except (OSError, TimeoutError) as error:
             self._set_problem(sentence(error, settings.host, settings.port))
-        else:
-            return connection
-        await connection.close()
         return None
+
+    async def _opened(self, settings: Mqtt) -> "BrokerConnection":
+        """Connect by MQTT 5, or by 3.1.1 if the broker does not know it."""
+        from gmqtt.mqtt.constants import MQTTv50, MQTTv311  # type: ignore[import-untyped]
+
+        from leverframe.notify.mqtt_client import UNKNOWN_VERSION, ConnectionRefused
+
+        try:
+            return await self._opened_by(settings, MQTTv50)
+        except ConnectionRefused as refusal:
+            if refusal.code not in UNKNOWN_VERSION:
+                raise
+        except ConnectionResetError:
+            # Some just close the connection.
+            pass
+        return await self._opened_by(settings, MQTTv311)
+
+    async def _opened_by(self, settings: Mqtt, version: int) -> "BrokerConnection":
+        from leverframe.notify.mqtt_client import BrokerConnection
+
+        connection = BrokerConnection(
+            self._client_id,
+            (status_topic(settings), OFFLINE),
+            lambda topic, payload: self.on_message(topic, payload),
+            self._answered,
+        )
+        try:
+            await connection.open(
+                settings.host,
+                settings.port,
+                (settings.username, settings.password),
+                await self._trust.ready() if settings.tls else None,
+                version,
+            )
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    def _answered(self, topic: str, reason: int) -> None:
+        """Note what the broker said to a publish."""
+        before = dict(self.refused)
+        if reason >= FIRST_REFUSAL:
+            self.refused[topic] = reason
+        elif topic in self.refused:
+            # Its access list is another now, so nothing is known of the others either.
+            self.refused.clear()
+        if self.refused != before:
+            self.on_change()
+        self.on_acknowledged()
+
+    def refusal(self) -> str | None:
+        """Return what the broker refuses, as a sentence."""
+        if not (self.up and self.refused):
+            return None
+        topic, code = next(iter(self.refused.items()))
+        mqtt, others = self._settings, len(self.refused) - 1
+        more = f" and {others} other topics" if others else ""
+        levels = " and ".join(f"{level}/#" for level in (mqtt.prefix, mqtt.discovery) if level)
+        return (
+            f"The broker at {mqtt.host}:{mqtt.port} refuses {topic}{more} "
+            f"({code} {REASONS.get(code, 'for a reason of its own')}); let its access list allow "
+            f"{levels}."
+        )
 
     def _set_problem(self, problem: str | None) -> None:
         if problem != self.problem:

@@ -35,6 +35,8 @@ from leverframe.storage.store import StoreUnavailable
 log = logging.getLogger(__name__)
 
 NAME = "MQTT broker"
+#: The name of the trouble of a broker that takes the connection, but not all that is published.
+REFUSED = "MQTT access"
 DONE = "1"
 FAULT = "The command failed by a fault in this program; its log says more."
 #: As long as a query may be.
@@ -60,6 +62,7 @@ class MqttService:
         #: Where the pages are, once they are served.
         self._pages: PagesAddress | None = None
         self._was_up = False
+        self._is_refused = False
         #: The last of the answers that wait for the disk; each waits for the one before it.
         self._answering: asyncio.Task[None] | None = None
         link.on_change = self._link_changed
@@ -122,6 +125,7 @@ class MqttService:
             self._controller.troubles[NAME] = problem
         elif problem is None:
             self._controller.troubles.pop(NAME, None)
+        self._tell_refusal()
         if up != self._was_up:
             self._was_up = up
             log.info("%s: %s", NAME, "connected" if up else "no connection")
@@ -129,10 +133,25 @@ class MqttService:
                 self._begin()
             self._tell_controller()
 
+    def _tell_refusal(self) -> None:
+        refusal = self._link.refusal()
+        if refusal is None:
+            self._controller.troubles.pop(REFUSED, None)
+        else:
+            if REFUSED not in self._controller.troubles:
+                log.warning("%s: %s", NAME, refusal)
+            self._controller.troubles[REFUSED] = refusal
+        may_again = self._is_refused and refusal is None
+        self._is_refused = refusal is not None
+        if may_again and self._link.up:
+            self._publish_all()
+
     def _begin(self) -> None:
-        mqtt = self._link.settings
-        self._link.subscribe(f"{mqtt.prefix}/cmd")
-        self._link.publish(status_topic(mqtt), ONLINE, retain=True)
+        self._link.subscribe(f"{self._link.settings.prefix}/cmd")
+        self._publish_all()
+
+    def _publish_all(self) -> None:
+        self._link.publish(status_topic(self._link.settings), ONLINE, retain=True)
         self._settle_announcements()
         self._states.begin()
         self._outbox.try_again("mqtt")
