@@ -69,6 +69,7 @@ def test_a_command_line_that_is_not_understood(
         ("run --data=", "data must be a text that is not empty"),
         ("run --log-level loud", '"debug", "info", "warning" or "error"'),
         ("run --tls-key key.pem", "tls_certificate and tls_key go together"),
+        ("run --mqtt-key key.pem", "mqtt_certificate and mqtt_key go together"),
         (f"run --data {FORBIDDEN}/leverframe", "choose another folder with --data"),
         (f"run --data {FORBIDDEN}/leverframe/deep", "choose another folder with --data"),
         ("run --syslog /nowhere", "name a socket or a host"),

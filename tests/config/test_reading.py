@@ -52,7 +52,7 @@ def as_text(key: Key, value: Any) -> str:
 
 
 #: Keys whose values name files that must be there, or go together with others.
-BOUND = {"tls_certificate", "tls_key", "ca_file", "firmware_key"}
+BOUND = {"tls_certificate", "tls_key", "ca_file", "firmware_key", "mqtt_certificate", "mqtt_key"}
 FREE = [key for key in keys() if key.name not in BOUND]
 
 

@@ -58,6 +58,16 @@ class Broker:
         self._process: asyncio.subprocess.Process | None = None
         self._write_configuration(tls, durable, inflight, queued)
 
+    def require_certificates(self) -> tuple[Path, Path]:
+        """Let only clients in that show a certificate; gives the files of one and its key."""
+        with self._config.open("a") as config:
+            config.write(f"require_certificate true\ncafile {self.ca_file}\n")
+        certificate = self._authority.issue_cert("leverframe")
+        files = self._folder / "client.crt", self._folder / "client.key"
+        certificate.cert_chain_pems[0].write_to_path(files[0])
+        certificate.private_key_pem.write_to_path(files[1])
+        return files
+
     def allow(self, *lines: str) -> None:
         """Write the access list, and let a broker that runs read it."""
         text = "\n".join((f"user {USER}", *(f"topic {line}" for line in lines))) + "\n"
@@ -88,7 +98,7 @@ class Broker:
             "user root",
         ]
         if self.ca_file is not None:
-            authority = trustme.CA()
+            self._authority = authority = trustme.CA()
             authority.cert_pem.write_to_path(self.ca_file)
             certificate = authority.issue_cert("localhost")
             certificate.private_key_pem.write_to_path(self._folder / "key.pem")

@@ -11,6 +11,7 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.pathless import calls_in
@@ -535,6 +536,31 @@ async def test_an_older_broker_is_spoken_to_by_mqtt_3_1_1(tmp_path: Path, answer
         await link.close()
         server.close()
         await broker.kill()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_a_broker_that_wants_a_certificate_is_shown_it(tmp_path: Path, shown: bool) -> None:
+    broker = Broker(tmp_path, tls=True)
+    certificate, key = broker.require_certificates()
+    await broker.start()
+    files = (str(certificate), str(key)) if shown else (None, None)
+    link = MqttLink("leverframe-1", Trust(str(broker.ca_file), *files))
+    mqtt = Mqtt(enabled=True, host="localhost", port=broker.port, username=USER, tls=True)
+    try:
+        link.adopt(replace(mqtt, password=PASSWORD))
+        await until(lambda: link.up or link.problem is not None)
+        assert link.up == shown
+    finally:
+        await link.close()
+        await broker.kill()
+
+
+async def test_a_certificate_that_is_gone_is_told(tmp_path: Path) -> None:
+    link = MqttLink("leverframe-1", Trust(None, str(tmp_path / "me.crt"), str(tmp_path / "me.key")))
+    link.adopt(Mqtt(enabled=True, host="localhost", port=free_port(), tls=True))
+    await until(lambda: link.problem is not None)
+    assert "me.key cannot be used (No such file or directory)" in str(link.problem)
+    await link.close()
 
 
 async def test_a_file_of_authorities_that_is_gone_is_told(tmp_path: Path) -> None:

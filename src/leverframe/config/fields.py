@@ -192,6 +192,17 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
             examples=["/etc/leverframe/authorities.pem"],
         ),
     ] = None
+    mqtt_certificate: Annotated[
+        File | None,
+        Meta(
+            description="Certificate that the MQTT broker is shown (PEM), with mqtt_key.",
+            examples=["/etc/leverframe/mqtt.crt"],
+        ),
+    ] = None
+    mqtt_key: Annotated[
+        File | None,
+        Meta(description="Its private key (PEM).", examples=["/etc/leverframe/mqtt.key"]),
+    ] = None
     serial_port: Annotated[
         Device | None,
         Meta(description="Where the serial module is.", examples=["/dev/ttyUSB0"]),

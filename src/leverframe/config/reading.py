@@ -158,6 +158,11 @@ def _check_tls_files(config: Config) -> None:
         raise BadConfiguration("tls_certificate and tls_key go together; give both or neither.")
 
 
+def _check_mqtt_files(config: Config) -> None:
+    if (config.mqtt_certificate is None) != (config.mqtt_key is None):
+        raise BadConfiguration("mqtt_certificate and mqtt_key go together; give both or neither.")
+
+
 def _check_virtual_time(config: Config) -> None:
     if config.virtual_time and config.board.kind != "simulated":
         raise BadConfiguration(
@@ -180,5 +185,6 @@ _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
     (("firmware_check_url",), _check_firmware_check_url),
     (("serial_port", "serial_modbus"), _check_serial_ports),
     (("tls_certificate", "tls_key"), _check_tls_files),
+    (("mqtt_certificate", "mqtt_key"), _check_mqtt_files),
     (("virtual_time", "board"), _check_virtual_time),
 )

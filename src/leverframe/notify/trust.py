@@ -14,8 +14,16 @@ from leverframe.notify.channel import CannotSend
 
 
 class Trust:
-    def __init__(self, ca_file: str | None = None) -> None:
+    def __init__(
+        self,
+        ca_file: str | None = None,
+        certificate: str | None = None,
+        key: str | None = None,
+    ) -> None:
         self._ca_file = ca_file
+        #: What a server is shown that asks who connects.
+        self._certificate = certificate
+        self._key = key
 
     async def ready(self) -> ssl.SSLContext:
         """Make the context beside the loop; raises CannotSend where a file cannot be used."""
@@ -30,6 +38,8 @@ class Trust:
             context.load_verify_locations(certifi.where())
         if self._ca_file is not None:
             _add_authorities(context, self._ca_file)
+        if self._certificate is not None:
+            _show(context, self._certificate, self._key)
         return context
 
 
@@ -41,6 +51,17 @@ def _add_authorities(context: ssl.SSLContext, ca_file: str) -> None:
         raise CannotSend(
             f"The file of authorities {ca_file} cannot be used ({error.strerror or error}); put it "
             "in order, or name another as ca_file in the configuration."
+        ) from error
+
+
+def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
+    try:
+        # A key with a passphrase is refused: nobody is there who could be asked for it.
+        context.load_cert_chain(certificate, key, password="")
+    except OSError as error:
+        raise CannotSend(
+            f"The certificate {certificate} and its key {key} cannot be used "
+            f"({error.strerror or error}); put them in order."
         ) from error
 
 

@@ -168,6 +168,8 @@ async def _built(
             config.allow_local_targets,
             config.ca_file,
             config.firmware_check_url,
+            config.mqtt_certificate,
+            config.mqtt_key,
         ),
         reach=reach,
         history=history_worker(config, folder),

@@ -61,6 +61,9 @@ class Sending(Struct, frozen=True):
     ca_file: str | None = None
     #: What the automatic firmware check asks.
     firmware_check_url: str | None = None
+    #: What the MQTT broker is shown, PEM files.
+    mqtt_certificate: str | None = None
+    mqtt_key: str | None = None
 
 
 def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
@@ -144,7 +147,8 @@ def connect_mqtt(
     controller: Controller, outbox: Outbox, sending: Sending, *, name: str, mac: str
 ) -> MqttService:
     """Connect the client of an MQTT broker; it is started unless nothing may be sent."""
-    link = MqttLink(f"leverframe-{mac.replace(':', '')}", Trust(sending.ca_file))
+    trust = Trust(sending.ca_file, sending.mqtt_certificate, sending.mqtt_key)
+    link = MqttLink(f"leverframe-{mac.replace(':', '')}", trust)
     outbox.add("mqtt", MqttMessages(link))
     return MqttService(controller, link, outbox, name=name, mac=mac)
 
