@@ -209,10 +209,15 @@ def newest_that_offers(row: Row) -> Profile:
     return NEWEST if row.offered(NEWEST) else [p for p in PROFILES if row.offered(p)][-1]
 
 
+#: Ranges that a note of the document widens; see docs/gaps.md.
+WIDENED = {("GET /inpa.cgi?powsel=<A><B>", "B"): (0, 13)}
+
+
 @pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].ranges])
 def test_a_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
     for name, printed in form.ranges.items():
-        assert range_of(row, name, newest_that_offers(row)) == printed, name
+        allowed = WIDENED.get((form.line, name), printed)
+        assert range_of(row, name, newest_that_offers(row)) == allowed, name
 
 
 @pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].older_ranges])
