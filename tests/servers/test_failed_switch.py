@@ -3,6 +3,7 @@
 import pytest
 
 from leverframe.engine.tree import with_value
+from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
@@ -18,7 +19,9 @@ async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_a
 ) -> None:
     controller = (await Twin.start()).controller
     server = (
-        SnmpAgent(controller, IMPOSSIBLE, 0, name="name", mac="02:00:00:00:00:01")
+        SnmpAgent(
+            controller, IMPOSSIBLE, 0, name="name", identity=EngineIdentity(b"\x80\0\0\0\0", 1)
+        )
         if switch.startswith("snmp")
         else ModbusTcpServer(controller, IMPOSSIBLE, 0, (), DescriptorBudget())
     )

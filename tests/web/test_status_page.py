@@ -76,7 +76,8 @@ def test_without_a_connection_nothing_is_said_to_be_fine(open_page: OpenPage) ->
 
 def test_the_duty_follows_the_slider(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
-    page.get_by_label("duty of PWM3").fill("75")
+    with page.expect_response(lambda reply: "pwmd=375" in reply.url):
+        page.get_by_label("duty of PWM3").fill("75")
     expect(page.locator(".duty output").nth(3)).to_have_text("75 %")
     expect(page.get_by_label("duty of PWM3")).to_have_value("75")
     assert twin.settings()["pwm"][3]["duty"] == 75

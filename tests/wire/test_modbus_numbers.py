@@ -62,7 +62,8 @@ def test_a_float_is_exactly_the_one_that_was_sent(value: float, endian: str) -> 
     raw = in_usual_order(struct.pack(">f", value), endian)
     read = number_in(raw, "float", endian, 1)
     assert read is not None
-    assert struct.pack(">f", read) == struct.pack(">f", value)
+    # There is no minus zero to be shown.
+    assert struct.pack(">f", read) == struct.pack(">f", value + 0.0)
 
 
 @pytest.mark.parametrize(

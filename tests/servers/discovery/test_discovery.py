@@ -392,4 +392,4 @@ def test_a_broadcast_in_the_network_finds_every_running_controller_once(tmp_path
         "10.11.12.2 8081 3.9 1.75",
         "10.11.12.3 8082 3.9 1.75",
     ], done.stderr + logs
-    assert "discovery" not in logs
+    assert "WARNING" not in logs
