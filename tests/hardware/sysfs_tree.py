@@ -59,3 +59,7 @@ def w1_text(celsius: float, verdict: str = "YES") -> str:
     """What the kernel shows in `w1_slave`."""
     data = "4b 01 4b 46 7f ff 05 10 e1"
     return f"{data} : crc=e1 {verdict}\n{data} t={round(celsius * 1000)}\n"
+
+
+#: The same of a sensor that has just got power, and has not measured yet.
+POWER_ON_TEXT = "50 05 4b 46 7f ff 0c 10 1c : crc=1c YES\n50 05 4b 46 7f ff 0c 10 1c t=85000\n"

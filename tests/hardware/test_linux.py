@@ -14,7 +14,7 @@ from leverframe.wiring import AdcChannel, OneWireWiring, Pin, PwmChannel
 from .fake_i2c import CommandPart, bme280_part, full_bus, hts221_part, sps30_part
 from .fake_lines import CHIP
 from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
-from .sysfs_tree import w1_text
+from .sysfs_tree import POWER_ON_TEXT, w1_text
 
 EXTRA = "28:01:BB:C2:13:17:03:E6"
 OTHER_CHIP = "/dev/gpiochip1"
@@ -190,7 +190,7 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
 # --- 1-Wire ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [w1_text(22.0, "NO"), w1_text(85.0), "", "garbage"])
+@pytest.mark.parametrize("text", [w1_text(22.0, "NO"), POWER_ON_TEXT, "", "garbage"])
 async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
     bench: LinuxBench, text: str
 ) -> None:

@@ -43,8 +43,27 @@ def test_a_wrong_checksum_is_no_reading() -> None:
     assert celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n") is None
 
 
-def test_the_power_on_value_is_no_reading() -> None:
-    assert celsius_from_text(f"{BYTES} : crc=e1 YES\n{BYTES} t=85000\n") is None
+def slave_text(scratchpad: str, millidegrees: int) -> str:
+    """The file with the right check byte."""
+    data = bytes.fromhex(scratchpad)
+    shown = bytes([*data, check_byte(data)]).hex(" ")
+    return f"{shown} : crc={shown[-2:]} YES\n{shown} t={millidegrees}\n"
+
+
+def test_the_power_on_value_is_no_reading_and_a_measured_one_is() -> None:
+    assert celsius_from_text(slave_text("50054b467fff0c10", 85000)) is None
+    assert celsius_from_text(slave_text("50054b467fff1010", 85000)) == 85.0
+    assert celsius_from_text(slave_text("4f054b467fff0110", 84937)) == 84.937
+
+
+def test_a_shorted_wire_is_no_reading_and_zero_degrees_are() -> None:
+    assert celsius_from_text(slave_text("0000000000000000", 0)) is None
+    assert celsius_from_text(slave_text("00004b467fff1010", 0)) == 0.0
+
+
+@pytest.mark.parametrize(("scratchpad", "millidegrees"), [("ff07", 127937), ("8ffc", -55062)])
+def test_what_a_sensor_cannot_measure_is_no_reading(scratchpad: str, millidegrees: int) -> None:
+    assert celsius_from_text(slave_text(f"{scratchpad}4b467fff0110", millidegrees)) is None
 
 
 @given(st.text(alphabet="0123456789abcdef crc=YESNO:t-\n\0ü"))

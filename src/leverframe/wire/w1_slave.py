@@ -4,16 +4,21 @@ The kernel names a sensor by family and serial number, most significant byte fir
 (`28-0317611d64ff`); everybody else writes the eight bytes in the order in which they come over the
 wire, with the check byte at the end (`28:FF:64:1D:61:17:03:8D`).
 
-`w1_slave` has two lines: nine bytes with the verdict of the kernel about their checksum, and the
-temperature in thousandths of a degree. 85 °C is what a sensor shows that has just got power and has
-not measured yet, and is no reading.
+`w1_slave` has two lines: the nine bytes of the sensor's scratchpad with the verdict of the kernel
+about their checksum, and the temperature in thousandths of a degree. The scratchpad tells what is
+no reading: zeros come from a wire that is shorted, and their checksum is right; a sensor that has
+just got power and has not measured yet shows 85 °C with a byte that no measurement leaves there.
 """
 
 import re
 
 _NAME = re.compile(r"([0-9a-f]{2})-([0-9a-f]{12})")
-_TEXT = re.compile(r"crc=[0-9a-f]{2} YES\n.*t=(-?\d{1,6})\s*", re.DOTALL)
-_POWER_ON_MILLIDEGREES = 85_000
+_TEXT = re.compile(r"((?:[0-9a-f]{2} ){9}): crc=[0-9a-f]{2} YES\n.*t=(-?\d{1,6})\s*", re.DOTALL)
+#: What the sensors can measure, in thousandths of a degree.
+_MIN, _MAX = -55_000, 125_000
+_POWER_ON = 85_000
+#: Of the scratchpad: after a measurement of 85 °C it is 0x10.
+_STATE_BYTE, _STATE_AT_POWER_ON = 6, 0x0C
 
 
 def check_byte(data: bytes) -> int:
@@ -42,8 +47,13 @@ def name_from_id(sensor_id: str) -> str:
 
 
 def celsius_from_text(text: str) -> float | None:
-    """Decode the temperature in `w1_slave`; absent for a bad checksum and the power-on value."""
+    """Decode the temperature in `w1_slave`; None where the sensor has not measured it."""
     found = _TEXT.search(text)
-    if found is None or int(found[1]) == _POWER_ON_MILLIDEGREES:
+    if found is None:
         return None
-    return int(found[1]) / 1000
+    scratchpad, millidegrees = bytes.fromhex(found[1]), int(found[2])
+    if not any(scratchpad) or not _MIN <= millidegrees <= _MAX:
+        return None
+    if millidegrees == _POWER_ON and scratchpad[_STATE_BYTE] == _STATE_AT_POWER_ON:
+        return None
+    return millidegrees / 1000
