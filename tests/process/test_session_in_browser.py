@@ -89,7 +89,10 @@ def test_the_own_page_switches_with_its_session(process: ControllerProcess, page
         assert fetched(page, "/outs.cgi?out0=0", method) == 200
 
 
-@pytest.mark.parametrize("referrer_policy", ["unsafe-url", "no-referrer"])
+@pytest.mark.parametrize(
+    "referrer_policy",
+    ["no-referrer", pytest.param("unsafe-url", marks=pytest.mark.thorough)],
+)
 @pytest.mark.parametrize(
     ("name", "port"),
     [(BOX, OTHER_PORT), (BOX, CORS_PORT), (FOREIGN, OTHER_PORT)],

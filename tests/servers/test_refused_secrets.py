@@ -119,8 +119,8 @@ async def check_skipped(twin: Twin, parts: list[bytes]) -> None:
     [
         (SECRET, False, Profile()),
         (SECRET, True, Profile()),
-        (PIN, False, Profile()),
-        (PIN, True, Profile()),
+        pytest.param(PIN, False, Profile(), marks=pytest.mark.thorough),
+        pytest.param(PIN, True, Profile(), marks=pytest.mark.thorough),
         (SECRET, False, OLDEST),
     ],
     ids=str,
@@ -148,7 +148,7 @@ async def test_no_refusal_repeats_a_part_of_a_secret(
     await twin.controller.stop()
 
 
-@pytest.mark.parametrize("secret", [SECRET, PIN])
+@pytest.mark.parametrize("secret", [SECRET, pytest.param(PIN, marks=pytest.mark.thorough)])
 async def test_no_answer_by_another_way_than_http_repeats_one(
     secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -135,7 +135,7 @@ async def busy_twin() -> Twin:
         "&plant=meter*switch:OUT2*reading:INPD2*watts:100*pulses:100&ping=router:5"
     )
     # DS1 below 20 with a band of 1 heats with a delay; an empty tank (INPD1 is 1) is pumped.
-    await twin.ok("/inpa.cgi?event=0*10*1*2000*100*0*0*0*0*0*0*30*1*30&eventon=0*1")
+    await twin.ok("/inpa.cgi?event=0*10*1*2000*100*0*0*0*0*0*0*30*1*30*0*0&eventon=0*1")
     await twin.ok("/inpa.cgi?event=1*100*0*1*0*0*1*0*0*0*0*0&eventon=1*1")
     await schedule(twin, f"10*2*{6 * HOUR_S}", f"11*2*{22 * HOUR_S}")
     off = "0*0*0**3*2*600*30*5*0*1"

@@ -8,7 +8,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leverframe.servers.http.messages import Reply
@@ -286,6 +286,7 @@ garbage = st.binary(max_size=100) | st.sampled_from(
 
 
 @given(st.lists(garbage, max_size=4))
+@example([b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nz"])
 @examples(60)
 def test_no_bytes_whatever_break_or_hang_the_server(pieces: list[bytes]) -> None:
     assert asyncio.run(exchange(pieces)) == []

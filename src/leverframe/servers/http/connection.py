@@ -293,7 +293,8 @@ class Connection(asyncio.Protocol):
 
     def _reads_unadmitted_body(self) -> bool:
         """Tell whether the body of a request has begun whose turn to be checked has not come."""
-        return self._parser.reading is Reading.BODY and self.state is not BODY
+        parser = self._parser
+        return parser.reading is Reading.BODY and self.state is not BODY and not parser.is_done
 
     def _follow(self, reading: Reading) -> None:
         """Note which part of the next request is being read: each has its own time-out."""
