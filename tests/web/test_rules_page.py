@@ -1,7 +1,7 @@
 """The Rules page in a real browser: rules as sentences, live, edited, tried and warned about."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import LOSSES, PHONE, REFUSALS, OpenPage, Serve
@@ -116,6 +116,24 @@ def test_deleting_needs_a_second_press_and_later_rules_move_down(
     card(page, 1).get_by_role("button", name="Delete the rule").click()
     expect(card(page, 2)).to_have_count(0)
     expect(card(page, 1).locator(".sentence")).to_contain_text("When INPD1 is high (1)")
+
+
+def test_a_change_between_a_deletion_and_the_next_reading_is_drawn(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    set_rules(twin, HEATING, "event=1*100*0*1*0*0*3*0*0*0*0*0*1*0*0*0")
+    page = open_page("rules")
+    held: list[Route] = []
+    page.route("**/api/rules", lambda route: held.append(route))
+    card(page, 1).get_by_role("button", name="Delete the rule").click()
+    with page.expect_request("**/api/rules"):
+        card(page, 1).get_by_role("button", name="Delete the rule").click()
+    twin.get("/stm.cgi?sname=Cellar")
+    expect(page.locator("header.top")).to_contain_text("Cellar")
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/rules")
+    expect(card(page, 2)).to_have_count(0)
 
 
 def test_a_new_rule_starts_from_a_template(twin: ServedTwin, open_page: OpenPage) -> None:

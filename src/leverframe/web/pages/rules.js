@@ -108,13 +108,17 @@ export class Page {
   #take(reports) {
     this.#reports = reports;
     this.#cards.length = reports.length;
-    for (let index = 0; index < reports.length; index++) {
-      this.#cards[index] ??= new RuleCard(this.#context, index, {
-        edit: (own) => this.#edit(own),
-        deleted: (own) => this.#deleted(own),
-        changed: () => this.#readAfter(0),
-      });
-    }
+  }
+
+  // Made when it is drawn: after a deletion there are fewer cards than rules until they are read.
+  /** @param {number} index */
+  #card(index) {
+    this.#cards[index] ??= new RuleCard(this.#context, index, {
+      edit: (own) => this.#edit(own),
+      deleted: (own) => this.#deleted(own),
+      changed: () => this.#readAfter(0),
+    });
+    return this.#cards[index];
   }
 
   #titles() {
@@ -211,7 +215,7 @@ export class Page {
     if (editor) return editor.view();
     const { rules = [] } = this.#context.live.state;
     const live = rules.length === this.#reports?.length ? rules[index] : report.explanation;
-    return this.#cards[index].view(report, live, this.#titles());
+    return this.#card(index).view(report, live, this.#titles());
   }
 
   /** @param {number} count */
