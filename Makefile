@@ -32,7 +32,7 @@ setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing
 run: $(RUN_READY) ## start a controller; options in ARGS, e.g. make run ARGS="--virtual-time"
 	@$(BIN)/python -m leverframe run $(ARGS)
 
-test: $(TEST_READY) ## run every check and the tests; five to six minutes on two cores
+test: $(TEST_READY) ## run every check and the tests; about six minutes on two cores
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test
 
