@@ -61,3 +61,9 @@ async def test_a_bootloader_takes_no_body() -> None:
     twin = await Twin.start()
     await twin.ok("/stm.cgi?upgrade=devstart3")
     assert await verdict(twin, "/post.cgi?pictureupload") == 503
+
+
+async def test_a_page_of_an_uploaded_site_sends_no_body() -> None:
+    """It would not be read: a command in it would be answered and not carried out."""
+    twin = await Twin.start()
+    assert await verdict(twin, f"/site-session/{'0' * 64}/outs.cgi") == 403

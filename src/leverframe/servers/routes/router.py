@@ -135,6 +135,19 @@ class Web:
         controller.profile_watchers.append(self._fixed.clear)
 
     def handle(self, request: Request) -> Answer:
+        return self._admitted(request, self._answer, self._of_site)
+
+    def admit_body(self, request: Request) -> Answer:
+        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        return self._admitted(request, self._admit_body_of, self._refuse_body_of_site)
+
+    def _admitted(
+        self,
+        request: Request,
+        then: Callable[[Request, Account], Answer],
+        of_site: Callable[[Request], Answer],
+    ) -> Answer:
+        """Go on with a request that may come in, once its account is known."""
         try:
             if self._lenient:
                 request = _without_doubled_slashes(request)
@@ -143,29 +156,16 @@ class Web:
                 return self._in_bootloader(request, bootloader_until)
             self._names.check_host(request)
             if request.path not in _OWN_PATHS and request.path.startswith(site_session.PREFIX):
-                return self._of_site(request)
+                return of_site(request)
             account = self._admission.account(request)
             if account is None:
-                return self._with_password(request, self._answer)
-            return self._answer(request, account)
+                return self._with_password(request, then)
+            return then(request, account)
         except Refusal as refusal:
             return self._refused(request, refusal)
 
-    def admit_body(self, request: Request) -> Answer:
-        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
-        try:
-            if self._lenient:
-                request = _without_doubled_slashes(request)
-            bootloader_until = self._controller.bootloader_until
-            if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
-                return self._in_bootloader(request, bootloader_until)
-            self._names.check_host(request)
-            account = self._admission.account(request)
-            if account is None:
-                return self._with_password(request, self._admit_body_of)
-            return self._admit_body_of(request, account)
-        except Refusal as refusal:
-            return self._refused(request, refusal)
+    def _refuse_body_of_site(self, _request: Request) -> Answer:
+        raise NotAllowed("A page of an uploaded site sends commands without a body.")
 
     def _admit_body_of(self, request: Request, account: Account) -> Reply:
         self._check_caller(request, account)
