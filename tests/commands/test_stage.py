@@ -134,7 +134,15 @@ def test_the_lock_leaves_alone_what_ends_periodic_switching_and_the_return_time(
 
 @pytest.mark.parametrize(
     "target",
-    ["pwmd=020", "pwmp=255", "pwmp=0", "pwmf=120000", "pwmt=00", "pidvalue=1*10*215*500*10*0*0"],
+    [
+        "pwmd=020",
+        "pwmp=255",
+        "pwmp=0",
+        "pwmf=120000",
+        "pwmt=00",
+        "pidvalue=1*10*215*500*10*0*0",
+        "pidtarget=215",
+    ],
 )
 def test_locked_outputs_refuse_what_moves_the_pin_of_a_pwm_output(target: str) -> None:
     on = stage(output_flags__lock=True)

@@ -165,6 +165,7 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     "GET /outs.cgi?ortime=<A><B>": lambda v: {f"outputs.{v['A']}.return_time": v["B"]},
     "GET /outs.cgi?aout=<A><B>": lambda v: {f"outputs.{v['A']}.periodic": v["B"]},
     "GET /stm.cgi?pidvalue=<A>*<B>*<C>*<D>*<E>*<F>*<G>": lambda v: {"pid.enabled": v["A"]},
+    "GET /stm.cgi?pidtarget=<A>": lambda v: {"pid.target": v["A"]},
     "GET /outs.cgi?atout=<A>*<B>": lambda v: {
         f"outputs.{v['A'] % 6}.{'on_time' if v['A'] < 6 else 'off_time'}": v["B"]
     },

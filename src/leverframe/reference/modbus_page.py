@@ -20,9 +20,10 @@ disconnected.
 Everybody who can connect reads. Clients write if their address is in `modbus_writers` of the
 configuration, a list of addresses and networks; by default that is this machine only ({writers}).
 A write is the same as the command: all or nothing, in the log, and refused while outputs are
-locked.
+locked, if it could move one.
 
-Addresses count from 0, as transmitted. Numbers of two registers have their high word first.
+Addresses count from 0, as transmitted, and stay where they are in later versions. Numbers of two
+registers have their high word first.
 
 | exception | when |
 |---|---|
@@ -35,7 +36,8 @@ Addresses count from 0, as transmitted. Numbers of two registers have their high
 _COILS = """\
 ### Coils: functions 1, 5 and 15
 
-What is switched: outputs, PWM outputs and event variables.
+What is switched: outputs, PWM outputs and event variables. Behind them coils that reset: writing 1
+sets the energy counter to 0, writing 0 does nothing, and they read 0.
 """
 _INPUTS = """\
 ### Discrete inputs: function 2
@@ -46,14 +48,21 @@ that cannot be read is 0.
 _DUTIES = """\
 ### Holding registers: functions 3, 6 and 16
 
-The set duty of the PWM outputs in percent, 0 to {most}. A write is answered when it is on disk.
+The set duty of the PWM outputs in percent, 0 to {most}, and the target of the PID regulator. A
+write is answered when it is on disk.
+
+The target is there twice: times {scale} as a signed number of one register, and as a float of two.
+The two of the float are written together, and what is written is rounded to tenths, as the command
+`pidtarget` has it. A target beyond 3276.7 either way reads as that in the one register.
 """
 _READINGS = """\
 ### Input registers: function 4
 
-Every reading twice. The float is exact and is not a number (NaN) while the reading is absent. The
-whole number is the reading times the scale, at most 32767 either way, and -32768 while the reading
-is absent.
+Every reading three times. The float has seven digits and is not a number (NaN) while the reading is
+absent. The whole number is the reading times the scale, at most 32767 either way, and -32768 while
+the reading is absent. The number of 32 bits is the reading times {scale}, whatever it is, at most
+2147483647 either way, and -2147483648 while the reading is absent: there energies and the counters
+of meters have all their digits.
 """
 _MODULES = """\
 ## Modules on the serial bus
@@ -78,20 +87,36 @@ def _parts() -> Iterator[str]:
     writers = " and ".join(default.modbus_writers)
     yield _SERVER.format(port=default.modbus_port, writers=writers)
     yield _COILS
-    yield _numbered(modbus_map.COILS)
+    yield _numbered(
+        (*modbus_map.SWITCHED, *(f"reset of {label}" for label in modbus_map.RESET)),
+    )
     yield "\n" + _INPUTS
     yield _numbered(modbus_map.DISCRETE_INPUTS)
-    yield "\n" + _DUTIES.format(most=modbus_map.MAX_DUTY)
-    yield _numbered(modbus_map.DUTIES)
-    yield "\n" + _READINGS
+    yield "\n" + _DUTIES.format(most=modbus_map.MAX_DUTY, scale=modbus_map.TARGET_SCALE)
     yield table(
-        ("reading", "float at", "whole number at", "scale"),
+        ("address", "what"),
+        [
+            *((str(address), label) for address, label in enumerate(modbus_map.DUTIES)),
+            (str(modbus_map.TARGET_AT), f"PID target x{modbus_map.TARGET_SCALE}"),
+            (_pair(modbus_map.TARGET_FLOAT_AT), "PID target as float"),
+        ],
+    )
+    yield "\n" + _READINGS.format(scale=modbus_map.LONG_SCALE)
+    yield table(
+        (
+            "reading",
+            "float at",
+            "whole number at",
+            "scale",
+            f"32 bits, x{modbus_map.LONG_SCALE} at",
+        ),
         [
             (
                 label,
-                f"{modbus_map.FLOATS_AT + 2 * number}-{modbus_map.FLOATS_AT + 2 * number + 1}",
+                _pair(modbus_map.FLOATS_AT + 2 * number),
                 str(modbus_map.WHOLES_AT + number),
                 f"x{scale}",
+                _pair(modbus_map.LONGS_AT + 2 * number),
             )
             for number, (label, scale) in enumerate(modbus_map.SCALES.items())
         ],
@@ -99,6 +124,10 @@ def _parts() -> Iterator[str]:
     yield "\n" + _MODULES.format(stale=f"{STALE_S:g}")
     for label, module in MODULES.items():
         yield from _module_parts(label, module)
+
+
+def _pair(address: int) -> str:
+    return f"{address}-{address + 1}"
 
 
 def _numbered(labels: tuple[str, ...]) -> str:

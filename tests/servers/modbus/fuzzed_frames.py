@@ -19,6 +19,8 @@ from tests.twin import Twin
 
 COILS = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 LOOPBACK = (ip_network("127.0.0.0/8"),)
+#: Coils behind these, which reset counters and read 0.
+RESETS = 6
 BATCH = 50
 
 
@@ -42,9 +44,10 @@ class Model:
         return False
 
     def _set(self, address: int, bits: list[int]) -> bool:
-        if address + len(bits) > len(self.coils):
+        if address + len(bits) > len(self.coils) + RESETS:
             return False
-        self.coils[address : address + len(bits)] = bits
+        kept = bits[: max(0, len(self.coils) - address)]
+        self.coils[address : address + len(kept)] = kept
         return True
 
 

@@ -7,6 +7,9 @@ import pytest
 
 from tests.servers.modbus.test_tcp import HOST, ServedByModbus, served
 
+#: As the reference prints it: what is published never moves.
+ENERGY1_LONG_AT = 2076
+
 pytestmark = pytest.mark.needs_program("mbpoll")
 
 
@@ -54,9 +57,22 @@ async def test_mbpoll_reads_and_writes_duties() -> None:
         ]
 
 
+async def test_mbpoll_sets_the_target_and_resets_a_counter() -> None:
+    async with served() as it:
+        await it.twin.ok("/inpa.cgi?powset=0123456789")
+        longs = await mbpoll(it, "-t", "3:int", "-B", "-r", str(ENERGY1_LONG_AT), "-c", "1", HOST)
+        assert values_in(longs) == ["123456789"]
+        assert "Written 1 references." in await mbpoll(it, "-t", "0", "-r", "18", HOST, "1")
+        assert (await it.twin.state())["ENERGY1"] == 0
+        wrote = await mbpoll(it, "-t", "4:float", "-B", "-r", "5", HOST, "21.5")
+        assert "Written 1 references." in wrote
+        assert (await it.twin.settings())["pid"]["target"] == 21.5
+        assert values_in(await mbpoll(it, "-t", "4", "-r", "4", "-c", "1", HOST)) == ["215"]
+
+
 async def test_mbpoll_understands_refusals() -> None:
     async with served() as it:
-        assert "Illegal data address" in await mbpoll(it, "-t", "0", "-r", "18", "-c", "1", HOST)
+        assert "Illegal data address" in await mbpoll(it, "-t", "0", "-r", "24", "-c", "1", HOST)
         assert "Illegal data value" in await mbpoll(it, "-t", "4", "-r", "0", HOST, "101")
         await it.twin.ok("/stm.cgi?outblock=1")
         assert "failure" in await mbpoll(it, "-t", "0", "-r", "0", HOST, "1")

@@ -18,7 +18,16 @@ from leverframe.servers.descriptors import SHARE, DescriptorBudget
 from leverframe.servers.modbus import tcp as modbus_tcp
 from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import MemoryStore
-from leverframe.wire.modbus_map import SCALES, WHOLES_AT
+from leverframe.wire.modbus_map import (
+    COILS,
+    FLOATS_AT,
+    HOLDING_REGISTERS,
+    LONGS_AT,
+    SCALES,
+    TARGET_AT,
+    TARGET_FLOAT_AT,
+    WHOLES_AT,
+)
 from tests.full_disk import Disk
 from tests.servers.modbus.fuzzed_frames import fuzz
 from tests.twin import Twin
@@ -128,22 +137,40 @@ async def test_all_readings_are_there_as_floats_and_as_whole_numbers() -> None:
         assert whole["m2"] == 32767
 
 
+def test_what_was_published_of_the_map_stays_where_it_is() -> None:
+    """Addresses out of the reference of 0.1.0, and of what came behind them."""
+    assert [COILS.index(label) for label in ("OUT0", "PWM0", "EVENT1", "EVENT8")] == [0, 6, 10, 17]
+    assert (COILS.index("ENERGY1"), len(COILS)) == (18, 24)
+    places = list(SCALES)
+    assert [places.index(label) for label in ("VCC", "ENERGY1", "m1", "m30")] == [0, 38, 44, 73]
+    assert (FLOATS_AT, WHOLES_AT, LONGS_AT) == (0, 1000, 2000)
+    assert (TARGET_AT, TARGET_FLOAT_AT, HOLDING_REGISTERS) == (4, 5, 7)
+
+
 @pytest.mark.parametrize(
     ("request_", "answer"),
     [
-        ("01 0000 0013", "8102"),
-        ("01 0012 0001", "8102"),
+        ("01 0000 0019", "8102"),
+        ("01 0018 0001", "8102"),
         ("02 0000 0005", "8202"),
-        ("03 0003 0002", "8302"),
+        ("03 0006 0002", "8302"),
         ("04 0000 0000", "8403"),
         ("04 03e7 0002", "8402"),
         ("04 0432 0001", "8402"),
-        ("05 0012 ff00", "8502"),
+        ("04 0864 0001", "8402"),
+        ("05 0018 ff00", "8502"),
         ("05 0000 1234", "8503"),
-        ("06 0004 0001", "8602"),
+        ("06 0005 0001", "8602"),
+        ("06 0006 0001", "8602"),
+        ("06 0007 0001", "8602"),
         ("06 0000 0065", "8603"),
-        ("0f 0011 0002 01 03", "8f02"),
-        ("10 0003 0002 04 0001 0002", "9002"),
+        ("0f 0017 0002 01 03", "8f02"),
+        ("10 0004 0002 04 0001 0002", "9002"),
+        ("10 0006 0002 04 0001 0002", "9002"),
+        # Not a number, infinite, and greater than any target.
+        ("10 0005 0002 04 7fc0 0000", "9003"),
+        ("10 0005 0002 04 ff80 0000", "9003"),
+        ("10 0005 0002 04 7f00 0000", "9003"),
         ("2b 0e 01 00", "ab01"),
         ("08 0000 0000", "8801"),
     ],
@@ -164,6 +191,92 @@ async def test_duties_are_holding_registers_and_on_disk_before_the_answer() -> N
         assert store.load().settings["pwm.1.duty"] == 75
         assert not (await client.write_registers(2, [10, 20])).isError()
         assert (await client.read_holding_registers(0, count=4)).registers == [50, 75, 10, 20]
+
+
+def longs_in(registers: list[int]) -> list[int]:
+    data = b"".join(register.to_bytes(2, "big") for register in registers)
+    return list(struct.unpack(f">{len(registers) // 2}i", data))
+
+
+async def test_counters_have_all_their_digits_in_32_bits() -> None:
+    async with served() as it, peer(it.port) as client:
+        await it.twin.ok("/inpa.cgi?powset=1123456789&powset=24000000000")
+        await it.twin.ok("/sim.cgi?m1=-1234567.891&DS1=21.57")
+        registers = []
+        for at, count in ((0, 100), (100, 2 * len(SCALES) - 100)):
+            registers += (await client.read_input_registers(LONGS_AT + at, count=count)).registers
+        longs = dict(zip(SCALES, longs_in(registers), strict=True))
+        assert longs["ENERGY2"] == 123456789
+        assert (longs["m1"], longs["DS1"]) == (-1234567891, 21570)
+        # As near as can be, and absent.
+        assert longs["ENERGY3"] == 0x7FFFFFFF
+        assert longs["DS8"] == -0x80000000
+
+
+async def test_an_energy_counter_is_reset_by_a_coil_that_reads_0() -> None:
+    async with served() as it, peer(it.port) as client:
+        await it.twin.ok("/inpa.cgi?powset=0111000&powset=1222000&powset=5666000")
+        # The lock is for outputs.
+        await it.twin.ok("/stm.cgi?outblock=1")
+        assert (await client.read_coils(18, count=6)).bits[:6] == [False] * 6
+        assert not (await client.write_coils(18, [True, False])).isError()
+        assert not (await client.write_coil(23, True)).isError()
+        assert not (await client.write_coil(19, False)).isError()
+        state = await it.twin.state()
+        assert [state[f"ENERGY{n}"] for n in (1, 2, 6)] == [0, 222, 0]
+        audit = await it.twin.json("/api/audit")
+        assert any("127.0.0.1" in str(entry) and "ENERGY6" in str(entry) for entry in audit)
+
+
+async def test_a_counter_that_a_version_lacks_has_no_coil() -> None:
+    async with served(Profile("3.5", "1.48")) as it:
+        assert await it.ask("05 0015 ff00") == "050015ff00"
+        assert await it.ask("05 0016 ff00") == "8502"
+        assert await it.ask("05 0016 0000") == "8502"
+
+
+async def test_the_target_of_the_regulator_is_written_as_tenths_or_as_float() -> None:
+    store = MemoryStore()
+    async with served(store=store) as it, peer(it.port) as client:
+        await it.twin.ok("/stm.cgi?pidvalue=0*10*200*500*10*0*2")
+        assert not (await client.write_register(4, 215)).isError()
+        assert store.load().settings["pid.target"] == 21.5
+        assert not (await client.write_register(4, 65536 - 73)).isError()
+        assert (await client.read_holding_registers(4, count=1)).registers == [65536 - 73]
+        two = client.convert_to_registers(5000.04, client.DATATYPE.FLOAT32)
+        assert not (await client.write_registers(5, two)).isError()
+        assert store.load().settings["pid.target"] == 5000.0
+        read = (await client.read_holding_registers(4, count=3)).registers
+        assert read[0] == 32767
+        assert client.convert_from_registers(read[1:], client.DATATYPE.FLOAT32) == 5000.0
+        pid = (await it.twin.settings())["pid"]
+        assert (pid["source"], pid["kp"], pid["pwm"], pid["enabled"]) == ("DS1", 500, 2, False)
+
+
+async def test_a_locked_target_stays_with_all_that_was_written_beside_it() -> None:
+    async with served() as it:
+        await it.twin.ok("/stm.cgi?outblock=1")
+        assert await it.ask("06 0004 00d7") == "8604"
+        await it.twin.ok("/stm.cgi?outblock=0")
+        assert await it.ask("10 0003 0003 06 000a 00d7 41a8") == "9002"
+        settings = await it.twin.settings()
+        assert (settings["pwm"][3]["duty"], settings["pid"]["target"]) == (50, 0)
+        assert await it.ask("10 0003 0004 08 000a 00d7 41ac 0000") == "1000030004"
+        settings = await it.twin.settings()
+        assert (settings["pwm"][3]["duty"], settings["pid"]["target"]) == (10, 21.5)
+
+
+async def test_a_new_target_leaves_a_regulator_that_a_rule_switched_running() -> None:
+    async with served() as it:
+        twin = it.twin
+        await twin.ok("/sim.cgi?DS1=20")
+        await twin.ok("/stm.cgi?pidvalue=0*10*200*500*10*0*2")
+        await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*47*0*0*0*0*0*1*0*0*0&eventon=0*1")
+        await twin.ok("/outs.cgi?vout0=1")
+        assert twin.controller.engine.pid.explain()["enabled"]
+        assert await it.ask("06 0004 00d7") == "06000400d7"
+        assert twin.controller.engine.pid.explain()["enabled"]
+        assert twin.controller.engine.pid.explain()["target"] == 21.5
 
 
 async def test_a_write_of_several_is_all_or_nothing() -> None:
@@ -188,7 +301,10 @@ async def test_a_lock_refuses_writes_from_outside_all_or_nothing() -> None:
 
 async def test_only_listed_addresses_write_and_all_read() -> None:
     async with served(writers=(ip_network("192.0.2.0/24"),)) as it:
-        for write in ("05 0000 ff00", "0f 0000 0001 01 01", "06 0000 0001", "10 0000 0001 02 0001"):
+        for write in (
+            *("05 0000 ff00", "0f 0000 0001 01 01", "06 0000 0001", "10 0000 0001 02 0001"),
+            *("05 0012 ff00", "06 0004 00d7", "10 0005 0002 04 41ac 0000"),
+        ):
             assert (await it.ask(write))[2:] == "01"
         assert await it.ask("01 0000 0006") == "010100"
         assert await it.twin.outputs() == "000000"

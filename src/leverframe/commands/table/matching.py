@@ -70,6 +70,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Watchdog", watchdog.ROWS),
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
+    ("Target of the PID regulator", pwm.TARGET_ROWS),
     ("Notifications", notifications.ROWS),
     (
         "Other ways of writing",

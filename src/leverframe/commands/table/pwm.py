@@ -38,6 +38,11 @@ def set_up_pid(stage: Stage, G: int, **_: Any) -> None:
     stage.do(FollowSetting(ENABLE_PID))
 
 
+def check_target(stage: Stage, A: float) -> None:
+    # The regulator moves the duty to reach it.
+    stage.check_unlocked(PWMS[stage.settings.pid.pwm])
+
+
 def set_polarity_and_mode(stage: Stage, A: tuple[bool, ...]) -> None:
     stage.check_unlocked("PWM0-PWM3")
     for index in range(len(PWMS)):
@@ -130,6 +135,19 @@ PID_ROWS = (
         example={"B": "10", "C": "215", "D": "500", "E": "10", "F": "0"},
         doc="Set up the PID regulator: enabled, input, target times 10, Kp, Ki, Kd (each times "
         "100), controlled PWM output. Refused while outputs are locked.",
+    ),
+)
+
+#: Ours: another target without repeating, or switching, anything else of the regulator.
+TARGET_ROWS = (
+    row(
+        "GET /stm.cgi?pidtarget=<A>",
+        A=Scaled(10),
+        sets="pid.target",
+        run=check_target,
+        example={"A": "215"},
+        doc="Set the target of the PID regulator, times 10, and nothing else of it. Refused while "
+        "outputs are locked.",
     ),
 )
 

@@ -31,6 +31,8 @@ UNRESTRICTED = Account("", ADMIN, joins_commands=True)
 ANONYMOUS = Account("", ANYBODY)
 #: Whoever reaches the controller by another way than HTTP: that way has checked who it is.
 FIELD_BUS = Account("", CONTROL, joins_commands=True)
+#: Whoever may write by Modbus TCP: what there is to write is bounded by the registers, not here.
+MODBUS_WRITER = Account("", ADMIN, joins_commands=True)
 
 #: Programs in a network that the configuration trusts, which cannot sign in.
 TRUSTED_USER = Account("trusted network", CONTROL)

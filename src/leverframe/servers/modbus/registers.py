@@ -1,17 +1,19 @@
 """A controller's state as answers to Modbus requests, and its commands for writes.
 
 Reading is open to whoever may connect. A write is a request like any other: the same commands as by
-HTTP, all or nothing, refused while the outputs are locked; and it must come from an address that
-may write.
+HTTP, all or nothing, refused while the outputs are locked where it moves one; and it must come from
+an address that may write.
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from math import isfinite
 from typing import Any
 
 from leverframe.commands.table.matching import Call, find
 from leverframe.commands.table.refusals import NotOffered, Refusal
-from leverframe.controller import Command, Controller, Outstanding
+from leverframe.commands.table.rights import MODBUS_WRITER
+from leverframe.controller import Controller, Outstanding
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -47,25 +49,38 @@ _SWITCHES: dict[str, str] = {
 }
 
 
+#: Where each form of the input registers begins, the last first, and how it encodes a reading.
+_ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
+    (modbus_map.LONGS_AT, lambda value, scale: modbus_map.long_registers(value)),
+    (modbus_map.WHOLES_AT, modbus_map.whole_register),
+    (modbus_map.FLOATS_AT, lambda value, scale: modbus_map.float_registers(value)),
+)
+
+
 class ModbusRegisters:
     """One controller as a Modbus device."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._switches: dict[tuple[str, int], Call | Refusal] = {}
-        self._learn_switches()
-        controller.profile_watchers.append(self._learn_switches)
-        #: The input registers as bytes, and what they were made of.
-        self._image: tuple[bytes, bytes] = (b"", b"")
-        self._image_of: tuple[Engine, int] | None = None
+        #: The command of each coil and value; None where the value does nothing.
+        self._coils: dict[tuple[str, int], Call | Refusal | None] = {}
+        self._learn_coils()
+        controller.profile_watchers.append(self._learn_coils)
+        #: The input registers as bytes, by where they begin, and what they were made of.
+        self._images: dict[int, bytes] = {}
+        self._images_of: tuple[Engine, int] | None = None
 
-    def _learn_switches(self) -> None:
-        """Look up the switching commands of the version that runs now."""
-        self._switches = {
+    def _learn_coils(self) -> None:
+        """Look up the commands of the version that runs now."""
+        self._coils = {
             (label, value): self._call("/outs.cgi", f"{name}={value}")
             for label, name in _SWITCHES.items()
             for value in (0, 1)
         }
+        for index, label in enumerate(modbus_map.RESET):
+            reset = self._call("/inpa.cgi", f"powset={index}0")
+            self._coils[label, 1] = reset
+            self._coils[label, 0] = reset if isinstance(reset, Refusal) else None
 
     def answer(
         self, pdu: bytes, peer: str, *, may_write: bool
@@ -97,59 +112,98 @@ class ModbusRegisters:
             return self._bits(modbus_map.DISCRETE_INPUTS, request)
         if request.function == READ_INPUT_REGISTERS:
             return self._input_registers(request)
-        duties = [one.duty for one in self._controller.engine.settings.pwm]
-        image = b"".join(duty.to_bytes(2, "big") for duty in duties)
-        return _part(image, request.address, request.count)
+        return _part(self._holding_registers(), request.address, request.count)
+
+    def _holding_registers(self) -> bytes:
+        settings = self._controller.engine.settings
+        target = settings.pid.target
+        return b"".join(
+            (
+                *(one.duty.to_bytes(2, "big") for one in settings.pwm),
+                modbus_map.whole_register(target, modbus_map.TARGET_SCALE),
+                modbus_map.float_registers(target),
+            )
+        )
 
     def _bits(self, labels: tuple[str, ...], request: Read) -> bytes:
         chosen = labels[request.address : request.address + request.count]
         if len(chosen) != request.count:
             raise ModbusException(ILLEGAL_ADDRESS)
         values = self._controller.engine.machine.values
-        return packed_bits([1 if values[label] else 0 for label in chosen])
+        return packed_bits(
+            [1 if values[label] and label not in modbus_map.RESET else 0 for label in chosen]
+        )
 
     def _input_registers(self, request: Read) -> bytes:
         engine = self._controller.engine
         made_of = (engine, engine.machine.version)
-        if made_of != self._image_of:
-            self._image, self._image_of = _image(engine), made_of
-        floats, wholes = self._image
-        if request.address >= modbus_map.WHOLES_AT:
-            return _part(wholes, request.address - modbus_map.WHOLES_AT, request.count)
-        return _part(floats, request.address - modbus_map.FLOATS_AT, request.count)
+        if made_of != self._images_of:
+            self._images, self._images_of = {}, made_of
+        start, encode = next(each for each in _ENCODERS if each[0] <= request.address)
+        image = self._images.get(start)
+        if image is None:
+            values = engine.machine.values
+            scales = modbus_map.SCALES.items()
+            image = b"".join(encode(values[label], scale) for label, scale in scales)
+            self._images[start] = image
+        return _part(image, request.address - start, request.count)
 
     # --- writing ----------------------------------------------------------------------------------
 
     def _write(self, request: Write, cause: Cause) -> bytes | Coroutine[Any, Any, bytes]:
-        commands = self._commands(request)
-        outstanding = self._controller.submit(commands, cause)
+        commands = [(call, None) for call in self._calls(request)]
+        outstanding = self._controller.submit(commands, cause, account=MODBUS_WRITER)
         if outstanding is None:
             return request.confirmation()
         return self._confirm_after(outstanding, request)
 
-    def _commands(self, request: Write) -> list[Command]:
+    def _calls(self, request: Write) -> list[Call]:
         """Return the commands of a write request; check every value before any is carried out."""
         of_coils = request.function in (WRITE_COIL, WRITE_COILS)
-        labels = modbus_map.COILS if of_coils else modbus_map.DUTIES
-        chosen = labels[request.address : request.address + len(request.values)]
-        if len(chosen) != len(request.values):
+        count = len(modbus_map.COILS) if of_coils else modbus_map.HOLDING_REGISTERS
+        if request.address + len(request.values) > count:
             raise ModbusException(ILLEGAL_ADDRESS)
-        make = self._switch if of_coils else self._set_duty
-        pairs = zip(chosen, request.values, strict=True)
-        return [(make(label, value), None) for label, value in pairs]
+        values = dict(enumerate(request.values, request.address))
+        found = self._of_coils(values) if of_coils else self._of_registers(values)
+        calls: list[Call] = []
+        for call in found:
+            if isinstance(call, Refusal):
+                raise call
+            calls.append(call)
+        return calls
 
-    def _switch(self, label: str, value: int) -> Call:
-        call = self._switches[label, value]
+    def _of_coils(self, values: dict[int, int]) -> Iterator[Call | Refusal]:
+        for address, value in values.items():
+            label = modbus_map.COILS[address]
+            call = self._coils[label, value]
+            if isinstance(call, Refusal) and label in modbus_map.RESET:
+                # Versions that have the command may have fewer counters.
+                raise ModbusException(ILLEGAL_ADDRESS)
+            if call is not None:
+                yield call
+
+    def _of_registers(self, values: dict[int, int]) -> Iterator[Call | Refusal]:
+        for address, value in values.items():
+            if address < modbus_map.TARGET_AT:
+                if value > modbus_map.MAX_DUTY:
+                    raise ModbusException(ILLEGAL_VALUE)
+                yield self._call("/stm.cgi", f"pwmd={address}{value}")
+            elif address == modbus_map.TARGET_AT:
+                yield self._set_target(modbus_map.whole_from(value))
+        high, low = (values.get(modbus_map.TARGET_FLOAT_AT + word) for word in (0, 1))
+        if high is not None and low is not None:
+            target = modbus_map.float_from(high, low) * modbus_map.TARGET_SCALE
+            if not isfinite(target):
+                raise ModbusException(ILLEGAL_VALUE)
+            yield self._set_target(round(target))
+        elif high is not None or low is not None:
+            # Half a float would be another number for a moment.
+            raise ModbusException(ILLEGAL_ADDRESS)
+
+    def _set_target(self, tenths: int) -> Call:
+        call = self._call("/stm.cgi", f"pidtarget={tenths}")
         if isinstance(call, Refusal):
-            raise call
-        return call
-
-    def _set_duty(self, label: str, percent: int) -> Call:
-        if percent > modbus_map.MAX_DUTY:
             raise ModbusException(ILLEGAL_VALUE)
-        call = self._call("/stm.cgi", f"pwmd={PWMS.index(label)}{percent}")
-        if isinstance(call, Refusal):
-            raise call
         return call
 
     def _call(self, path: str, text: str) -> Call | Refusal:
@@ -164,15 +218,6 @@ class ModbusRegisters:
             log.warning("a write by Modbus TCP was not carried out: %s", error)
             return exception_answer(request.function, DEVICE_FAILURE)
         return request.confirmation()
-
-
-def _image(engine: Engine) -> tuple[bytes, bytes]:
-    """Encode all readings as floats and as whole numbers."""
-    values = engine.machine.values
-    scales = modbus_map.SCALES
-    floats = b"".join(modbus_map.float_registers(values[label]) for label in scales)
-    wholes = (modbus_map.whole_register(values[label], scale) for label, scale in scales.items())
-    return floats, b"".join(wholes)
 
 
 def _part(image: bytes, address: int, count: int) -> bytes:
