@@ -55,6 +55,8 @@ MAY_IMPORT = {
     "exit_codes": set[str](),
     # It names the functions that do the work, and imports the one that was asked for.
     "command_line": CORE | {"engine", "config", "durations", "exit_codes"},
+    # What the library exports, loaded when it is asked for.
+    "__init__": {"profile", "clock", "hardware", "storage", "controller"},
     "__main__": {"command_line", "exit_codes"},
 }
 

@@ -1,3 +1,56 @@
-"""Leverframe: a networked controller in software."""
+"""Leverframe: a networked controller in software.
+
+What is exported here and by `leverframe.testing` is the library: it is documented, typed, and
+changed only as its version number says (semantic versioning). Everything else is the program's own
+and may change with any release. Importing it starts nothing and sets nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leverframe.clock import Clock, SystemClock, VirtualClock
+    from leverframe.controller import Controller
+    from leverframe.hardware.board import Board
+    from leverframe.hardware.simulated import SimulatedBoard
+    from leverframe.profile import Profile
+    from leverframe.storage.store import MemoryStore, Store
 
 __version__ = "0.1.0"
+__all__ = [
+    "Board",
+    "Clock",
+    "Controller",
+    "MemoryStore",
+    "Profile",
+    "SimulatedBoard",
+    "Store",
+    "SystemClock",
+    "VirtualClock",
+    "__version__",
+]
+
+#: Name -> its module. Loaded when first asked for: a start of the program needs the version alone.
+_PLACES = {
+    "Board": "leverframe.hardware.board",
+    "Clock": "leverframe.clock",
+    "Controller": "leverframe.controller",
+    "MemoryStore": "leverframe.storage.store",
+    "Profile": "leverframe.profile",
+    "SimulatedBoard": "leverframe.hardware.simulated",
+    "Store": "leverframe.storage.store",
+    "SystemClock": "leverframe.clock",
+    "VirtualClock": "leverframe.clock",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -15,7 +15,13 @@ NO_STEP_S = 0.5
 
 
 class Clock(Protocol):
-    def read(self) -> Moment: ...
+    """A source of moments."""
+
+    #: Time stands still until `move_to` moves it; else it runs by itself.
+    is_virtual: bool
+
+    def read(self) -> Moment:
+        """Return the monotonic and the wall time of one moment."""
 
     def now(self) -> float:
         """Return the monotonic time alone."""
@@ -26,9 +32,17 @@ class Clock(Protocol):
     def set_wall(self, wall: float) -> None:
         """Make the wall time this many seconds since 1970 UTC; `now` does not step."""
 
+    def was_stepped(self) -> bool:
+        """Tell whether somebody else set the wall time since the previous call."""
+
+    def move_to(self, now: float) -> None:
+        """Let virtual time come to this moment; one that has passed does not come back."""
+
 
 class SystemClock:
     """The machine's clock, with an offset of the controller's own once it has been set."""
+
+    is_virtual = False
 
     def __init__(
         self,
@@ -59,9 +73,14 @@ class SystemClock:
         self._distance_s = distance_s
         return abs(step_s) > NO_STEP_S
 
+    def move_to(self, now: float) -> None:
+        raise RuntimeError("Time runs by itself on this clock; only a virtual one is moved.")
+
 
 class VirtualClock:
     """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
+
+    is_virtual = True
 
     #: Monday, 5 January 2026, 00:00 UTC.
     START = 1767571200.0
@@ -82,6 +101,8 @@ class VirtualClock:
     def set_wall(self, wall: float) -> None:
         self._offset_s = wall - self._now
 
+    def was_stepped(self) -> bool:
+        return False
+
     def move_to(self, now: float) -> None:
-        """Forward only; a moment that has passed does not come back."""
         self._now = max(self._now, now)

@@ -49,6 +49,8 @@ def version(text: str) -> Version:
 
 
 class Profile(Struct, frozen=True):
+    """One hardware version with one software version; raises `UnknownProfile` for others."""
+
     hw: str = "3.9"
     sw: str = "1.75"
 

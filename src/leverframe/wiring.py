@@ -6,7 +6,7 @@ checked when the board is opened, not here: a device that is missing today may c
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -15,6 +15,11 @@ from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, OUTPUTS, PWM
 #: What the analog readings of a Linux machine can feed.
 MEASURED = (*ANALOG_INPUTS, "VCC", "TEMP")
 MAX_EXTRA_SENSORS = 3
+#: The board that needs no devices.
+SIMULATED = "simulated"
+#: The boards of this package; others come by entry points of `BOARDS_GROUP`.
+OWN_BOARDS = (SIMULATED, "linux")
+BOARDS_GROUP = "leverframe.boards"
 _SENSOR_ID = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){7}")
 
 Number = Annotated[int, Meta(ge=0)]
@@ -105,13 +110,13 @@ class OledWiring(Table, frozen=True):
 
 class Wiring(Table, frozen=True):
     kind: Annotated[
-        Literal["simulated", "linux"],
+        str,
         Meta(
-            description="What the labels hang on: nothing but software, or the pins and buses of"
-            " this machine.",
+            description="What the labels hang on: nothing but software (simulated), the pins and"
+            " buses of this machine (linux), or a board that an installed package brings.",
             extra={"metavar": "KIND"},
         ),
-    ] = "simulated"
+    ] = SIMULATED
     sysfs: Annotated[
         str,
         Meta(description="Where the kernel shows its devices.", extra={"metavar": "DIR"}),
@@ -150,8 +155,21 @@ class Wiring(Table, frozen=True):
     oled: OledWiring | None = None
 
 
+def board_kinds() -> list[str]:
+    """List every kind of board that can be chosen here."""
+    # Imported here: most controllers have a board of this package.
+    from importlib.metadata import entry_points
+
+    return [*OWN_BOARDS, *sorted(entry_points(group=BOARDS_GROUP).names)]
+
+
 def miswired(wiring: Wiring) -> Iterator[Miswired]:
     """Yield the mistakes in the wiring that the types of the table cannot exclude."""
+    if wiring.kind not in OWN_BOARDS and wiring.kind not in (kinds := board_kinds()):
+        known = ", ".join(kinds)
+        yield Miswired(
+            ("board", "kind"), f"board.kind must be one of {known}, not {wiring.kind!r}."
+        )
     yield from _unknown("outputs", wiring.outputs, OUTPUTS)
     yield from _unknown("digital_inputs", wiring.digital_inputs, DIGITAL_INPUTS)
     yield from _unknown("pwm", wiring.pwm, PWMS)
@@ -163,7 +181,7 @@ def miswired(wiring: Wiring) -> Iterator[Miswired]:
     yield from _used_twice("PWM channel", channels)
     if wiring.onewire is not None:
         yield from _bad_ids(wiring.onewire.extra)
-    if wiring.kind == "simulated" and wiring != Wiring():
+    if wiring.kind == SIMULATED and wiring != Wiring():
         yield Miswired(("board",), '[board] wires real devices; say kind = "linux" to use them.')
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from leverframe.engine.settings import I2c, OneWireSensor, Settings
 from leverframe.engine.tree import with_value
-from leverframe.hardware.board import Readings
 from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.sensing import Readings
 from leverframe.wire import am2320
 from leverframe.wiring import AdcChannel, I2cWiring, OneWireWiring, Pin, PwmChannel, Wiring
 

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from leverframe.hardware.board import Board, Readings
+from leverframe.hardware.board import Board
+from leverframe.hardware.sensing import Readings
 from leverframe.hardware.simulated import SimulatedBoard
 
 from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from leverframe.hardware.board import Readings
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.poller import HANGS, Look, Poller
+from leverframe.hardware.sensing import Readings
 from leverframe.hardware.troubles import Troubles, Unusable, told
 
 

@@ -15,8 +15,8 @@ from leverframe.engine.settings import (
     ModbusSlot,
     Settings,
 )
-from leverframe.hardware.board import Readings
 from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.sensing import Readings
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
 from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME, ILLEGAL_ADDRESS, Read

@@ -16,8 +16,8 @@ from leverframe.commands.table.codes import SERIAL_MODULES
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
-from leverframe.hardware.board import Readings
 from leverframe.hardware.modem import NAME as MODEM
+from leverframe.hardware.sensing import Readings
 from leverframe.hardware.serial_module import SENSORS, UNREADABLE, SensorSession
 from leverframe.hardware.serial_port import Pauses, SerialPortService
 from leverframe.profile import Profile

@@ -167,7 +167,7 @@ def _check_virtual_time(config: Config) -> None:
     if config.virtual_time and config.board.kind != "simulated":
         raise BadConfiguration(
             "Virtual time needs the simulated board: real devices do not wait. Leave out one of"
-            ' --virtual-time and kind = "linux".'
+            f' --virtual-time and kind = "{config.board.kind}".'
         )
 
 

@@ -38,7 +38,8 @@ from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import MISSING, settings_from_leaves
-from leverframe.hardware.board import Board, Readings
+from leverframe.hardware.board import Board
+from leverframe.hardware.sensing import Readings
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import ActionAudit
 from leverframe.storage.audit import AuditTrail, is_audit
@@ -88,6 +89,11 @@ class NeedsHashing(Exception):
 
 
 class Controller(Hooks):
+    """One controller: an engine that lives by its settings on a board, a store and a clock.
+
+    Needs a running event loop from `start` to `stop`.
+    """
+
     def __init__(
         self, profile: Profile, store: Store, board: Board, clock: Clock, timezone: tzinfo
     ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from math import inf
 
-from leverframe.clock import Clock, VirtualClock
+from leverframe.clock import Clock
 from leverframe.engine.moment import Moment
 
 #: How long `advance` may keep the event loop to itself at a time, counted in deadlines.
@@ -25,7 +25,7 @@ class Scheduler:
         self._clock = clock
         self._next_deadline = next_deadline
         self._tick = tick
-        self._is_moved = isinstance(clock, VirtualClock)
+        self._is_moved = clock.is_virtual
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at: float | None = None
         self._planning: asyncio.Handle | None = None
@@ -83,7 +83,6 @@ class Scheduler:
     def live_until(self, target: float) -> Iterator[None]:
         """Move virtual time to a moment; yield after every deadline served on the way."""
         clock = self._clock
-        assert isinstance(clock, VirtualClock)
         while (deadline := self._next_deadline()) is not None and deadline <= target:
             clock.move_to(deadline)
             self._tick(clock.read())

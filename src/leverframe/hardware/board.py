@@ -1,36 +1,54 @@
 """A board: what drives the pins and senses the world.
 
-The controller tells it what to drive and gets told what it senses. Readings are raw, by label:
-volts at the pins of INPA1-INPA6, levels of INPD1-INPD4, temperatures, and `None` for what is not
-there; `engine/inputs.py` says what each of them means.
+The controller tells it what to drive and gets told what it senses (`sensing.py`).
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import MutableMapping
+from typing import Protocol
 
-Readings = Mapping[str, Any]
-Sense = Callable[[Readings], None]
-
-
-def nobody_listens(readings: Readings) -> None:
-    """Drop readings: no controller is connected yet."""
+from leverframe.engine.settings import Settings
+from leverframe.hardware.sensing import Readings, Sense
+from leverframe.hardware.simulated import SimulatedBoard
 
 
 class Board(Protocol):
+    """What a controller asks of its board, in the order of its life: open, connect, drive, close.
+
+    Everything is called on the event loop and must not block it. A package brings a board of its
+    own by an entry point of the group `leverframe.boards`, whose name is the `kind` that the
+    configuration chooses it by and which is called with the wiring and the clock.
+    """
+
     #: How the board is called in `/health` and on the page.
     kind: str
 
-    def connect(self, sense: Sense) -> Readings:
-        """Report changes to `sense` from now on; returns everything that is sensed at present."""
+    #: The world around the board where that is played by `/sim.cgi`; None where it is real.
+    @property
+    def bench(self) -> SimulatedBoard | None: ...
 
-    def drive_output(self, index: int, on: bool) -> None: ...
+    async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
+        """Open the devices; a sentence on each that does not work is in `troubles`, by part."""
+
+    async def close(self) -> None:
+        """Release the devices."""
+
+    def adopt(self, settings: Settings) -> None:
+        """Follow the settings of the controller that concern devices."""
+
+    def connect(self, sense: Sense) -> Readings:
+        """Report changes to `sense` from now on; return everything that is sensed at present."""
+
+    def drive_output(self, index: int, on: bool) -> None:
+        """Set the pin of OUT0 to OUT5."""
 
     def drive_pwm(self, index: int, level: float) -> None:
-        """Share of time that the pin is high, 0.0 to 1.0."""
+        """Set the share of time that the pin of PWM0 to PWM3 is high, 0.0 to 1.0."""
 
-    def set_pwm_frequency(self, group: int, hz: int) -> None: ...
+    def set_pwm_frequency(self, group: int, hz: int) -> None:
+        """Set the frequency of PWM0 (group 0), or of PWM1 to PWM3 (group 1)."""
 
-    def set_pull_up(self, index: int, on: bool) -> None: ...
+    def set_pull_up(self, index: int, on: bool) -> None:
+        """Switch the pull-up of INPD1 to INPD4."""
 
     def next_deadline(self) -> float | None:
         """Return the monotonic second at which to call the board; None: it calls by itself."""

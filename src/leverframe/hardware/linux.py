@@ -14,7 +14,6 @@ from typing import Any
 
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS, PWMS
 from leverframe.engine.settings import Settings
-from leverframe.hardware.board import Readings, Sense, nobody_listens
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.gpio import Lines, kernel_lines
 from leverframe.hardware.i2c_bus import OpenBus, open_kernel_bus
@@ -23,6 +22,7 @@ from leverframe.hardware.iio import Converter
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.pins import InputPin, OutputPin
 from leverframe.hardware.poller import Poller
+from leverframe.hardware.sensing import Readings, Sense, nobody_listens
 from leverframe.hardware.sysfs_pwm import PwmPin
 from leverframe.hardware.troubles import Troubles
 from leverframe.shutdown import close_all
@@ -46,6 +46,7 @@ def converters(wiring: Wiring) -> list[Converter]:
 
 class LinuxBoard:
     kind = "linux"
+    bench = None
 
     def __init__(
         self, wiring: Wiring, lines: Lines | None = None, open_bus: OpenBus = open_kernel_bus

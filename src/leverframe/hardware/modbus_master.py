@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from leverframe.engine.settings import Settings, module_mapping
-from leverframe.hardware.board import Sense
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
 from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
+from leverframe.hardware.sensing import Sense
 from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from leverframe.hardware.board import Readings
 from leverframe.hardware.device_thread import DeviceThread
+from leverframe.hardware.sensing import Readings
 from leverframe.hardware.troubles import Troubles, unexpected
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from collections.abc import Callable, MutableMapping
 
 from msgspec import Struct
 
-from leverframe.hardware.board import Sense
+from leverframe.hardware.sensing import Sense
 from leverframe.hardware.serial_port import SerialReader, SerialWriter
 from leverframe.hardware.troubles import Troubles
 from leverframe.wire import mhz19, scanner, sds011, sps30, ultrasonic

@@ -10,7 +10,7 @@ until it is plugged in again.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -24,8 +24,9 @@ from leverframe.engine.labels import (
     PARTICULATES,
     PWMS,
 )
-from leverframe.hardware.board import Readings, Sense, nobody_listens
+from leverframe.engine.settings import Settings
 from leverframe.hardware.plants import Plant, Plants
+from leverframe.hardware.sensing import Readings, Sense, nobody_listens
 from leverframe.hardware.simulated_hosts import SimulatedHosts
 
 #: Everything that can be given a value on this board.
@@ -63,6 +64,8 @@ class ReceivedSms(NamedTuple):
 
 
 class SimulatedBoard:
+    """A board without devices: what it senses is set by hand, what it drives is remembered."""
+
     kind = "simulated"
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -84,6 +87,19 @@ class SimulatedBoard:
         self._unplugged: set[str] = set()
         #: What is told together at the end of `one_instant`; None outside of it.
         self._gathered: dict[str, Any] | None = None
+
+    @property
+    def bench(self) -> "SimulatedBoard":
+        return self
+
+    async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
+        """Do nothing: there are no devices."""
+
+    async def close(self) -> None:
+        """Do nothing: nothing was opened."""
+
+    def adopt(self, settings: Settings) -> None:
+        """Do nothing: what is plugged in is said by hand."""
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense

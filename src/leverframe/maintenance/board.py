@@ -22,6 +22,9 @@ def check_board(config: Config) -> int:
     if wiring.kind == "simulated":
         console.print(r'The board is simulated; \[board] kind = "linux" would use this machine.')
         return show(found, console) if found else DONE
+    if wiring.kind != "linux":
+        console.print(f"The board {wiring.kind} comes from another package and is not looked at.")
+        return show(found, console) if found else DONE
     return show([*findings(wiring, kernel_lines(), open_kernel_bus), *found], console)
 
 

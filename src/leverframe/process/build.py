@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from leverframe.clock import Clock, VirtualClock
+from leverframe.clock import Clock
 from leverframe.controller import Controller
-from leverframe.hardware.board import Board
 from leverframe.hardware.pinger import Pinger
-from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
+from leverframe.process.boards import make_board
 from leverframe.process.services import (
     Sending,
     Service,
@@ -93,23 +92,18 @@ async def build(
     host_label, made_mac, cookie_name = await _identity(store)
     name, mac = configured.name or host_label, configured.mac or made_mac
     snmp_identity = EngineIdentity(engine_id(mac), await _count_boot(store, clock.wall()))
-    board: Board = SimulatedBoard(clock.now)
-    linux = None
-    if wiring.kind == "linux":
-        from leverframe.hardware.linux import LinuxBoard
-
-        board = linux = LinuxBoard(wiring)
+    board = make_board(wiring, clock)
     controller = Controller(profile, store, board, clock, timezone)
     services: list[Service] = [connect_history(controller, history or MemoryHistory())]
-    if linux is not None:
-        await linux.open(controller.engine.settings, controller.troubles)
-        controller.settings_watchers.append(lambda _, settings: linux.adopt(settings))
-        services.append(linux)
+    await board.open(controller.engine.settings, controller.troubles)
+    controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
+    services.append(board)
     if wiring.oled is not None:
         services.append(connect_panel(controller, wiring.oled))
-    if isinstance(clock, VirtualClock) and isinstance(board, SimulatedBoard):
-        board.hosts.answered = controller.ping_answered
-        controller.on_ping = board.hosts.ping
+    if clock.is_virtual and board.bench is not None:
+        hosts = board.bench.hosts
+        hosts.answered = controller.ping_answered
+        controller.on_ping = hosts.ping
     else:
         pinger = Pinger(controller.ping_answered)
         controller.on_ping = pinger.ping

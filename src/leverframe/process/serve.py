@@ -288,5 +288,5 @@ async def _told_to_stop(
             async with asyncio.timeout(interval_s):
                 await stop.wait()
         supervisor.alive()
-        if isinstance(controller.clock, SystemClock) and controller.clock.was_stepped():
+        if controller.clock.was_stepped():
             controller.clock_changed()

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from leverframe.clock import VirtualClock
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
@@ -123,12 +122,11 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
         wall = controller.clock.read().wall
         controller.engine.machine.journal.add(wall, Cause("outbox", channel), sentence)
 
-    is_virtual = isinstance(controller.clock, VirtualClock)
     outbox = Outbox(
         PersistentMessageStore(controller.writer),
         controller.clock,
         lambda: controller.engine.settings,
-        capture=is_virtual if sending.capture is None else sending.capture,
+        capture=controller.clock.is_virtual if sending.capture is None else sending.capture,
         tell=tell,
         troubles=controller.troubles,
     )

@@ -6,6 +6,7 @@ from leverframe.reference.completion import completions
 from leverframe.reference.configuration_page import configuration_page
 from leverframe.reference.files_page import files_page
 from leverframe.reference.http_page import http_page
+from leverframe.reference.library_page import library_page
 from leverframe.reference.man_page import man_page
 from leverframe.reference.metrics_page import metrics_page
 from leverframe.reference.modbus_page import modbus_page
@@ -30,6 +31,7 @@ _OVERVIEW = """\
 - [Simulation](reference/simulation.md): plants for the simulated board, and scenarios
 - [Command line](reference/command-line.md): the program's commands and options
 - [Configuration](reference/configuration.md): every key of the file, its variable and its option
+- [Library](reference/library.md): what Python programs and tests may import
 
 A running controller tells the same about its own version: `/api/commands` is the command table,
 `/api/openapi.json` the whole interface, and `leverframe commands` lists it in the terminal.
@@ -50,6 +52,7 @@ def pages() -> dict[str, str]:
         "reference/command-line.md": command_line_page(),
         "reference/configuration.md": configuration_page(),
         "reference/metrics.md": metrics_page(),
+        "reference/library.md": library_page(),
     }
     noticed = {place: f"{_NOTICE}\n\n{text.strip()}\n" for place, text in texts.items()}
     return {**noticed, "LEVERFRAME-MIB.txt": mib_text()}

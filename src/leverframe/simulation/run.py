@@ -80,8 +80,8 @@ class Simulation:
             scenario.timezone,
             history=NullHistory(),
         )
-        board = built.controller.board
-        assert isinstance(board, SimulatedBoard)
+        board = built.controller.board.bench
+        assert board is not None
         return cls(scenario, built, board)
 
     async def run(

@@ -21,7 +21,6 @@ from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.commands.table.system import RESTORE_ROW
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
@@ -116,7 +115,7 @@ class Web:
         self._signing_in = SignInEndpoint(
             controller, reach.names, self.access, self._commands, public_name
         )
-        board, files = controller.board, StatusFiles(controller, name, mac)
+        bench, files = controller.board.bench, StatusFiles(controller, name, mac)
         self._uploads = Uploads(controller.store, files.view)
         self._handlers = Handlers(
             self._admission,
@@ -126,7 +125,7 @@ class Web:
             self._uploads,
             files,
             StreamShares(),
-            SimCommands(controller, board) if isinstance(board, SimulatedBoard) else None,
+            None if bench is None else SimCommands(controller, bench),
         )
         controller.upload_watchers.append(self._uploads.changed)
         controller.figures.append(lambda: stream_families(self._handlers.streams))

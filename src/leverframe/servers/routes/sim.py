@@ -21,7 +21,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
-from leverframe.clock import VirtualClock
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.commands.table.matching import may_hold_secret
@@ -232,7 +231,7 @@ class SimCommands:
         return lambda: self._board.hosts.set_answer(host, milliseconds)
 
     def _require_virtual_time(self, otherwise: str) -> None:
-        if not isinstance(self._controller.clock, VirtualClock):
+        if not self._controller.clock.is_virtual:
             raise Conflict(otherwise)
 
     def _advance(self, text: str) -> Advance:

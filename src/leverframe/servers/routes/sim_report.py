@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from leverframe.clock import VirtualClock
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.controller import Controller
 from leverframe.durations import text_from_seconds
@@ -128,13 +127,13 @@ class SimReport(Struct, frozen=True):
 
 def sim_report(context: Context) -> SimReport:
     controller = context.controller
-    board, clock = controller.board, controller.clock
-    if not isinstance(board, SimulatedBoard):
+    board, clock = controller.board.bench, controller.clock
+    if board is None:
         raise NoSuchPath("This board is not simulated.")
     at, deadline = clock.read(), controller.next_deadline()
     readings = board.readings
     return SimReport(
-        virtual_time=isinstance(clock, VirtualClock),
+        virtual_time=clock.is_virtual,
         time=at.wall,
         due=None if deadline is None else at.wall + deadline - at.now,
         readings={

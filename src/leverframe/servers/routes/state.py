@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 from msgspec import Meta, Struct
 
-from leverframe.clock import VirtualClock
 from leverframe.controller import Controller
 from leverframe.engine import pid
 from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
@@ -91,7 +90,7 @@ def state_of(controller: Controller) -> State:
     beside: StateBesideValues = {
         "profile": ProfileReport(controller.profile.hw, controller.profile.sw),
         "time": at.wall,
-        "virtual_time": isinstance(controller.clock, VirtualClock),
+        "virtual_time": controller.clock.is_virtual,
         "uptime": engine.uptime(at),
         "restart": 1 if machine.restart_flag else 0,
         "settings_revision": controller.settings_revision,

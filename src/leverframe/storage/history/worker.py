@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from leverframe.clock import Clock, VirtualClock
+from leverframe.clock import Clock
 from leverframe.engine.machine import Traced
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import TIERS
@@ -278,7 +278,7 @@ class HistoryRecorder:
         self._worker = worker
         self._clock = clock
         self._gather_s = gather_s
-        self._has_timer = not isinstance(clock, VirtualClock)
+        self._has_timer = not clock.is_virtual
         self._timer: asyncio.TimerHandle | None = None
 
     @property

@@ -1,0 +1,168 @@
+"""The library: what `leverframe` exports, and boards that other packages bring."""
+
+import subprocess
+import sys
+from collections.abc import MutableMapping
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+import leverframe
+from leverframe import (
+    Board,
+    Clock,
+    Controller,
+    MemoryStore,
+    Profile,
+    SimulatedBoard,
+    SystemClock,
+    VirtualClock,
+)
+from leverframe.config import BadConfiguration, Config, read_config
+from leverframe.engine.settings import Settings
+from leverframe.exit_codes import DONE
+from leverframe.maintenance.board import check_board
+from leverframe.process.boards import UnknownBoard
+from leverframe.process.build import build
+from leverframe.reference.library_page import library_page
+from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.wiring import Wiring
+
+
+def test_every_exported_name_is_there_and_documented() -> None:
+    for name in leverframe.__all__:
+        assert name in dir(leverframe)
+        if name != "__version__":
+            assert getattr(leverframe, name).__doc__, name
+
+
+def test_a_name_that_is_not_exported_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Kontroller'"):
+        leverframe.Kontroller  # noqa: B018 - looking it up is the test
+
+
+IMPORTS_ALONE = """
+import gc, signal, sys, threading, warnings, logging, asyncio
+def everything():
+    return (
+        sys.getswitchinterval(), sys.getrecursionlimit(), gc.isenabled(), gc.get_freeze_count(),
+        threading.active_count(), [signal.getsignal(number) for number in (2, 15)],
+        logging.getLogger().handlers, logging.getLogger().level, sys.excepthook, list(sys.path),
+        asyncio.get_event_loop_policy().__class__, list(warnings.filters), sys.flags, sys.stdout,
+    )
+before = everything()
+import leverframe
+for module in (leverframe,):
+    for name in module.__all__:
+        getattr(module, name)
+assert everything() == before
+"""
+
+
+def test_importing_it_starts_nothing_and_sets_nothing() -> None:
+    subprocess.run([sys.executable, "-c", IMPORTS_ALONE], check=True, timeout=60)
+
+
+def test_importing_it_loads_none_of_its_parts() -> None:
+    program = "import leverframe, sys; print(*(n for n in sys.modules if 'leverframe.' in n))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
+def test_a_clock_that_runs_by_itself_is_not_moved() -> None:
+    clocks: list[Clock] = [SystemClock(), VirtualClock()]
+    assert [clock.is_virtual for clock in clocks] == [False, True]
+    assert [clock.was_stepped() for clock in clocks] == [False, False]
+    with pytest.raises(RuntimeError, match="runs by itself"):
+        clocks[0].move_to(1.0)
+
+
+async def test_a_controller_is_put_together_from_its_exported_parts() -> None:
+    clock = VirtualClock()
+    board: Board = SimulatedBoard(clock.now)
+    controller = Controller(Profile("3.5", "1.49"), MemoryStore(), board, clock, UTC)
+    controller.start()
+    await controller.advance(10)
+    assert controller.engine.values["VCC"] == 12.0
+    await controller.stop()
+
+
+class OwnBoard(SimulatedBoard):
+    """A board as another package would bring it."""
+
+    kind = "own"
+    calls: list[str]
+
+    @property
+    def bench(self) -> None:  # type: ignore[override]
+        return None
+
+    async def open(self, settings: Settings, troubles: MutableMapping[str, str]) -> None:
+        self.calls = ["open"]
+
+    async def close(self) -> None:
+        self.calls.append("close")
+
+    def adopt(self, settings: Settings) -> None:
+        self.calls.append(f"adopt {settings.name}")
+
+
+def make_own_board(wiring: Wiring, clock: Clock) -> Board:
+    return OwnBoard(clock.now)
+
+
+@pytest.fixture
+def own_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package is installed that brings a board."""
+    about = tmp_path / "own_board-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-board\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[leverframe.boards]\nown = tests.test_library:make_own_board\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("own_board")
+async def test_a_board_of_another_package_is_opened_follows_settings_and_is_closed() -> None:
+    wiring = Wiring(kind="own")
+    built = await build(Profile(), MemoryStore(), SystemClock(), UTC, wiring=wiring)
+    board = built.controller.board
+    assert isinstance(board, OwnBoard)
+    reply = built.web.handle(Request("GET", "/stm.cgi", "sname=Cellar", peer="127.0.0.1"))
+    assert not isinstance(reply, Reply | StreamReply)
+    assert (await reply).status == 200
+    await built.stop()
+    assert board.calls == ["open", "adopt Cellar", "close"]
+
+
+@pytest.mark.usefixtures("own_board")
+def test_the_configuration_knows_the_boards_of_other_packages(tmp_path: Path) -> None:
+    file = tmp_path / "leverframe.toml"
+    file.write_text('[board]\nkind = "own"\n')
+    assert read_config(file, {}).board.kind == "own"
+    file.write_text('[board]\nkind = "other"\n')
+    with pytest.raises(BadConfiguration, match="must be one of simulated, linux, own, not 'other'"):
+        read_config(file, {})
+
+
+async def test_a_board_that_nobody_brings_is_told_with_those_that_are_there() -> None:
+    with pytest.raises(UnknownBoard, match="board 'other'; known are simulated, linux"):
+        await build(Profile(), MemoryStore(), VirtualClock(), UTC, wiring=Wiring(kind="other"))
+
+
+@pytest.mark.usefixtures("own_board")
+def test_the_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check_board(Config(board=Wiring(kind="own"))) == DONE
+    assert "The board own comes from another package" in capsys.readouterr().out
+
+
+def test_the_page_of_the_library_tells_every_name_with_what_it_does() -> None:
+    page = library_page()
+    for name in leverframe.__all__:
+        assert name == "__version__" or f"### `leverframe.{name}`" in page
+    assert "- `await open(settings, troubles)`: Open the devices;" in page
+    assert "VirtualClock(wall=1767571200.0)" in page
