@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from leverframe.config import Config
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import (
     ModbusDevice,
@@ -25,10 +26,14 @@ from leverframe.engine.settings import (
 )
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.serial_line import SerialLine
+from leverframe.process.ports import connect_modbus
 from leverframe.profile import Profile
+from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, exception_answer
+from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
-from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, framed
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
+from tests.twin import Twin
 
 from .pty_pair import PtyPair
 from .waiting import until
@@ -43,7 +48,7 @@ OWN_TYPES = ("int16", "int32", "float")
 class TerminalLine(SerialLine):
     """A serial line made of pseudo terminals, which have no parity."""
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
         return await super().ask(line._replace(parity="none"), slave, read)
 
 
@@ -259,21 +264,21 @@ async def test_the_answer_is_found_in_what_a_line_delivers(
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("said", "is_damaged"),
     [
-        b"",
-        GOOD[:-1],
-        GOOD[:-1] + b"\x00",
-        framed(SLAVE, ASKED.pdu()),
-        framed(SLAVE + 1, GOOD[1:-2]),
+        (b"", False),
+        (GOOD[:-1], True),
+        (GOOD[:-1] + b"\x00", True),
+        (framed(SLAVE, ASKED.pdu()), False),
+        (framed(SLAVE + 1, GOOD[1:-2]), False),
     ],
     ids=["silence", "short frame", "wrong checksum", "echo only", "another slave"],
 )
 async def test_without_an_answer_the_slave_counts_as_silent(
-    slave: MisbehavingSlave, line: SerialLine, said: bytes
+    slave: MisbehavingSlave, line: SerialLine, said: bytes, is_damaged: bool
 ) -> None:
     slave.says = lambda request: said
-    assert await line.ask(FAST, SLAVE, ASKED) is None
+    assert await line.ask(FAST, SLAVE, ASKED) == NoAnswer(is_damaged)
     slave.says = lambda request: GOOD
     assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
 
@@ -281,7 +286,7 @@ async def test_without_an_answer_the_slave_counts_as_silent(
 async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     slave: MisbehavingSlave, line: SerialLine
 ) -> None:
-    assert await line.ask(FAST, SLAVE, ASKED) is None
+    assert await line.ask(FAST, SLAVE, ASKED) == NoAnswer()
     slave.say(OTHER)
     slave.says = lambda request: GOOD
     assert await line.ask(FAST, SLAVE, Read(3, 300, 1)) == ANSWER
@@ -309,3 +314,35 @@ async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: P
     assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
     await line.close()
     another.close()
+
+
+async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
+    twin = await Twin.start()
+    services = await connect_modbus(
+        twin.controller, Config(serial_modbus=port, modbus_port=0), DescriptorBudget()
+    )
+    # What hangs there has bits only, and no input registers.
+    await twin.ok(f"/stm.cgi?modbus_sensor=01&modbusid=0{DEVICES['custom3'][0]}")
+    blocks = len(blocks_of(MODULES["SDM120"]))
+    refused: dict[str, Any] = {}
+
+    async def all_are_refused() -> None:
+        while len(refused.get("refused", ())) < blocks:
+            await asyncio.sleep(0.05)
+            refused.update((await twin.state())["modbus"]["1"])
+
+    await asyncio.wait_for(all_are_refused(), 10.0)
+    state, health = await twin.state(), await twin.json("/health")
+    assert (health["status"], health["troubles"]) == ("degraded", ["Modbus slot 1"])
+    assert "SDM120 with slave ID 103 refuses everything" in state["troubles"]["Modbus slot 1"]
+    assert "(exception 2, illegal data address" in state["troubles"]["Modbus slot 1"]
+    statistics = state["modbus_statistics"]["1"]
+    assert statistics["requests"] == statistics["answers"] == statistics["exceptions"]["2"]
+    assert statistics["mean_answer_s"] > 0
+    metrics = (await twin.ok("/metrics")).body.decode()
+    assert 'leverframe_modbus_exceptions_total{slot="1",code="2"}' in metrics
+    assert 'leverframe_modbus_crc_errors_total{slot="1"} 0' in metrics
+    assert 'leverframe_modbus_last_answer_seconds{slot="1"}' in metrics
+    for service in reversed(services):
+        await service.close()
+    await twin.controller.stop()

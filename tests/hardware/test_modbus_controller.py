@@ -35,6 +35,17 @@ def test_commands_choose_a_module_and_the_state_shows_its_readings_and_their_abs
         assert (state["m1"], state["m2"], state["m3"]) == (230.5, None, None)
         assert state["modbus"]["1"]["readings"]["grid voltage"] == 230.5
 
+        bus.refusing.add(0)
+        await asyncio.sleep(2.0)
+        health = await twin.json("/health")
+        assert (health["status"], health["troubles"]) == ("degraded", ["Modbus slot 1"])
+        state = await twin.state()
+        assert "exception 2, illegal data address" in state["troubles"]["Modbus slot 1"]
+        assert state["modbus"]["1"]["refused"][0]["code"] == 2
+        bus.refusing.clear()
+        await asyncio.sleep(2.0)
+        assert (await twin.json("/health"))["status"] == "ok"
+
         bus.slaves.clear()
         assert isinstance(controller.clock, VirtualClock)
         controller.clock.move_to(500.0)

@@ -19,9 +19,15 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
-from leverframe.wire.modbus import DEVICE_BUSY, DEVICE_NEEDS_TIME, ILLEGAL_ADDRESS, Read
+from leverframe.wire.modbus import (
+    DEVICE_BUSY,
+    DEVICE_NEEDS_TIME,
+    EXCEPTION_WORDS,
+    ILLEGAL_ADDRESS,
+    Read,
+)
 from leverframe.wire.modbus_modules import STALE_S, SerialParameters
-from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply
+from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
 
 from .virtual_loop import run_virtually
 
@@ -38,19 +44,20 @@ class SimulatedBus:
         self.slaves = {int(name[1:]): number for name, number in slaves.items()}
         self.refusing: set[int] = set()
         self.refuses_with = ILLEGAL_ADDRESS
+        self.is_damaged = False
         self.broken = False
         self.closed = False
         self.answer_s = 0.05
         self.asked: list[tuple[float, int, Read, SerialParameters]] = []
         self.answers: Counter[int] = Counter()
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
         self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
         if self.broken:
             raise FileNotFoundError(2, "No such file or directory")
         if slave not in self.slaves:
             await asyncio.sleep(ANSWER_S)
-            return None
+            return NoAnswer(self.is_damaged)
         await asyncio.sleep(self.answer_s)
         self.answers[slave] += 1
         if read.address in self.refusing:
@@ -155,7 +162,79 @@ def test_what_a_module_refuses_is_absent_at_once_and_the_rest_goes_on() -> None:
         await asyncio.sleep(2.0)
         assert bench.sensed["slot1"][9] is None
         assert bench.sensed["slot1"][0] == 0.01
+        assert bench.troubles["Modbus slot 1"] == (
+            "charge controller (solar) with slave ID 3 refuses registers 12570 of function 4"
+            " (exception 2, illegal data address; compare the registers with the device's manual,"
+            " or choose another module)."
+        )
+        (refused,) = bench.master.report()["1"].refused
+        assert (refused.function, refused.register, refused.count) == (4, 0x311A, 1)
+        assert (refused.code, refused.words) == (ILLEGAL_ADDRESS, "illegal data address")
+        bus.refusing.clear()
+        await asyncio.sleep(2.0)
+        assert bench.sensed["slot1"][9] == 1
         assert bench.troubles == {}
+        assert bench.master.report()["1"].refused == []
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+@pytest.mark.parametrize(("code", "words"), sorted(EXCEPTION_WORDS.items()))
+def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
+    code: int, words: str
+) -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bus.refusing, bus.refuses_with = {0}, code
+        bench = Bench(bus, GTIL)
+        await asyncio.sleep(2.0)
+        assert bench.sensed["m1"] is None
+        trouble = bench.troubles["Modbus slot 1"]
+        assert trouble.startswith("GTIL with slave ID 7 refuses everything: registers 0-7 of func")
+        assert f"(exception {code}, {words}" in trouble
+        assert bench.master.statistics()["1"].exceptions.keys() == {str(code)}
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_a_code_that_the_protocol_does_not_have_is_told_as_such() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bus.refusing, bus.refuses_with = {0}, 99
+        bench = Bench(bus, GTIL)
+        await asyncio.sleep(2.0)
+        assert "exception 99, a code that the protocol does not have" in str(bench.troubles)
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_statistics_count_what_came_of_the_requests() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s7=100)
+        bench = Bench(bus, GTIL)
+        assert bench.master.statistics()["1"].mean_answer_s is None
+        await asyncio.sleep(0.5)
+        bus.refusing, bus.answer_s = {0}, 0.15
+        await asyncio.sleep(1.0)
+        statistics = bench.master.statistics()["1"]
+        assert (statistics.requests, statistics.answers) == (2, 2)
+        assert statistics.exceptions == {"2": 1}
+        assert statistics.last_answer_s == pytest.approx(0.15)
+        assert statistics.mean_answer_s == pytest.approx(0.1)
+        del bus.slaves[7]
+        await asyncio.sleep(2.0)
+        bus.is_damaged = True
+        await asyncio.sleep(3.0)
+        statistics = bench.master.statistics()["1"]
+        assert (statistics.timeouts, statistics.crc_errors) == (1, 1)
+        assert (statistics.requests, statistics.answers) == (4, 2)
+        assert "arrives damaged" in bench.troubles["Modbus slot 1"]
+        bus.broken = True
+        await asyncio.sleep(60.0)
+        assert bench.master.statistics()["1"].requests == 4
         await bench.master.close()
 
     run_virtually(scenario())
@@ -170,8 +249,10 @@ def test_what_a_busy_module_said_before_counts_until_it_is_too_old(code: int) ->
         bus.refusing, bus.refuses_with = {0}, code
         await asyncio.sleep(STALE_S - 2.0)
         assert bench.sensed["m1"] == 10.0
+        assert bench.troubles == {}
         await asyncio.sleep(4.0)
         assert bench.sensed["m1"] is None
+        assert f"exception {code}" in bench.troubles["Modbus slot 1"]
         await bench.master.close()
 
     run_virtually(scenario())

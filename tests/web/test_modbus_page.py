@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from leverframe.hardware.module_slot import RefusedRead, SlotReport, SlotStatistics
 from tests.clients.served_twin import ServedTwin
 from tests.web.conftest import OpenPage, Serve
 
@@ -45,6 +46,26 @@ def test_a_device_of_ones_own_is_offered_by_its_name(twin: ServedTwin, open_page
     expect(page.get_by_label("m1", exact=True).locator("option[value='3']")).to_have_text(
         "3 · Heat pump"
     )
+
+
+def test_what_a_module_refuses_and_the_statistics_of_its_slot_are_shown(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?modbus_sensor=06")
+    refused = RefusedRead(4, 0, 8, 2, "illegal data address")
+    reports = twin.twin.controller.reports
+    reports["modbus"] = lambda: {"1": SlotReport("GTIL", 1, None, {}, [refused])}
+    reports["modbus_statistics"] = lambda: {
+        "1": SlotStatistics(12, 9, 2, 1, {"2": 7, "4": 1}, 0.0305, None)
+    }
+    page = open_page("modbus")
+    slot = page.locator("form.card", has=page.get_by_role("heading", name="Slot 1"))
+    expect(slot.locator(".attention")).to_have_text(
+        "Refused: registers 0-7, function 4, exception 2 (illegal data address)"
+    )
+    slot.get_by_text("Statistics").click()
+    told = slot.locator("details dd")
+    expect(told).to_have_text(["12", "2", "1", "2: 7, 4: 1", "31 ms / –"])
 
 
 @pytest.mark.parametrize(("version", "slots"), [((), 7), (("3.5", "1.36"), 4)])

@@ -14,15 +14,15 @@ from typing import Protocol
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
-from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport
+from leverframe.hardware.module_slot import NO_READINGS, ModuleSlot, SlotReport, SlotStatistics
 from leverframe.hardware.poll_plan import PollPlan, Turn, Work
 from leverframe.hardware.sensing import Sense
 from leverframe.hardware.troubles import Troubles, told
 from leverframe.shutdown import is_being_cancelled
 from leverframe.wire.modbus import Read
-from leverframe.wire.modbus_blocks import blocks_of
+from leverframe.wire.modbus_blocks import Block, blocks_of
 from leverframe.wire.modbus_modules import SerialParameters, label_in_slot, module_in_slot
-from leverframe.wire.modbus_rtu import Answer
+from leverframe.wire.modbus_rtu import Answer, NoAnswer
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +36,8 @@ class Bus(Protocol):
     #: The device file, for people.
     path: str
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
-        """Ask a slave; None if it is silent. Raises OSError if the bus cannot be used."""
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
+        """Ask a slave. Raises OSError if the bus cannot be used."""
 
     async def close(self) -> None: ...
 
@@ -88,9 +88,14 @@ class ModbusMaster:
                     reading.name or str(reading.number): slot.values[reading.number]
                     for reading in slot.module.readings
                 },
+                slot.refused(),
             )
             for slot in self._slots.values()
         }
+
+    def statistics(self) -> dict[str, SlotStatistics]:
+        """Count what came of the requests, by the number of the slot."""
+        return {str(slot.number): slot.counters.shown() for slot in self._slots.values()}
 
     # --- following the settings -------------------------------------------------------------------
 
@@ -177,35 +182,42 @@ class ModbusMaster:
         block = slot.blocks[turn.request]
         began = loop.time()
         plan.asked(turn.slave, began)
-        answer, trouble = await self._answer_of(slot, block.read)
+        slot.asked.add(block.read)
+        answer = await self._answer_of(slot, block.read)
         now = loop.time()
         if plan is not self._plan:
             # The slots have changed meanwhile; the answer belongs to none of them.
             return
-        if answer is None:
+        if isinstance(answer, str | NoAnswer):
             plan.was_silent(turn.slave, now - began, now)
+        else:
+            plan.answered(turn.slave, now)
+        if not isinstance(answer, str):
+            slot.counters.count(answer, now - began)
+        self._take(slot, block, answer, now)
+
+    async def _answer_of(self, slot: ModuleSlot, read: Read) -> Answer | NoAnswer | str:
+        """Return the answer, or why the bus cannot be used."""
+        try:
+            return await self._bus.ask(slot.module.line, slot.slave, read)
+        except OSError as error:
+            await self._bus.close()
+            return told(error, self._bus.path)
+
+    def _take(
+        self, slot: ModuleSlot, block: Block, answer: Answer | NoAnswer | str, now: float
+    ) -> None:
+        if isinstance(answer, str | NoAnswer):
             if slot.silent_since is None:
                 slot.silent_since = self._wall()
             if not slot.good_until:
-                self._troubles.note(_trouble(slot), trouble)
+                text = answer if isinstance(answer, str) else _silence(slot, answer)
+                self._troubles.note(_trouble(slot), text)
         else:
-            plan.answered(turn.slave, now)
             slot.take(block, answer, now)
             slot.silent_since = None
-            self._troubles.note(_trouble(slot), None)
+            self._troubles.note(_trouble(slot), slot.refusal())
             self._tell(slot.number)
-
-    async def _answer_of(self, slot: ModuleSlot, read: Read) -> tuple[Answer | None, str]:
-        """Return the answer, and what to say if there is none."""
-        try:
-            answer = await self._bus.ask(slot.module.line, slot.slave, read)
-        except OSError as error:
-            await self._bus.close()
-            return None, told(error, self._bus.path)
-        return answer, (
-            f"{slot.label} with slave ID {slot.slave} does not answer; check its wiring, its slave"
-            f" ID and that it speaks {_in_words(slot.module.line)}."
-        )
 
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():
@@ -215,6 +227,16 @@ class ModbusMaster:
 
 def _trouble(slot: ModuleSlot) -> str:
     return f"Modbus slot {slot.number}"
+
+
+def _silence(slot: ModuleSlot, answer: NoAnswer) -> str:
+    who, line = f"{slot.label} with slave ID {slot.slave}", _in_words(slot.module.line)
+    if answer.is_damaged:
+        return (
+            f"what {who} answers arrives damaged; check that it speaks {line}, the wires' ends and"
+            " that no other device has its slave ID."
+        )
+    return f"{who} does not answer; check its wiring, its slave ID and that it speaks {line}."
 
 
 def _in_words(line: SerialParameters) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from leverframe.wire.modbus import Read
 from leverframe.wire.modbus_modules import SerialParameters
-from leverframe.wire.modbus_rtu import Answer, AnswerReader, answer_frame_bytes
+from leverframe.wire.modbus_rtu import Answer, AnswerReader, NoAnswer, answer_frame_bytes
 
 #: How long a slave may think before it answers.
 ANSWER_S = 0.5
@@ -34,8 +34,8 @@ class SerialLine(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[Answer] | None = None
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | None:
-        """Ask a slave; None if it is silent. Raises OSError if the port cannot be used."""
+    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
+        """Ask a slave. Raises OSError if the port cannot be used."""
         await self._speak_as(line)
         await self._quiet(line)
         byte_s = _BITS_PER_BYTE / line.bitrate
@@ -49,7 +49,7 @@ class SerialLine(asyncio.Protocol):
             ):
                 return await answer
         except TimeoutError:
-            return None
+            return reader.no_answer()
         finally:
             self._reader = self._answer = None
 

@@ -8,6 +8,8 @@ import errno
 import logging
 from collections.abc import MutableMapping
 
+from leverframe.log_throttle import LogThrottle
+
 log = logging.getLogger(__name__)
 
 
@@ -28,6 +30,8 @@ class Troubles:
 
     def __init__(self, texts: MutableMapping[str, str]) -> None:
         self._texts = texts
+        #: A device that fails and works by turns must not fill the log.
+        self._log = LogThrottle(log)
 
     def note(self, device: str, text: str | None) -> None:
         """Set the trouble of a device; None clears it."""
@@ -35,10 +39,10 @@ class Troubles:
             return
         if text is None:
             del self._texts[device]
-            log.warning("%s: the trouble is over", device)
+            self._log.warning(device, "over", "%s: the trouble is over", device)
         else:
             self._texts[device] = text
-            log.warning("%s: %s", device, text)
+            self._log.warning(device, text, "%s: %s", device, text)
 
 
 def unexpected(error: Exception) -> str:

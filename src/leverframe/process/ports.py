@@ -6,6 +6,7 @@ from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
+from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.snmp.agent import SnmpAgent
 
 
@@ -48,4 +49,6 @@ async def connect_modbus(
     )
     controller.settings_watchers.append(master.adopt)
     controller.reports["modbus"] = master.report
+    controller.reports["modbus_statistics"] = master.statistics
+    controller.figures.append(lambda: modbus_families(master.statistics()))
     return [server, master]

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Iterator
 from datetime import UTC
 
 from leverframe.clock import VirtualClock
+from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.process.build import build
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server import HttpServer
-from leverframe.servers.routes.metrics import families, server_families
+from leverframe.servers.routes.metrics import families, modbus_families, server_families
 from leverframe.storage.store import MemoryStore
 from leverframe.wire.prometheus import Family
 
@@ -38,6 +39,8 @@ async def _rows() -> list[tuple[str, str, str, str]]:
         await answer
     server = HttpServer(built.web.handle, http_limits())
     server.state.answers[200] = 1
+    module = SlotStatistics(1, 1, 0, 0, {"2": 1}, 0.01, 0.01)
+    built.controller.figures.append(lambda: modbus_families({"1": module}))
     built.controller.figures.append(lambda: server_families(server))
     rows = [_row(family) for family in families(built.controller)]
     await built.stop()

@@ -17,6 +17,19 @@ REGISTER_READS = frozenset({READ_HOLDING_REGISTERS, READ_INPUT_REGISTERS})
 
 ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE = 1, 2, 3
 DEVICE_FAILURE, DEVICE_NEEDS_TIME, DEVICE_BUSY = 4, 5, 6
+#: The protocol's words for its codes.
+EXCEPTION_WORDS = {
+    ILLEGAL_FUNCTION: "illegal function",
+    ILLEGAL_ADDRESS: "illegal data address",
+    ILLEGAL_VALUE: "illegal data value",
+    DEVICE_FAILURE: "server device failure",
+    DEVICE_NEEDS_TIME: "acknowledge",
+    DEVICE_BUSY: "server device busy",
+    7: "negative acknowledge",
+    8: "memory parity error",
+    10: "gateway path unavailable",
+    11: "gateway target device failed to respond",
+}
 #: Set in the function code of an answer that is an exception.
 EXCEPTION_BIT = 0x80
 
@@ -39,6 +52,10 @@ class ModbusException(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(f"Modbus exception {code}")
         self.code = code
+
+
+def exception_words(code: int) -> str:
+    return EXCEPTION_WORDS.get(code, "a code that the protocol does not have")
 
 
 class Read(Struct, frozen=True):

@@ -13,6 +13,8 @@ from leverframe.wire.modbus import EXCEPTION_BIT, Read
 #: More than the longest frame twice: noise without end takes no memory.
 MAX_PENDING = 1024
 _CHECKSUM_BYTES = 2
+#: The checksum of a frame together with its checksum.
+_WHOLE_FRAME = 0
 _EXCEPTION_FRAME_BYTES = 5
 #: Slave, function and the count of data bytes.
 _HEAD_BYTES = 3
@@ -60,6 +62,13 @@ class ExceptionReply(Struct, frozen=True):
     code: int
 
 
+class NoAnswer(Struct, frozen=True):
+    """Nothing came that can be the answer."""
+
+    #: Something came whose checksum is wrong, or that is cut.
+    is_damaged: bool = False
+
+
 Answer = Data | ExceptionReply
 
 
@@ -84,6 +93,11 @@ class AnswerReader:
             return Data(frame[_HEAD_BYTES:-_CHECKSUM_BYTES])
         frame = self._found(self._exception_head, _EXCEPTION_FRAME_BYTES)
         return ExceptionReply(frame[2]) if frame is not None else None
+
+    def no_answer(self) -> NoAnswer:
+        """Tell what was heard instead of an answer; whole frames of others are no damage."""
+        pending = bytes(self._pending)
+        return NoAnswer(is_damaged=bool(pending) and crc16(pending) != _WHOLE_FRAME)
 
     def _drop_echo(self) -> None:
         """Drop the echo of adapters that hear themselves; a read request never answers itself."""

@@ -11,6 +11,7 @@ from leverframe import __version__
 from leverframe.controller import Controller
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.pwm import DUTIES
+from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
 from leverframe.servers.descriptors import FULL, SHARE, TLS
@@ -153,6 +154,38 @@ def history_families(figures: Figures) -> Iterable[Family]:
         ("dropped_total", COUNTER, "Values that could not be kept.", figures.dropped),
     ):
         yield Family(f"leverframe_history_{name}", kind, words, [(NO_LABELS, number)])
+
+
+def modbus_families(slots: Mapping[str, SlotStatistics]) -> Iterable[Family]:
+    for name, words in (
+        ("requests", "Requests to the module in a Modbus slot."),
+        ("answers", "Answers of the module, exceptions included."),
+        ("timeouts", "Requests that the module did not answer."),
+        ("crc_errors", "Answers that arrived damaged."),
+    ):
+        samples = [({"slot": slot}, getattr(one, name)) for slot, one in slots.items()]
+        yield Family(f"leverframe_modbus_{name}_total", COUNTER, words, samples)
+    yield Family(
+        "leverframe_modbus_exceptions_total",
+        COUNTER,
+        "Requests that the module refused, by the code of the exception.",
+        [
+            ({"slot": slot, "code": code}, count)
+            for slot, one in slots.items()
+            for code, count in one.exceptions.items()
+        ],
+    )
+    for name, words in (
+        ("last", "How long the last answer of the module took."),
+        ("mean", "How long an answer of the module takes on average."),
+    ):
+        seconds = ((slot, getattr(one, f"{name}_answer_s")) for slot, one in slots.items())
+        yield Family(
+            f"leverframe_modbus_{name}_answer_seconds",
+            GAUGE,
+            words,
+            [({"slot": slot}, took_s) for slot, took_s in seconds if took_s is not None],
+        )
 
 
 def server_families(server: HttpServer) -> Iterable[Family]:

@@ -12,7 +12,7 @@ from leverframe.engine.rule_explanation import RuleExplanation
 from leverframe.engine.schedule import ScheduleExplanation
 from leverframe.engine.watchdog import WatchdogExplanation
 from leverframe.hardware.modem_status import ModemState
-from leverframe.hardware.module_slot import SlotReport
+from leverframe.hardware.module_slot import SlotReport, SlotStatistics
 from leverframe.servers.routes.context import Context
 
 WallTime = Annotated[float, Meta(description="Seconds since 1970.")]
@@ -63,6 +63,7 @@ class ReportsOfParts(TypedDict):
     modem: ModemState
     #: Where Modbus modules are connected, by slot.
     modbus: NotRequired[dict[str, SlotReport]]
+    modbus_statistics: NotRequired[dict[str, SlotStatistics]]
 
 
 if TYPE_CHECKING:

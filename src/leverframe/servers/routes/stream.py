@@ -28,7 +28,7 @@ GATHER_S = 0.1
 STILL_HERE_S = 15.0
 #: Values that are different whenever one looks, unless time is virtual; they come along with real
 #: changes.
-ALWAYS_MOVING = ("time", "uptime")
+ALWAYS_MOVING = ("time", "uptime", "modbus_statistics")
 #: Values that a message of its own is sent for.
 SENT_SEPARATELY = ("settings_revision",)
 

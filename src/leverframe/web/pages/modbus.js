@@ -7,7 +7,7 @@ import { shown } from "../lib/quantities.js";
 import { liveReading } from "../lib/reading.js";
 import { address } from "../lib/router.js";
 import { choices } from "../lib/schema.js";
-import { clock, t } from "../lib/words.js";
+import { clock, decimal, t } from "../lib/words.js";
 import { mappingCard } from "./modbus/mapping.js";
 
 export class Page {
@@ -110,7 +110,7 @@ function namedModule(context) {
 // What the module in a slot says, as far as anybody asks it.
 /** @param {AdminContext} context @param {number} slot */
 function said(context, slot) {
-  const silent = context.live.state.modbus?.[slot]?.silent_since;
+  const { silent_since: silent, refused = [] } = context.live.state.modbus?.[slot] ?? {};
   const readings = readingsOf(context.settings, slot)
     .map(({ name, unit }, number) => ({
       name: name || t("reading", { number }),
@@ -121,6 +121,7 @@ function said(context, slot) {
   return html`${silent
     ? html`<p class="attention">${t("silent_since", { time: clock(silent) })}</p>`
     : nothing}
+  ${refused.map((one) => html`<p class="attention">${refusal(one)}</p>`)}
   ${readings.length
     ? html`<dl class="values">
         ${readings.map(
@@ -130,5 +131,40 @@ function said(context, slot) {
           </div>`,
         )}
       </dl>`
-    : nothing}`;
+    : nothing}
+  ${statistics(context.live.state.modbus_statistics?.[slot])}`;
 }
+
+/** @param {Api.RefusedRead} one */
+function refusal({ function: number, register, count, code: exception, words }) {
+  const last = register + count - 1;
+  const registers = count === 1 ? String(register) : `${register}-${last}`;
+  return t("refused", { registers, function: number, code: exception, words });
+}
+
+// What came of the requests to the module in a slot.
+/** @param {Api.SlotStatistics | undefined} counted */
+function statistics(counted) {
+  if (!counted) return nothing;
+  const exceptions = Object.entries(counted.exceptions)
+    .map(([number, count]) => `${number}: ${count}`)
+    .join(", ");
+  const took = [counted.last_answer_s, counted.mean_answer_s].map(milliseconds).join(" / ");
+  const rows = [
+    ["requests", counted.requests],
+    ["timeouts", counted.timeouts],
+    ["crc_errors", counted.crc_errors],
+    ["exceptions", exceptions || 0],
+    ["answer_time", took],
+  ];
+  return html`<details>
+    <summary>${t("statistics")}</summary>
+    <dl class="values">
+      ${rows.map(([word, value]) => html`<div><dt>${t(String(word))}</dt><dd>${value}</dd></div>`)}
+    </dl>
+  </details>`;
+}
+
+/** @param {number | null} seconds */
+const milliseconds = (seconds) =>
+  seconds === null ? "–" : `${decimal(1000 * seconds, 0)} ms`;
