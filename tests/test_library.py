@@ -78,6 +78,8 @@ def test_a_clock_that_runs_by_itself_is_not_moved() -> None:
     assert [clock.was_stepped() for clock in clocks] == [False, False]
     with pytest.raises(RuntimeError, match="runs by itself"):
         clocks[0].move_to(1.0)
+    with pytest.raises(RuntimeError, match="does not go back"):
+        clocks[0].go_back(clocks[1].read())
 
 
 async def test_a_controller_is_put_together_from_its_exported_parts() -> None:

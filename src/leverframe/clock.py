@@ -38,6 +38,9 @@ class Clock(Protocol):
     def move_to(self, now: float) -> None:
         """Let virtual time come to this moment; one that has passed does not come back."""
 
+    def go_back(self, moment: Moment) -> None:
+        """Make it a moment of a snapshot again, on virtual time."""
+
 
 class SystemClock:
     """The machine's clock, with an offset of the controller's own once it has been set."""
@@ -76,6 +79,9 @@ class SystemClock:
     def move_to(self, now: float) -> None:
         raise RuntimeError("Time runs by itself on this clock; only a virtual one is moved.")
 
+    def go_back(self, moment: Moment) -> None:
+        raise RuntimeError("Time does not go back on this clock; only on a virtual one.")
+
 
 class VirtualClock:
     """A clock that stands still until it is moved, from a fixed date on for repeatable runs."""
@@ -106,3 +112,6 @@ class VirtualClock:
 
     def move_to(self, now: float) -> None:
         self._now = max(self._now, now)
+
+    def go_back(self, moment: Moment) -> None:
+        self._now, self._offset_s = moment.now, moment.wall - moment.now

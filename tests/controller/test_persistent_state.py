@@ -66,7 +66,7 @@ async def test_nothing_is_tried_after_the_stop() -> None:
     twin, disk = await switched_while_full()
     disk.is_full = True
     await twin.controller.stop()
-    assert twin.controller._persistent._again is None
+    assert twin.controller.persistent._again is None
 
 
 @pytest.mark.parametrize("state", [0, 1])

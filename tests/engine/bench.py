@@ -127,6 +127,12 @@ class Bench:
         """Off and on again: the same settings, and what was kept."""
         self._start(self.settings)
 
+    def rewind_to(self, other: "Bench") -> None:
+        """Forget what happened since the other bench lived the same; the engine is not touched."""
+        self.now, self.kept = other.now, dict(other.kept)
+        self.output_pins, self.pwm_pins = dict(other.output_pins), dict(other.pwm_pins)
+        self._effects = list(other._effects)
+
     @overload
     def effects(self) -> list[Effect]: ...
 

@@ -1,7 +1,8 @@
 """What holds whatever happens: any mix of settings, commands, readings, restarts and passing time.
 
 Two benches live through the same story. The second one is also called at moments when nothing is
-due; that must make no difference to what it does.
+due, and goes on as a copy made from its exported state; neither may make a difference to what it
+does.
 """
 
 import os
@@ -17,6 +18,7 @@ from leverframe.engine.actuator import MESSAGES, OTHER_ACTIONS, SWITCHES
 from leverframe.engine.effects import Effect, PingHost
 from leverframe.engine.journal import KEPT_ENTRIES
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, ONEWIRE, OUTPUTS, PWMS, STATES
+from leverframe.engine.live_state import exported, imported
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.settings import Power, Rule, ScheduleEntry, WatchdogEntry
 from tests.effort import examples
@@ -181,6 +183,13 @@ class AnyStory(RuleBasedStateMachine):
         for bench in self.both:
             bench.stop()
             bench.restart()
+
+    @rule()
+    def go_on_from_exported_state(self) -> None:
+        state = exported(self.often_called.engine)
+        self.often_called.wait(10)
+        self.often_called.engine = imported(state)
+        self.often_called.rewind_to(self.bench)
 
     @rule(up=flags)
     def broker(self, up: bool) -> None:

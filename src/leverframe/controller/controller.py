@@ -111,7 +111,7 @@ class Controller(Hooks):
         self.writer = Writer(store)
         self.action_audit = ActionAudit(self.writer, self.audit, stored.kept)
         persisted = {name: value for name, value in stored.kept.items() if not is_audit(name)}
-        self._persistent = PersistentState(self.writer, persisted, self._tell_of_store)
+        self.persistent = PersistentState(self.writer, persisted, self._tell_of_store)
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, persisted)
@@ -143,16 +143,34 @@ class Controller(Hooks):
         """Power on; `former` holds the values before, if this controller was on before."""
         sensed = self.board.connect(self.sense)
         at, machine = self.clock.read(), self.engine.machine
-        samples = machine.samples = None if self.history is None else self.history.samples
+        machine.samples = None if self.history is None else self.history.samples
         emitted = self.engine.start(at, sensed)
-        if samples is not None:
-            # The first values of a new engine are no change to it, but they are to the history.
-            samples += [
+        self._record_all(at, former)
+        self.carry_out(emitted)
+
+    def _record_all(self, at: Moment, former: Mapping[str, Value]) -> None:
+        """Record the first values of another engine: no change to it, but one to the history."""
+        machine = self.engine.machine
+        if machine.samples is not None:
+            machine.samples += [
                 (at.wall, label, value)
                 for label, value in machine.values.items()
                 if value is not None or former.get(label) is not None
             ]
-        self.carry_out(emitted)
+
+    def go_on_with(
+        self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
+    ) -> None:
+        """Live by another engine that has been started before; the board is as it knows it."""
+        was_waiting = self.bootloader_until is not None
+        self.engine, self.pending = engine, engine.settings
+        self.bootloader_until = bootloader_until
+        engine.machine.samples = None if self.history is None else self.history.samples
+        self._record_all(self.clock.read(), former)
+        self._watched_version = NEVER_WATCHED
+        if was_waiting != (bootloader_until is not None):
+            self.tell_of_bootloader(waits=not was_waiting)
+        self._tell_watchers()
 
     async def stop(self) -> None:
         """Stop in order: what must be remembered is on disk before this returns."""
@@ -161,7 +179,7 @@ class Controller(Hooks):
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
             afterwards.callback(self.action_audit.write)
-            afterwards.callback(self._persistent.end)
+            afterwards.callback(self.persistent.end)
             self._power_off()
 
     def restart(self) -> None:
@@ -177,7 +195,7 @@ class Controller(Hooks):
         journal = self.engine.machine.journal
         was_waiting, self.bootloader_until = self.bootloader_until is not None, None
         former = self.engine.values
-        self.engine = Engine(self.profile, settings, self._timezone, self._persistent.values)
+        self.engine = Engine(self.profile, settings, self._timezone, self.persistent.values)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
@@ -217,7 +235,7 @@ class Controller(Hooks):
     def _on_installed(
         self, profile: Profile, commits: Sequence[Commit], error: StoreUnavailable | None
     ) -> None:
-        (change,) = self._settled(commits, error)
+        (change,) = self.note_outcome(commits, error)
         if error is not None:
             return
         old = self.engine.settings
@@ -313,7 +331,7 @@ class Controller(Hooks):
         description = ChangeDescription.of(leaves, stage.blobs)
         if stage.forgotten:
             description.note = f"; forgotten with its server: {', '.join(stage.forgotten)}"
-        persisted = self._persistent.missing()
+        persisted = self.persistent.missing()
         # Changes that only set are handed over together, each one with actions for itself.
         on_committed = partial(self._on_committed) if stage.actions else self._on_committed
         audit = self.audit.rows(self.clock.read().wall, cause, leaves, stage.blobs)
@@ -342,11 +360,11 @@ class Controller(Hooks):
         return outstanding
 
     def _on_committed(self, commits: Sequence[Commit], error: StoreUnavailable | None) -> None:
-        changes = self._settled(commits, error)
+        changes = self.note_outcome(commits, error)
         if error is None:
             self._adopt(changes)
 
-    def _settled(
+    def note_outcome(
         self, commits: Sequence[Commit], error: StoreUnavailable | None
     ) -> Sequence[Change]:
         """Note whether changes reached the disk, before anything else is staged."""
@@ -360,7 +378,7 @@ class Controller(Hooks):
                 self.audit.not_written(change.audit)
             else:
                 self.audit.written(change.audit)
-                self._persistent.are_on_disk(change.persisted)
+                self.persistent.are_on_disk(change.persisted)
         return changes
 
     def _adopt(self, changes: Sequence[Change]) -> None:
@@ -429,7 +447,7 @@ class Controller(Hooks):
                 outstanding.beside.append(messages)
             if persisted:
                 # Tried again until the disk takes it; `/health` tells meanwhile.
-                outstanding.beside.append(self._persistent.persist(persisted))
+                outstanding.beside.append(self.persistent.persist(persisted))
         for effect in again:
             self._carry_out[type(effect)](effect)
         return outstanding

@@ -29,6 +29,16 @@ class Timed(Protocol):
     def tick(self, at: Moment) -> None: ...
 
 
+class LivePart(Protocol):
+    """Something beside the controller that has a place in its snapshots."""
+
+    def live_state(self) -> Any:
+        """Return all that it goes on by, as something that does not change afterwards."""
+
+    def go_on_from(self, state: Any) -> None:
+        """Become what such a state says."""
+
+
 class Hooks:
     def __init__(self) -> None:
         #: Effects that leave the controller; whoever sends notifications or pings sets these. What
@@ -67,6 +77,8 @@ class Hooks:
         self.firmware_report: Callable[[], Any] = dict
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[Timed] = []
+        #: Parts around the controller that go back in time with it.
+        self.live_parts: list[LivePart] = []
         #: The report of the GSM modem to the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
 

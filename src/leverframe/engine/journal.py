@@ -46,6 +46,12 @@ class Journal:
         self._number += 1
         self._entries.append((self._number, wall, cause, text))
 
+    def copy(self) -> "Journal":
+        copy = Journal()
+        copy._entries = self._entries.copy()
+        copy._number = self._number
+        return copy
+
     @property
     def count(self) -> int:
         """The number of entries since the start, kept or not."""

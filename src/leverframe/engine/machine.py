@@ -78,6 +78,11 @@ class Machine:
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """Leave out what somebody else records into; whoever takes the copy records anew."""
+        slots = {name: getattr(self, name) for name in self.__slots__}
+        return None, slots | {"samples": None}
+
     def put(self, label: str, value: Value) -> bool:
         """Set the value of a label and return True if it changed."""
         old = self.values[label]

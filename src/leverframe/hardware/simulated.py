@@ -24,6 +24,7 @@ from leverframe.engine.labels import (
     PARTICULATES,
     PWMS,
 )
+from leverframe.engine.live_state import LiveState, exported, imported
 from leverframe.engine.settings import Settings
 from leverframe.hardware.plants import Plant, Plants
 from leverframe.hardware.sensing import Readings, Sense, nobody_listens
@@ -48,6 +49,11 @@ ROOM_TEMPERATURE = 20.0
 BUS = "onewire"
 KEPT_HISTORY = 1000
 KEPT_MESSAGES = 20
+#: What makes the state of a board, by attribute.
+_LIVE = (
+    *("_readings", "_bus", "outputs", "levels", "pin_settings", "history", "messages"),
+    *("_plants", "_wirings", "_unplugged"),
+)
 
 
 class Driven(NamedTuple):
@@ -126,6 +132,18 @@ class SimulatedBoard:
     def _set_pin(self, what: str, value: int) -> None:
         self.pin_settings[what] = value
         self.history.append(Driven(self._now(), what, value))
+
+    def live_state(self) -> LiveState[Any]:
+        """Return what is plugged in, sensed and driven, with the plants and the network."""
+        own = {name: getattr(self, name) for name in _LIVE}
+        return exported((own, self.hosts.live_state()))
+
+    def go_on_from(self, state: LiveState[Any]) -> None:
+        """Become what a state says, without telling the controller, which knows."""
+        own, hosts = imported(state)
+        for name, value in own.items():
+            setattr(self, name, value)
+        self.hosts.go_on_from(hosts)
 
     def set_readings(self, readings: Readings) -> None:
         """Change by hand what the board senses; None unplugs."""

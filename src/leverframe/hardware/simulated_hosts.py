@@ -5,7 +5,7 @@ watchdog notices that by itself when its timeout is over.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leverframe.engine.effects import PingHost
 
@@ -43,6 +43,12 @@ class SimulatedHosts:
         if milliseconds is not None and milliseconds <= effect.timeout_s * 1000:
             at = self._now() + milliseconds / 1000
             self._under_way[effect.entry] = _Answer(at, effect.entry, milliseconds)
+
+    def live_state(self) -> Any:
+        return dict(self._milliseconds), dict(self._under_way)
+
+    def go_on_from(self, state: Any) -> None:
+        self._milliseconds, self._under_way = map(dict, state)
 
     def next_deadline(self) -> float | None:
         if not self._under_way:

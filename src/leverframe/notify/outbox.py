@@ -307,6 +307,27 @@ class Outbox:
             ]
         )
 
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def live_state(self) -> Any:
+        """Return the messages that are kept, and how many there were."""
+        ended = {key: tuple(kept) for key, kept in self._ended.items()}
+        return ended, dict(self._counts), self._number
+
+    def go_on_from(self, state: Any) -> None:
+        """Keep the messages of a state instead; what has been sent cannot be called back."""
+        if not self.capture:
+            return
+        ended, counts, self._number = state
+        before = {message.number for message in self._kept(CAPTURED)}
+        self._ended = {key: deque(kept) for key, kept in ended.items()}
+        self._counts = dict(counts)
+        after = {message.number: message for message in self._kept(CAPTURED)}
+        rows: dict[int, Message | None] = dict.fromkeys(before - after.keys())
+        rows |= {number: after[number] for number in after.keys() - before}
+        if rows:
+            self._write(rows)
+
     # --- life -------------------------------------------------------------------------------------
 
     def settings_changed(self, old: Settings, new: Settings) -> None:

@@ -137,6 +137,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
     controller.outbox_report = outbox.report
+    controller.live_parts.append(outbox)
     controller.figures.append(lambda: outbox_families(outbox.figures()))
     return outbox
 

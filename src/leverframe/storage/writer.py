@@ -68,10 +68,14 @@ class Writer:
         self._queue.append(commit)
         return commit.done
 
-    async def close(self) -> None:
-        """Write what is queued, then close the store."""
+    async def settled(self) -> None:
+        """Wait until everything that was queued is durable, or refused."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
+
+    async def close(self) -> None:
+        """Write what is queued, then close the store."""
+        await self.settled()
         await self.store.close()
 
     async def _run(self) -> None:

@@ -1,0 +1,153 @@
+"""Snapshots of a whole controller on virtual time: taken, gone back to, and taken up by another.
+
+A snapshot has the settings, the engine with its timers and journal, what is remembered for a
+restart, the simulated board with its plants, the moment, and what the parts beside the controller
+add, such as captured messages. Going back to it changes the store first, as any request does; then
+everything goes on exactly as it did from that moment, also when another controller takes it up.
+
+What people look back on stays as it is: the audit trail, which gets an entry where settings
+change, and the history. So do uploads, sessions, and messages that have left.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.controller.controller import Change, Controller
+from leverframe.engine.change_description import ChangeDescription
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.live_state import LiveState, exported, imported
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import MISSING, difference
+from leverframe.errors import ErrorForPeople
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.profile import Profile
+from leverframe.storage.store import DELETED, Changes, StoreUnavailable
+from leverframe.storage.writer import Commit
+
+#: What is remembered of a controller as such: another one that takes up a snapshot keeps its own.
+_OF_ITS_OWN = ("identity.", "snmp.", "profile.", "firmware", "mqtt")
+
+BY_SNAPSHOT = Cause("snapshot")
+
+
+class NoLiveSnapshot(ErrorForPeople):
+    """This controller cannot go back in time: a sentence says why."""
+
+
+class LiveSnapshot(Struct, frozen=True):
+    """Everything that a controller goes on by, at one moment."""
+
+    profile: Profile
+    settings: Settings
+    engine: LiveState[Engine]
+    remembered: Mapping[str, Any]
+    moment: Moment
+    bootloader_until: float | None
+    #: The board's, then those of the parts beside the controller, in their order.
+    parts: tuple[Any, ...]
+
+
+async def take_snapshot(controller: Controller) -> LiveSnapshot:
+    """Take a snapshot once all that was accepted is stored, without changing anything."""
+    board = _bench(controller)
+    await controller.writer.settled()
+    return LiveSnapshot(
+        controller.profile,
+        controller.engine.settings,
+        exported(controller.engine),
+        _remembered(controller.persistent.values),
+        controller.clock.read(),
+        controller.bootloader_until,
+        tuple(part.live_state() for part in (board, *controller.live_parts)),
+    )
+
+
+async def go_back(controller: Controller, snapshot: LiveSnapshot) -> None:
+    """Let a controller go on from a snapshot, its own or another one's of the same hardware."""
+    _bench(controller)
+    if snapshot.profile.hw != controller.profile.hw:
+        raise NoLiveSnapshot(
+            f"The snapshot is of hardware {snapshot.profile.hw}, "
+            f"this controller has hardware {controller.profile.hw}."
+        )
+    await controller.writer.settled()
+    leaves = list(difference(controller.pending, snapshot.settings))
+    kept = _difference_of_remembered(controller, snapshot)
+    if not (leaves or kept):
+        _go_on(controller, snapshot)
+        return
+    audit = {}
+    if leaves:
+        audit = controller.audit.rows(controller.clock.wall(), BY_SNAPSHOT, leaves, {})
+    change = Change(snapshot.settings, BY_SNAPSHOT, ChangeDescription.of(leaves, {}), audit)
+    changes = Changes(
+        settings={path: DELETED if new is MISSING else new for path, _, new in leaves},
+        kept={**kept, **audit},
+    )
+    written = controller.writer.commit(changes, partial(_on_stored, controller, snapshot), change)
+    controller.pending = snapshot.settings
+    await written
+
+
+def _on_stored(
+    controller: Controller,
+    snapshot: LiveSnapshot,
+    commits: Sequence[Commit],
+    error: StoreUnavailable | None,
+) -> None:
+    controller.note_outcome(commits, error)
+    if error is None:
+        _go_on(controller, snapshot)
+
+
+def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
+    """Make the controller what it was; all of it happens within this call."""
+    board = _bench(controller)
+    old, former = controller.engine.settings, controller.engine.values
+    controller.clock.go_back(snapshot.moment)
+    is_other_version = controller.profile != snapshot.profile
+    controller.profile = snapshot.profile
+    controller.persistent.values.update(dict.fromkeys(_remembered(controller.persistent.values)))
+    controller.persistent.values.update(snapshot.remembered)
+    for part, state in zip((board, *controller.live_parts), snapshot.parts, strict=True):
+        part.go_on_from(state)
+    controller.go_on_with(imported(snapshot.engine), snapshot.bootloader_until, former)
+    if is_other_version:
+        for profile_watcher in controller.profile_watchers:
+            profile_watcher()
+    if old is not snapshot.settings:
+        controller.tell_watchers(old, snapshot.settings, ())
+
+
+def _difference_of_remembered(controller: Controller, snapshot: LiveSnapshot) -> dict[str, Any]:
+    """Return the rows that turn what is remembered now into what was."""
+    now = _remembered(controller.persistent.values)
+    then = snapshot.remembered
+    rows: dict[str, Any] = {
+        name: DELETED if then.get(name) is None else then[name]
+        for name in sorted({*now, *then})
+        if now.get(name) != then.get(name)
+    }
+    if controller.profile.sw != snapshot.profile.sw:
+        rows["profile.sw"] = snapshot.profile.sw
+    return rows
+
+
+def _remembered(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if not name.startswith(_OF_ITS_OWN)}
+
+
+def _bench(controller: Controller) -> SimulatedBoard:
+    bench = controller.board.bench
+    if bench is None:
+        raise NoLiveSnapshot("This board is not simulated: what it drives cannot go back in time.")
+    if not controller.clock.is_virtual:
+        raise NoLiveSnapshot(
+            "Time runs by itself here and does not go back; start with --virtual-time for that."
+        )
+    return bench
