@@ -115,7 +115,8 @@ class SimulatedBoard:
         now = self._now()
         self.outputs[index] = on
         self.history.append(Driven(now, OUTPUTS[index], int(on)))
-        self._plants.put(OUTPUTS[index], float(on), now)
+        if self._plants:
+            self._plants.put(OUTPUTS[index], float(on), now)
 
     def drive_pwm(self, index: int, level: float) -> None:
         now = self._now()
