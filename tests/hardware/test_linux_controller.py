@@ -98,6 +98,7 @@ async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: Twin) -> None:
 async def test_a_real_board_has_no_test_bench(twin: Twin) -> None:
     await twin.refused("/sim.cgi?DS1=20", 404)
     await twin.refused("/api/sim", 404)
+    await twin.refused("/api/sim/snapshots", 404)
 
 
 async def test_the_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from leverframe.servers.routes.backups import BackupEndpoint
 from leverframe.servers.routes.commands import CommandEndpoint
 from leverframe.servers.routes.sign_in import SignInEndpoint
 from leverframe.servers.routes.sim import SimCommands
+from leverframe.servers.routes.sim_snapshots import SimSnapshots
 from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
@@ -28,6 +29,7 @@ class Handlers(Struct, frozen=True):
     streams: StreamShares
     #: None where the board is not simulated.
     sim: SimCommands | None
+    snapshots: SimSnapshots | None
 
 
 class Context(msgspec.Struct, frozen=True, gc=False, eq=False):

@@ -40,6 +40,8 @@ from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.servers.routes.sim_report import SimReport, sim_report
+from leverframe.servers.routes.sim_snapshots import PARAMETERS as SNAPSHOT_PARAMETERS
+from leverframe.servers.routes.sim_snapshots import SnapshotReport
 from leverframe.servers.routes.site_session import with_session
 from leverframe.servers.routes.state import State, state
 from leverframe.servers.routes.stream import EVENT_STREAM, stream
@@ -100,6 +102,14 @@ async def simulate(context: Context) -> Reply:
         raise NoSuchPath("This board is not simulated.")
     await context.handlers.sim.run(context.request.query or "")
     return context.handlers.commands.status_reply()
+
+
+async def snapshots(context: Context) -> list[SnapshotReport]:
+    if context.handlers.snapshots is None:
+        raise NoSuchPath("This board is not simulated.")
+    if context.request.method == "POST":
+        await context.handlers.snapshots.run(context.request.query or "")
+    return context.handlers.snapshots.report()
 
 
 #: Typed JSON in real units, and what goes with it.
@@ -276,6 +286,19 @@ VALUES = (
         doc="Show the simulated board: how its pins are driven, what it senses, with limits and "
         "units, the sensors on its buses, plants and what can be wired, hosts, received SMS with "
         "their answers, and when something is due. 404 on any other board.",
+    ),
+    Endpoint(
+        "/api/sim/snapshots",
+        role=ADMIN,
+        reply=list[SnapshotReport],
+        methods=("GET", "HEAD", "POST"),
+        query=SNAPSHOT_PARAMETERS,
+        function=snapshots,
+        in_bootloader=True,
+        doc="List the snapshots of the simulated controller: settings, engine, timers, plants, "
+        "clock and captured messages at a moment. With POST, `take=NAME`, `restore=NAME` and "
+        "`delete=NAME`, joined as one likes, are carried out first. Up to 20, on virtual time; "
+        "they end with the process. 404 on any other board.",
     ),
     Endpoint(
         "/health",

@@ -55,6 +55,7 @@ from leverframe.servers.routes.sign_in import (
 )
 from leverframe.servers.routes.sign_in_page import STYLE_PATH
 from leverframe.servers.routes.sim import SimCommands
+from leverframe.servers.routes.sim_snapshots import SimSnapshots
 from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
@@ -126,6 +127,7 @@ class Web:
             files,
             StreamShares(),
             None if bench is None else SimCommands(controller, bench),
+            None if bench is None else SimSnapshots(controller),
         )
         controller.upload_watchers.append(self._uploads.changed)
         controller.figures.append(lambda: stream_families(self._handlers.streams))

@@ -1,0 +1,98 @@
+"""`/api/sim/snapshots`: named moments of a simulated controller that it can go back to.
+
+`?take=NAME` takes one, also in place of an older one of that name, `?restore=NAME` goes back to
+it, `?delete=NAME` forgets it; several are joined and carried out in order. They live as long as the
+process, and a few of them: each holds a whole controller.
+"""
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.params import decoded
+from leverframe.commands.table.refusals import BadValue, Conflict, Malformed, UnknownCommand
+from leverframe.controller import Controller
+from leverframe.controller.live_snapshot import (
+    LiveSnapshot,
+    NoLiveSnapshot,
+    go_back,
+    take_snapshot,
+)
+from leverframe.servers.problems import StoreFailed
+from leverframe.storage.store import StoreUnavailable
+
+MAX_SNAPSHOTS = 20
+NAME = "1 to 40 letters, digits, spaces and the characters . _ -"
+_NAME = re.compile(r"[\w. -]{1,40}")
+TAKE, RESTORE, DELETE = "take", "restore", "delete"
+
+_Name = Annotated[str, Meta(pattern=f"^{_NAME.pattern}$")]
+PARAMETERS = (
+    QueryParameter(TAKE, _Name, "Take a snapshot of this name; it replaces an older one."),
+    QueryParameter(RESTORE, _Name, "Go back to the snapshot of this name."),
+    QueryParameter(DELETE, _Name, "Forget the snapshot of this name."),
+)
+
+
+class SnapshotReport(Struct, frozen=True):
+    name: str
+    time: Annotated[float, Meta(description="The moment to go back to, in seconds since 1970.")]
+
+
+class SimSnapshots:
+    """The snapshots of one controller, oldest first."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._snapshots: dict[str, LiveSnapshot] = {}
+
+    def report(self) -> list[SnapshotReport]:
+        return [SnapshotReport(name, one.moment.wall) for name, one in self._snapshots.items()]
+
+    async def run(self, query: str) -> None:
+        """Carry out the items in order, after all of them have been checked."""
+        steps = self._steps(query)
+        try:
+            for what, name in steps:
+                if what == TAKE:
+                    snapshot = await take_snapshot(self._controller)
+                    self._snapshots.pop(name, None)
+                    self._snapshots[name] = snapshot
+                elif what == RESTORE:
+                    await go_back(self._controller, self._snapshots[name])
+                else:
+                    del self._snapshots[name]
+        except NoLiveSnapshot as error:
+            raise Conflict(str(error)) from None
+        except StoreUnavailable as error:
+            raise StoreFailed(str(error)) from None
+
+    def _steps(self, query: str) -> list[tuple[str, str]]:
+        steps: list[tuple[str, str]] = []
+        names = list(self._snapshots)
+        for item in filter(None, query.split("&")):
+            what, equals, raw = item.partition("=")
+            if what not in (TAKE, RESTORE, DELETE) or not equals:
+                raise UnknownCommand(
+                    "There is no such item.", allowed=f"{TAKE}=NAME, {RESTORE}=NAME, {DELETE}=NAME"
+                )
+            name = decoded(raw)
+            if not _NAME.fullmatch(name):
+                raise BadValue("A snapshot cannot have this name.", field=what, allowed=NAME)
+            if what == TAKE:
+                names.append(name)
+            elif name not in names:
+                known = ", ".join(names) or "none: take one first"
+                raise BadValue(f"There is no snapshot {name!r}.", field=what, allowed=known)
+            elif what == DELETE:
+                names = [other for other in names if other != name]
+            if len(set(names)) > MAX_SNAPSHOTS:
+                raise Conflict(f"There are {MAX_SNAPSHOTS} snapshots already; delete one first.")
+            steps.append((what, name))
+        if not steps:
+            raise Malformed(
+                "Nothing is to be done.", allowed=f"{TAKE}=NAME, {RESTORE}=NAME, {DELETE}=NAME"
+            )
+        return steps
