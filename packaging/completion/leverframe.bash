@@ -21,7 +21,7 @@ _leverframe() {
             "passwd "*) words="--generate --config --data -h --help" ;;
             "config check") words="--config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --lenient --no-lenient --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
             "config example") words=" -h --help" ;;
-            "board check") words="--config -h --help" ;;
+            "board check") words="--account --config -h --help" ;;
             "site build") words="--output -h --help" ;;
             "site reset") words="--config --data -h --help" ;;
             "firmware keygen") words=" -h --help" ;;

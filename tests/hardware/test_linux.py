@@ -190,9 +190,17 @@ async def test_two_converters_of_one_name_are_not_guessed_at(tmp_path: Path) -> 
 # --- 1-Wire ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [w1_text(22.0, "NO"), POWER_ON_TEXT, "", "garbage"])
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (w1_text(22.0, "NO"), "answers with wrong checksums; the line is disturbed"),
+        (POWER_ON_TEXT, "has got power but has not measured; check its supply."),
+        ("", "does not answer; check its wires"),
+        ("garbage", "does not answer; check its wires"),
+    ],
+)
 async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
-    bench: LinuxBench, text: str
+    bench: LinuxBench, text: str, complaint: str
 ) -> None:
     bench.plug_onewire(SENSOR, 21.5)
     await bench.board.look()
@@ -201,7 +209,7 @@ async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
     assert bench.sensed[SENSOR] == 21.5
     await bench.board.look()
     assert bench.sensed[SENSOR] is None
-    assert "answers with errors" in bench.troubles[f"1-Wire sensor {SENSOR}"]
+    assert bench.troubles[f"1-Wire sensor {SENSOR}"].startswith(complaint)
     bench.plug_onewire(SENSOR, 20.0)
     await bench.board.look()
     assert bench.sensed[SENSOR] == 20.0
@@ -299,6 +307,20 @@ async def test_a_damaged_answer_is_held_once_and_then_absent(bench: LinuxBench) 
     assert bench.sensed["T1"] == 20.0
     await bench.board.look()
     assert bench.sensed["T1"] is None
+    assert bench.troubles["AM2320"].startswith("answers with wrong checksums on I2C bus 1")
+
+
+async def test_a_damaged_answer_of_the_secondary_sensor_is_told(bench: LinuxBench) -> None:
+    part = bench.bus.parts[sps30_i2c.ADDRESS] = sps30_part(1.5, 2.5, 3.5, 4.5)
+    part.answers[sps30_i2c.READ] = bytes(60)
+    bench.set("i2c.sps30", True)
+    await bench.look()
+    await bench.look()
+    assert bench.troubles["SPS30"].startswith("answers with wrong checksums on I2C bus 1")
+    part.answers[sps30_i2c.DATA_READY] = b"\0\1\0"
+    await bench.look()
+    assert bench.sensed["PM2.5"] is None
+    assert bench.troubles["SPS30"].startswith("answers with wrong checksums on I2C bus 1")
 
 
 async def test_a_sensor_that_is_plugged_in_again_is_set_up_again(bench: LinuxBench) -> None:

@@ -1,6 +1,7 @@
 """The panel shows what the display shows: frames on a bus that remembers what was written."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,27 @@ async def test_a_panel_that_was_missing_is_set_up_when_it_answers() -> None:
     await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
     await until(lambda: not bench.troubles)
     await bench.service.close()
+
+
+async def test_a_pulled_adapter_is_told_though_nothing_changes(tmp_path: Path) -> None:
+    bench = Bench()
+    await bench.service.close()
+    device = tmp_path / "i2c-1"
+    device.touch()
+    service = PanelService(
+        WIRING, lambda: bench.lines, bench.troubles, lambda number: bench.bus, device=device
+    )
+    service.look()
+    await until(lambda: bench.bus.shows("T1 21.5", "", "", ""))
+    device.unlink()
+    bench.bus.is_there = False
+    async with asyncio.timeout(2):
+        await until(lambda: NAME in bench.troubles)
+    assert bench.bus.closed
+    bench.bus.is_there = True
+    device.touch()
+    await until(lambda: NAME not in bench.troubles)
+    await service.close()
 
 
 async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:

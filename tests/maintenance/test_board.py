@@ -46,7 +46,7 @@ def test_a_check_says_that_all_is_there(
     assert "12.1 V" in told
     assert "21.5 °C" in told
     assert "slot 4" in told
-    assert "All 4 are there." in told
+    assert "All 4 can be used." in told
 
 
 def test_a_check_says_what_is_missing_and_what_to_do(
@@ -67,9 +67,9 @@ def test_a_check_says_what_is_missing_and_what_to_do(
     told = capsys.readouterr().out
     assert "12.1 V" in told
     assert "pwmchip0 has no channel 2; its channels are 0 to 1." in told
-    assert "no reading; check its wires" in told
+    assert "answers with wrong checksums; the line is disturbed" in told
     assert "not on the bus; check its wires." in told
-    assert "5 of 7 are missing." in told
+    assert "5 of 7 cannot be used." in told
 
 
 def test_a_check_drives_nothing(tmp_path: Path, tree: SysfsTree) -> None:

@@ -1,10 +1,18 @@
 """1-Wire sensors as the kernel shows them."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.wire.w1_slave import celsius_from_text, check_byte, id_from_name, name_from_id
+from leverframe.wire.w1_slave import (
+    NoTemperature,
+    celsius_from_text,
+    check_byte,
+    id_from_name,
+    name_from_id,
+)
 
 BYTES = "4b 01 4b 46 7f ff 05 10 e1"
 
@@ -40,7 +48,15 @@ def test_a_temperature_is_in_thousandths(millidegrees: int, celsius: float) -> N
 
 
 def test_a_wrong_checksum_is_no_reading() -> None:
-    assert celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n") is None
+    with pytest.raises(NoTemperature, match="wrong checksums"):
+        celsius_from_text(f"{BYTES} : crc=ff NO\n{BYTES} t=20687\n")
+
+
+def test_a_wire_on_which_nobody_speaks_is_silence_and_no_wrong_checksum() -> None:
+    ones = " ".join(["ff"] * 9)
+    for text in (f"{ones} : crc=c9 NO\n{ones} t=-62\n", "", "garbage"):
+        with pytest.raises(NoTemperature, match="does not answer; check its wires"):
+            celsius_from_text(text)
 
 
 def slave_text(scratchpad: str, millidegrees: int) -> str:
@@ -51,21 +67,26 @@ def slave_text(scratchpad: str, millidegrees: int) -> str:
 
 
 def test_the_power_on_value_is_no_reading_and_a_measured_one_is() -> None:
-    assert celsius_from_text(slave_text("50054b467fff0c10", 85000)) is None
+    with pytest.raises(NoTemperature, match="has not measured; check its supply"):
+        celsius_from_text(slave_text("50054b467fff0c10", 85000))
     assert celsius_from_text(slave_text("50054b467fff1010", 85000)) == 85.0
     assert celsius_from_text(slave_text("4f054b467fff0110", 84937)) == 84.937
 
 
 def test_a_shorted_wire_is_no_reading_and_zero_degrees_are() -> None:
-    assert celsius_from_text(slave_text("0000000000000000", 0)) is None
+    with pytest.raises(NoTemperature, match="shorted"):
+        celsius_from_text(slave_text("0000000000000000", 0))
     assert celsius_from_text(slave_text("00004b467fff1010", 0)) == 0.0
 
 
 @pytest.mark.parametrize(("scratchpad", "millidegrees"), [("ff07", 127937), ("8ffc", -55062)])
 def test_what_a_sensor_cannot_measure_is_no_reading(scratchpad: str, millidegrees: int) -> None:
-    assert celsius_from_text(slave_text(f"{scratchpad}4b467fff0110", millidegrees)) is None
+    with pytest.raises(NoTemperature, match="cannot measure"):
+        celsius_from_text(slave_text(f"{scratchpad}4b467fff0110", millidegrees))
 
 
 @given(st.text(alphabet="0123456789abcdef crc=YESNO:t-\n\0ü"))
 def test_any_text_is_a_reading_or_none(text: str) -> None:
-    assert celsius_from_text(text) is None or "YES" in text
+    with suppress(NoTemperature):
+        celsius_from_text(text)
+        assert "YES" in text

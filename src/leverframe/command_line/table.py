@@ -200,15 +200,25 @@ BOARD = Group(
     "board",
     "check the hardware of this machine",
     """\
-Look at the hardware of this machine. Nothing is driven.
+Try what the service will do with the hardware of this machine. Nothing is driven.
 
   leverframe board check --config cellar.toml
+  sudo leverframe board check --config /etc/leverframe/cellar.toml     as its service will run
+  sudo leverframe board check --config cellar.toml --account gatekeeper
 """,
     (
         Task(
             "check",
             "maintenance.board:check_board",
-            "say which wired devices are there and which are missing",
+            "say which wired devices can be used, and what keeps the others",
+            (
+                argument(
+                    "--account",
+                    metavar="NAME",
+                    help="try with the rights of this account (default: those of the systemd unit"
+                    " of this file, if root asks and there is one)",
+                ),
+            ),
             takes_config=True,
             config_keys=ONLY_FILE,
             config_required=True,

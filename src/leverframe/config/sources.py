@@ -26,7 +26,7 @@ class Sources:
     def __init__(
         self, file: Path | None, environment: Mapping[str, str], flags: Mapping[str, Any]
     ) -> None:
-        self._path = file
+        self.file = file
         self._text, self._in_file = ("", {}) if file is None else read_toml(file, BadConfiguration)
         self._over: dict[tuple[str, ...], str] = {}
         self.values: dict[str, Any] = _copy(self._in_file)
@@ -58,8 +58,8 @@ class Sources:
         for given, origin in self._over.items():
             if given == place[: len(given)] or place == given[: len(place)]:
                 return origin
-        if self._path is not None and _holds(self._in_file, place[:-1]):
-            return f"{self._path}, line {line_of(self._text, place)}"
+        if self.file is not None and _holds(self._in_file, place[:-1]):
+            return f"{self.file}, line {line_of(self._text, place)}"
         return None
 
     def is_given(self, place: TomlPath) -> bool:

@@ -1,25 +1,26 @@
-"""The findings of `leverframe board check`: every wired device is read once, none is driven.
+"""The findings of `leverframe board check`: what the service will do is tried, nothing is driven.
 
-GPIO lines are only asked for, the files of PWM channels are opened as if to be written; converters,
-sensors and buses are read.
+Inputs and serial ports are opened as the service will open them, the files of PWM channels as if to
+be written; converters, sensors and buses are read. Lines of outputs are only asked for: to open one
+would drive it, and to let it go might switch it off.
 """
 
-import errno
+import fcntl
 import os
-import stat
+import termios
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from leverframe.engine.settings import I2c
 from leverframe.hardware.gpio import Lines
-from leverframe.hardware.i2c_bus import OpenBus
+from leverframe.hardware.i2c_bus import NOT_ITS_FAULT, OpenBus, bus_file
 from leverframe.hardware.i2c_sensors import I2cSensors, too_fast
 from leverframe.hardware.linux import converters
 from leverframe.hardware.onewire import OneWireBus
 from leverframe.hardware.sysfs_pwm import PwmPin
-from leverframe.hardware.troubles import Unusable, told
-from leverframe.wiring import OledWiring, OneWireWiring, Wiring
+from leverframe.hardware.troubles import IN_USE, Unusable, told
+from leverframe.wiring import OledWiring, OneWireWiring, Pin, Wiring
 
 
 class Finding(NamedTuple):
@@ -52,8 +53,10 @@ def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]
         return
     try:
         bus.read(wiring.address, 1)
-    except OSError:
+    except OSError as error:
         text = "does not answer; check its wires, its supply and the address."
+        if error.errno in NOT_ITS_FAULT:
+            text = told(error, str(bus_file(wiring.bus)))
         yield Finding("display", place, False, text)
     else:
         yield Finding("display", place, True, "answers")
@@ -62,25 +65,47 @@ def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]
 
 
 def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:
-    """List serial ports by use; they are not opened, somebody may be using them."""
+    """Open serial ports, by use, as the service opens them; nothing is sent."""
     for label, path in ports.items():
         try:
-            is_port = stat.S_ISCHR(os.stat(path).st_mode)
-            if is_port and not os.access(path, os.R_OK | os.W_OK):
-                raise PermissionError(errno.EACCES, "not permitted")
+            _try_port(path)
         except OSError as error:
             yield Finding(label, path, False, told(error, path))
+        except termios.error:
+            text = f"{path} has no serial port behind it; check the adapter and the configuration."
+            yield Finding(label, path, False, text)
         else:
-            yield Finding(label, path, is_port, "serial port" if is_port else "no serial port")
+            yield Finding(label, path, True, "serial port, can be opened")
+
+
+def _try_port(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        termios.tcgetattr(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(descriptor)
 
 
 def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[Finding]:
     for label, pin in (*wiring.outputs.items(), *wiring.digital_inputs.items()):
         place = f"{pin.chip} line {pin.line}"
         try:
-            yield Finding(label, place, True, lines.describe(pin))
+            text = lines.describe(pin)
+            if label in wiring.digital_inputs and text != IN_USE:
+                text = f"{text}; level {_level(lines, pin)}"
+            yield Finding(label, place, True, text)
         except Unusable as fault:
             yield Finding(label, place, False, str(fault))
+
+
+def _level(lines: Lines, pin: Pin) -> int:
+    """Read an input as the service does, which also shows that its driver can watch it."""
+    line = lines.open_input(pin, pull_up=False)
+    try:
+        return line.level()
+    finally:
+        line.close()
 
 
 def _of_pwm(wiring: Wiring) -> Iterator[Finding]:
@@ -113,22 +138,26 @@ def _of_onewire(sysfs: Path, wiring: OneWireWiring) -> Iterator[Finding]:
     yield Finding("1-Wire", bus.name, True, f"{len(found)} sensors")
     slots = {sensor_id: f"slot {4 + at}" for at, sensor_id in enumerate(wiring.extra)}
     for sensor_id in found:
-        celsius = bus.measure(sensor_id)
-        text = "no reading; check its wires and its supply" if celsius is None else f"{celsius} °C"
-        yield Finding(slots.pop(sensor_id, "sensor"), sensor_id, celsius is not None, text)
+        label = slots.pop(sensor_id, "sensor")
+        try:
+            yield Finding(label, sensor_id, True, f"{bus.measure(sensor_id)} °C")
+        except Unusable as fault:
+            yield Finding(label, sensor_id, False, str(fault))
     for sensor_id, slot in slots.items():
         yield Finding(slot, sensor_id, False, "not on the bus; check its wires.")
 
 
 def _of_i2c(sensors: I2cSensors) -> Iterator[Finding]:
     try:
-        primary = sensors.search()
-        has_sps30 = sensors.has_sps30()
+        found = sensors.survey()
     except Unusable as fault:
         yield Finding("I2C", sensors.name, False, str(fault))
         return
-    found = [name for name in (primary, "SPS30" if has_sps30 else None) if name is not None]
-    yield Finding("I2C", sensors.name, True, " and ".join(found) or "no sensor that is known")
+    for name, complaint in found.items():
+        yield Finding(name, sensors.name, complaint is None, complaint or "answers")
+    if not found:
+        text = "no sensor that is known answers; check its wires and its supply."
+        yield Finding("I2C", sensors.name, False, text)
     bus_khz, max_khz = sensors.bus_khz(), I2c().frequency
     if bus_khz is not None and bus_khz > max_khz:
         yield Finding("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, max_khz))

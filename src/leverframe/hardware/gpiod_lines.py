@@ -9,7 +9,7 @@ from datetime import timedelta
 import gpiod
 from gpiod.line import Bias, Direction, Edge, Value
 
-from leverframe.hardware.troubles import Unusable, told
+from leverframe.hardware.troubles import IN_USE, Unusable, told
 from leverframe.wiring import Pin
 
 CONSUMER = "leverframe"
@@ -48,7 +48,7 @@ class KernelLines:
         except (OSError, ValueError) as error:
             raise _unusable(pin, error) from error
         if info.used and info.consumer == CONSUMER:
-            return "in use by a controller that runs"
+            return IN_USE
         if info.used:
             raise Unusable(
                 f"{_place(pin)} is used by {info.consumer or 'a driver'};"

@@ -4,7 +4,9 @@
 A part that does not answer is an `OSError`. All methods may block; they run in the bus's thread.
 """
 
+import errno
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from leverframe.hardware.troubles import Unusable, not_installed, told
@@ -24,7 +26,21 @@ class I2cBus(Protocol):
     def close(self) -> None: ...
 
 
+#: Errors that are not those of a part that does not answer.
+NOT_ITS_FAULT = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EBUSY,
+    errno.ENODEV,
+    errno.ESHUTDOWN,
+    errno.EOPNOTSUPP,
+)
+
 OpenBus = Callable[[int], I2cBus]
+
+
+def bus_file(number: int) -> Path:
+    return Path(f"/dev/i2c-{number}")
 
 
 def open_kernel_bus(number: int) -> I2cBus:
@@ -36,4 +52,4 @@ def open_kernel_bus(number: int) -> I2cBus:
     try:
         return SmbusBus(number)
     except OSError as error:
-        raise Unusable(told(error, f"/dev/i2c-{number}")) from error
+        raise Unusable(told(error, str(bus_file(number)))) from error

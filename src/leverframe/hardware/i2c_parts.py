@@ -2,7 +2,7 @@
 
 What its bytes mean is said in `wire/`. A part that does not answer raises `OSError`, and is set up
 again at the next try, because it may have been unplugged meanwhile. A measurement that is not
-there, or is damaged, is None.
+there yet is None; an answer whose checksum is wrong raises `DamagedAnswer`.
 """
 
 from contextlib import suppress
@@ -21,8 +21,13 @@ BME280_LOOKS = 5
 SPS30_TAKES_S = 0.02
 
 
+class DamagedAnswer(Exception):
+    """A part answered, and the checksum of its answer is wrong."""
+
+
 class Part(Protocol):
-    def is_there(self) -> bool: ...
+    def is_there(self) -> bool:
+        """Return whether the part answers; raises `DamagedAnswer` if it does so with errors."""
 
     def measure(self) -> Measured:
         """Measure values by label; raises `OSError` if the part does not answer."""
@@ -85,13 +90,14 @@ class Am2320:
 
     def is_there(self) -> bool:
         with suppress(OSError):
-            return am2320.decode_answer(self._answer()) is not None
+            self.measure()
+            return True
         return False
 
     def measure(self) -> Measured:
         found = am2320.decode_answer(self._answer())
         if found is None:
-            return {"T1": None, "H1": None}
+            raise DamagedAnswer
         return {"T1": found.celsius, "H1": found.percent}
 
     def _answer(self) -> bytes:
@@ -145,8 +151,8 @@ class Sps30:
 
     def is_there(self) -> bool:
         with suppress(OSError):
-            answer = self._ask(sps30_i2c.DATA_READY, sps30_i2c.DATA_READY_BYTES)
-            return sps30_i2c.decode_words(answer) is not None
+            self._is_ready()
+            return True
         return False
 
     def measure(self) -> Measured:
@@ -171,9 +177,18 @@ class Sps30:
             self._bus.write(sps30_i2c.ADDRESS, sps30_i2c.start_command())
             self._measuring = True
             return None
-        if not sps30_i2c.decode_ready(self._ask(sps30_i2c.DATA_READY, sps30_i2c.DATA_READY_BYTES)):
+        if not self._is_ready():
             return None
-        return sps30_i2c.decode_masses(self._ask(sps30_i2c.READ, sps30_i2c.MASSES_BYTES))
+        masses = sps30_i2c.decode_masses(self._ask(sps30_i2c.READ, sps30_i2c.MASSES_BYTES))
+        if masses is None:
+            raise DamagedAnswer
+        return masses
+
+    def _is_ready(self) -> bool:
+        answer = self._ask(sps30_i2c.DATA_READY, sps30_i2c.DATA_READY_BYTES)
+        if sps30_i2c.decode_words(answer) is None:
+            raise DamagedAnswer
+        return sps30_i2c.decode_ready(answer)
 
     def _ask(self, command: bytes, count: int) -> bytes:
         self._bus.write(sps30_i2c.ADDRESS, command)

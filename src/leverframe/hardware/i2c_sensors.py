@@ -8,14 +8,24 @@ the settings ask for is compared with it, and told if the bus is faster.
 """
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from leverframe.engine.settings import I2c, Settings
-from leverframe.hardware.i2c_bus import I2cBus, OpenBus
-from leverframe.hardware.i2c_parts import Am2320, Bme280, Hts221, Measured, Part, Sps30
+from leverframe.hardware.adapter_watch import file_identity
+from leverframe.hardware.i2c_bus import NOT_ITS_FAULT, I2cBus, OpenBus
+from leverframe.hardware.i2c_parts import (
+    Am2320,
+    Bme280,
+    DamagedAnswer,
+    Hts221,
+    Measured,
+    Part,
+    Sps30,
+)
 from leverframe.hardware.last_good import LastGood
 from leverframe.hardware.poller import Look
-from leverframe.hardware.troubles import Unusable
+from leverframe.hardware.troubles import Unusable, told
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +50,8 @@ class I2cSensors:
         self._last_good = LastGood[Measured]()
         #: The labels of the last look.
         self._gave: set[str] = set()
+        #: Which adapter was there when the bus was opened.
+        self._opened_on: object = None
 
     def adopt(self, settings: Settings) -> bool:
         """Return whether anything is new here. `look` may be running: whole values are replaced."""
@@ -51,6 +63,10 @@ class I2cSensors:
     def look(self) -> Look:
         chosen = self._chosen
         self._compare_speed(chosen.frequency)
+        if self._opened_on != self.adapters():
+            # The kernel cannot let go of a pulled adapter while somebody holds it open.
+            self._close()
+            self._last_good = LastGood[Measured]()
         readings: Measured = {}
         troubles: dict[str, str] = {}
         found: str | None = None
@@ -62,7 +78,8 @@ class I2cSensors:
             self._measure_chosen(chosen, readings, troubles)
             primary = chosen.primary
             found = primary if primary in self._parts and primary not in troubles else self.search()
-        if troubles and not readings and found is None:
+        is_silent = _damaged(self.name) not in troubles.values()
+        if troubles and is_silent and not readings and found is None:
             # An adapter that was unplugged and plugged in again needs a new handle.
             self._close()
         no_longer = dict.fromkeys(self._gave - readings.keys())
@@ -72,11 +89,24 @@ class I2cSensors:
     def search(self) -> str | None:
         """Find the primary sensor that answers."""
         self._open()
-        return next((name for name, part in self._parts.items() if part.is_there()), None)
+        return next((name for name, part in self._parts.items() if _answers(part)), None)
 
-    def has_sps30(self) -> bool:
+    def survey(self) -> dict[str, str | None]:
+        """Return the sensors that answer, each with what is wrong with its answer."""
         self._open()
-        return self._sps30 is not None and self._sps30.is_there()
+        assert self._sps30 is not None
+        found: dict[str, str | None] = {}
+        for name, part in {**self._parts, "SPS30": self._sps30}.items():
+            try:
+                if part.is_there():
+                    found[name] = None
+            except DamagedAnswer:
+                found[name] = _damaged(self.name)
+        return found
+
+    def adapters(self) -> object:
+        """Return what changes when the adapter is pulled or plugged in."""
+        return file_identity(self._sysfs / f"bus/i2c/devices/i2c-{self._number}")
 
     def bus_khz(self) -> float | None:
         """Read the speed of the bus, where the device tree has it."""
@@ -88,6 +118,7 @@ class I2cSensors:
 
     def _open(self) -> None:
         if self._bus is None:
+            self._opened_on = self.adapters()
             bus = self._bus = self._open_bus(self._number)
             self._parts = {"BME280": Bme280(bus), "AM2320": Am2320(bus), "HTS221": Hts221(bus)}
             self._sps30 = Sps30(bus)
@@ -107,15 +138,20 @@ class I2cSensors:
             self._sps30.stop()
 
     def _measure(self, name: str, part: Part, readings: Measured, troubles: dict[str, str]) -> None:
+        measured: Measured = {}
+        complaint = f"does not answer on {self.name}; check its wires, or choose another."
         try:
             measured = part.measure()
-        except OSError:
-            measured = {}
+        except DamagedAnswer:
+            complaint = _damaged(self.name)
+        except OSError as error:
+            if error.errno in NOT_ITS_FAULT:
+                complaint = told(error, self.name)
         is_good = any(value is not None for value in measured.values())
         shown = self._last_good.judge(name, measured if is_good else None)
         readings.update(shown or measured)
         if shown is None and not measured:
-            troubles[name] = f"does not answer on {self.name}; check its wires, or choose another."
+            troubles[name] = complaint
 
     def _compare_speed(self, asked_khz: int) -> None:
         if asked_khz == self._compared_khz:
@@ -124,6 +160,19 @@ class I2cSensors:
         bus_khz = self.bus_khz()
         if bus_khz is not None and bus_khz > asked_khz:
             log.warning("%s", too_fast(self.name, bus_khz, asked_khz))
+
+
+def _answers(part: Part) -> bool:
+    with suppress(DamagedAnswer):
+        return part.is_there()
+    return False
+
+
+def _damaged(name: str) -> str:
+    return (
+        f"answers with wrong checksums on {name}; the line is disturbed: check the length of its"
+        " cable, the pull-up resistors and the speed of the bus."
+    )
 
 
 def too_fast(name: str, bus_khz: float, asked_khz: int) -> str:

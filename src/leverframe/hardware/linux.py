@@ -6,7 +6,7 @@ What is missing or fails is noted, tried again, and absent meanwhile.
 """
 
 import asyncio
-from collections.abc import Coroutine, MutableMapping
+from collections.abc import Coroutine, Iterator, MutableMapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS, PWMS
 from leverframe.engine.settings import Settings
+from leverframe.hardware.adapter_watch import AdapterWatch, Watched, file_identity
 from leverframe.hardware.device_thread import DeviceThread
 from leverframe.hardware.gpio import Lines, kernel_lines
 from leverframe.hardware.i2c_bus import OpenBus, open_kernel_bus
@@ -60,11 +61,14 @@ class LinuxBoard:
         self._outputs: dict[str, OutputPin] = {}
         self._inputs: dict[str, InputPin] = {}
         self._pwms: dict[str, PwmPin] = {}
+        #: What was last driven, for chips that are plugged in again.
+        self._states: dict[str, bool] = {}
         self._levels: dict[str, float] = {}
         self._hz: list[int] = []
         self._pollers: list[Poller] = []
         #: Buses that follow the settings, with their pollers.
         self._followers: list[tuple[OneWireBus | I2cSensors, Poller]] = []
+        self._watch: AdapterWatch | None = None
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -83,12 +87,15 @@ class LinuxBoard:
         self._open_inputs(settings, troubles)
         self._add_pollers(troubles)
         self.adopt(settings)
+        self._watch = AdapterWatch(self._watched())
         await _within(
             FIRST_LOOK_S, self._settled(), *(_done(poller.start()) for poller in self._pollers)
         )
 
     async def close(self) -> None:
         """Release the devices; outputs stay as they are, as far as their drivers keep them."""
+        if self._watch is not None:
+            await self._watch.close()
         for pin in self._inputs.values():
             pin.close()
         await _within(LAST_DRIVES_S, self._settled())
@@ -118,8 +125,8 @@ class LinuxBoard:
     def drive_output(self, index: int, on: bool) -> None:
         label = OUTPUTS[index]
         if label in self._outputs:
-            thread = self._threads[self._wiring.outputs[label].chip]
-            thread.drive(label, partial(self._outputs[label].drive, on))
+            self._states[label] = on
+            self._drive_output(label)
 
     def drive_pwm(self, index: int, level: float) -> None:
         self._levels[PWMS[index]] = level
@@ -169,6 +176,37 @@ class LinuxBoard:
             *(Poller(converter, self._report, troubles) for converter in converters(wiring)),
             *(poller for _, poller in self._followers),
         ]
+
+    def _watched(self) -> Iterator[Watched]:
+        wiring, pwm = self._wiring, Path(self._wiring.sysfs) / "class" / "pwm"
+        pins = (*wiring.outputs.values(), *wiring.digital_inputs.values())
+        for chip in dict.fromkeys(pin.chip for pin in pins):
+            yield Watched(partial(file_identity, Path(chip)), partial(self._chip_changed, chip))
+        for number in dict.fromkeys(place.chip for place in wiring.pwm.values()):
+            folder = pwm / _pwm_chip(number)
+            yield Watched(partial(file_identity, folder), partial(self._pwm_chip_changed, number))
+        for bus, poller in self._followers:
+            yield Watched(bus.adapters, poller.hurry)
+
+    def _chip_changed(self, chip: str) -> None:
+        """Try every line of a chip that was pulled or plugged in: what fails is told."""
+        for label in self._states:
+            if self._wiring.outputs[label].chip == chip:
+                self._drive_output(label)
+        for label, pin in self._wiring.digital_inputs.items():
+            if pin.chip == chip:
+                self._inputs[label].reopen()
+
+    def _pwm_chip_changed(self, number: int) -> None:
+        for index, label in enumerate(PWMS):
+            place = self._wiring.pwm.get(label)
+            if place is not None and place.chip == number and label in self._levels:
+                self._threads[_pwm_chip(number)].ask(self._pwms[label].forget)
+                self._drive_pwm(index)
+
+    def _drive_output(self, label: str) -> None:
+        thread = self._threads[self._wiring.outputs[label].chip]
+        thread.drive(label, partial(self._outputs[label].drive, self._states[label]))
 
     def _drive_pwm(self, index: int) -> None:
         label = PWMS[index]

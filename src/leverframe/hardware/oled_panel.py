@@ -9,11 +9,13 @@ import asyncio
 from collections.abc import Callable, MutableMapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from leverframe.hardware.adapter_watch import AdapterWatch, Watched, file_identity
 from leverframe.hardware.device_thread import RETRY_S, DeviceThread
 from leverframe.hardware.display_picture import picture_of
-from leverframe.hardware.i2c_bus import I2cBus, OpenBus, open_kernel_bus
+from leverframe.hardware.i2c_bus import I2cBus, OpenBus, bus_file, open_kernel_bus
 from leverframe.hardware.troubles import Troubles, Unusable, not_installed, told
 from leverframe.wiring import OledWiring
 
@@ -42,12 +44,15 @@ class OledPanel:
             # Not a single dot and no current: a dark panel lasts longer.
             self._device.hide() if lines is None else self._device.show()
         except Unusable:
+            # The kernel cannot let go of a pulled adapter while somebody holds it open.
             self._device = None
+            self.close()
             raise
 
     def close(self) -> None:
         if self._bus is not None:
             self._bus.close()
+            self._bus = None
 
     def _set_up(self) -> Any:
         try:
@@ -86,22 +91,29 @@ class PanelService:
         troubles: MutableMapping[str, str],
         open_bus: OpenBus = open_kernel_bus,
         retry_s: float = RETRY_S,
+        device: Path | None = None,
     ) -> None:
         self._lines = lines
         self._panel = OledPanel(wiring, open_bus)
         self._thread = DeviceThread(NAME, Troubles(troubles).note, retry_s)
         #: What was sent last; nothing has been yet.
         self._sent: Lines | object = object()
+        device = bus_file(wiring.bus) if device is None else device
+        self._watch = AdapterWatch([Watched(partial(file_identity, device), self._send_again)])
 
     def look(self) -> None:
         """Send a frame if something visible has changed."""
         lines = self._lines()
         if lines != self._sent:
             self._sent = lines
-            self._thread.drive(NAME, partial(self._panel.show, lines))
+            self._send_again()
+
+    def _send_again(self) -> None:
+        self._thread.drive(NAME, partial(self._panel.show, self._lines()))
 
     async def close(self) -> None:
         """Turn the panel off: what it showed would no longer be true."""
+        await self._watch.close()
         self._sent = None
         self._thread.drive(NAME, partial(self._panel.show, None))
         with suppress(TimeoutError):

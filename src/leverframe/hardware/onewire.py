@@ -5,6 +5,7 @@ or serve as an additional one are read, one after another, because a conversion 
 second and the bus is one wire. All IDs are reported, for whoever steps through them.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,9 +15,17 @@ from leverframe.hardware.module_mapping import ONEWIRE_SLOTS, given_up, mapped_r
 from leverframe.hardware.poller import Look
 from leverframe.hardware.sysfs import read_text
 from leverframe.hardware.troubles import Unusable, told
-from leverframe.wire.w1_slave import celsius_from_text, id_from_name, name_from_id
+from leverframe.wire.w1_slave import (
+    NoTemperature,
+    celsius_from_text,
+    id_from_name,
+    name_from_id,
+)
 
 FOLDER = Path("bus/w1/devices")
+#: The kernel's folder for each adapter begins so.
+MASTER = "w1_bus_master"
+NOT_ON_BUS = "is not on the bus; check its wires, or free its position."
 
 
 class OneWireBus:
@@ -52,12 +61,19 @@ class OneWireBus:
         except Unusable as fault:
             found = ()
             troubles = {self.name: str(fault)}
+            # Without its adapter no sensor has merely failed once.
+            self._last_good = LastGood[float]()
         shown: dict[str, float | None] = {}
         for sensor_id in dict.fromkeys((*bound, *self._extra)):
-            celsius = self.measure(sensor_id) if sensor_id in found else None
+            celsius, complaint = None, NOT_ON_BUS
+            if sensor_id in found:
+                try:
+                    celsius = self.measure(sensor_id)
+                except Unusable as fault:
+                    complaint = str(fault)
             shown[sensor_id] = self._last_good.judge(sensor_id, celsius)
             if shown[sensor_id] is None:
-                troubles[f"1-Wire sensor {sensor_id}"] = _complaint(sensor_id in found)
+                troubles[f"1-Wire sensor {sensor_id}"] = complaint
         no_longer = {
             **dict.fromkeys(self._shown - shown.keys()),
             **given_up(self._shown_mapping, mapping, ONEWIRE_SLOTS),
@@ -72,16 +88,29 @@ class OneWireBus:
             names = sorted(path.name for path in self._devices.iterdir())
         except OSError as error:
             raise Unusable(f"{told(error, str(self._devices))} Is the w1 driver loaded?") from error
+        if not any(name.startswith(MASTER) for name in names):
+            raise Unusable(
+                f"{self._devices} has no adapter; plug it in, or load its driver (for one on a GPIO"
+                " line: w1-gpio)."
+            )
         return tuple(found for name in names if (found := id_from_name(name)) is not None)
 
-    def measure(self, sensor_id: str) -> float | None:
-        """Measure the temperature of a sensor; None if it does not answer properly."""
+    def adapters(self) -> object:
+        """Return what changes when an adapter is pulled or plugged in."""
+        try:
+            with os.scandir(self._devices) as entries:
+                return {entry.inode() for entry in entries if entry.name.startswith(MASTER)}
+        except OSError:
+            return None
+
+    def measure(self, sensor_id: str) -> float:
+        """Measure the temperature of a sensor; raises `Unusable` if it gives none."""
         try:
             return celsius_from_text(
                 read_text(self._devices / name_from_id(sensor_id) / "w1_slave")
             )
-        except Unusable:
-            return None
+        except NoTemperature as fault:
+            raise Unusable(str(fault)) from None
 
     def _mapped(
         self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
@@ -91,9 +120,3 @@ class OneWireBus:
         for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
             slots[slot] = (shown[sensor_id],)
         return mapped_readings(mapping, slots)
-
-
-def _complaint(is_listed: bool) -> str:
-    if is_listed:
-        return "answers with errors or not at all; check its wires and its supply."
-    return "is not on the bus; check its wires, or free its position."

@@ -68,6 +68,11 @@ class InputPin:
         self._pull_up = on
         self._reopen()
 
+    def reopen(self) -> None:
+        """Open the line again, whose chip was pulled or plugged in; its level is not known."""
+        self._report(self.label, None)
+        self._reopen()
+
     def close(self) -> None:
         self._closed = True
         self._let_go()
@@ -102,8 +107,7 @@ class InputPin:
             levels = self._line.edges()
         except Unusable as fault:
             self._troubles.note(self.label, str(fault))
-            self._report(self.label, None)
-            self._reopen()
+            self.reopen()
             return
         for level in levels:
             self._report(self.label, level)

@@ -36,6 +36,10 @@ class PwmPin:
             self._period_ns = None
             raise
 
+    def forget(self) -> None:
+        """Write everything at the next `drive`: the chip was pulled or plugged in."""
+        self._period_ns = None
+
     def describe(self) -> str:
         """Describe the channel, or what keeps it from being driven; nothing is written."""
         channels = int(read_number(self._chip / "npwm"))

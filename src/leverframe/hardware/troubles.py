@@ -12,6 +12,9 @@ from leverframe.log_throttle import LogThrottle
 
 log = logging.getLogger(__name__)
 
+#: What is said of a line that a running controller holds: no trouble.
+IN_USE = "in use by a controller that runs"
+
 
 class Unusable(Exception):
     """A device cannot be used: one sentence that says what is wrong and what to do."""
@@ -53,7 +56,7 @@ def unexpected(error: Exception) -> str:
 def told(error: OSError, what: str) -> str:
     """State why a file or device cannot be used, and what to do about it."""
     match error.errno:
-        case errno.ENOENT | errno.ENODEV | errno.ENXIO:
+        case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.ESHUTDOWN:
             return f"{what} is not there; check the wiring, its driver and the configuration."
         case errno.EACCES | errno.EPERM:
             return (
@@ -67,6 +70,7 @@ def told(error: OSError, what: str) -> str:
             )
         case errno.EBUSY | errno.EAGAIN:
             return f"{what} is used by another program or driver; free it or choose another."
-        case errno.EINVAL:
+        case errno.EINVAL | errno.EOPNOTSUPP | 524:
+            # 524 is what some drivers answer for EOPNOTSUPP; it has no name outside the kernel.
             return f"{what} refuses what it was told; its driver may not be able to do it."
     return f"{what} failed: {error.strerror or error}."

@@ -1,46 +1,74 @@
-"""`leverframe board check`: look at every wired device and say what was found."""
+"""`leverframe board check`: try what the service will do with every wired device, and say it."""
 
+import codecs
 import os
+import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from leverframe.config import Config
+from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE, NO
 from leverframe.hardware.findings import Finding, findings, port_findings
 from leverframe.hardware.gpio import kernel_lines
 from leverframe.hardware.i2c_bus import open_kernel_bus
+from leverframe.maintenance.service_rights import become, like_the_unit, who
 
 
-def check_board(config: Config) -> int:
-    """Print what is there and what is missing."""
+def check_board(config: Config, sources: Sources, account: str | None) -> int:
+    """Print what is there and what is missing, for the account that the service has."""
     console, wiring = Console(), config.board
     named = {"serial_port": config.serial_port, "serial_modbus": config.serial_modbus}
-    found = list(port_findings({name: path for name, path in named.items() if path is not None}))
-    if wiring.kind == "simulated":
-        console.print(r'The board is simulated; \[board] kind = "linux" would use this machine.')
-        return show(found, console) if found else DONE
+    ports = {name: path for name, path in named.items() if path is not None}
     if wiring.kind != "linux":
-        console.print(f"The board {wiring.kind} comes from another package and is not looked at.")
-        return show(found, console) if found else DONE
-    return show([*findings(wiring, kernel_lines(), open_kernel_bus), *found], console)
+        console.print(_other_board(wiring.kind))
+        if not ports:
+            return DONE
+    lines = kernel_lines()
+    if account is not None:
+        _load_what_is_loaded_late()
+        become(account)
+    elif os.geteuid() == 0 and sources.file is not None:
+        path = sources.file.absolute()
+        command = like_the_unit(path, ["board", "check", "--config", str(path)], console.width)
+        if command is not None:
+            return subprocess.run(command, check=False).returncode
+    found = findings(wiring, lines, open_kernel_bus) if wiring.kind == "linux" else ()
+    return show([*found, *port_findings(ports)], console)
+
+
+def _other_board(kind: str) -> str:
+    if kind == "simulated":
+        return r'The board is simulated; \[board] kind = "linux" would use this machine.'
+    return f"The board {kind} comes from another package and is not looked at."
+
+
+def _load_what_is_loaded_late() -> None:
+    """Load it while it can be: the account may not be allowed to read the program itself."""
+    codecs.lookup("ascii")
+    with suppress(ImportError):
+        import_module("leverframe.hardware.smbus_bus")
 
 
 def show(found: Iterable[Finding], console: Console) -> int:
     table = Table("label", "where", "", "found", box=None, pad_edge=False)
-    missing = rows = 0
+    failing = rows = 0
     for finding in found:
         rows += 1
-        missing += not finding.is_good
-        state = Text("ok", "green") if finding.is_good else Text("MISSING", "bold red")
+        failing += not finding.is_good
+        state = Text("ok", "green") if finding.is_good else Text("FAILS", "bold red")
         table.add_row(finding.label, finding.place, state, Text(finding.text))
     if rows == 0:
         console.print("Nothing is wired: the [board] table names no device.")
         return NO
     console.print(table)
+    console.print(f"Tried as {who()}.", highlight=False)
     if os.geteuid() == 0:
-        console.print("Tried as root, who may use everything; try it as the service will run, too.")
-    console.print(f"{missing} of {rows} are missing." if missing else f"All {rows} are there.")
-    return NO if missing else DONE
+        console.print("Root may use everything; name the account of the service with --account.")
+    console.print(f"{failing} of {rows} cannot be used." if failing else f"All {rows} can be used.")
+    return NO if failing else DONE

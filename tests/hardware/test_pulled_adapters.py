@@ -1,0 +1,126 @@
+"""Adapters that are pulled: told within two seconds, and in use again when they are back."""
+
+import asyncio
+import errno
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from leverframe.hardware.i2c_bus import I2cBus
+from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.troubles import Unusable, told
+from leverframe.wiring import OneWireWiring, Pin, PwmChannel
+
+from .linux_bench import SENSOR, LinuxBench
+from .waiting import until
+
+TOLD_WITHIN_S = 2.0
+
+
+async def told_in_time(troubles: dict[str, str], *devices: str) -> None:
+    async with asyncio.timeout(TOLD_WITHIN_S):
+        await until(lambda: set(devices) <= troubles.keys())
+
+
+async def is_over(troubles: dict[str, str], *devices: str) -> None:
+    await until(lambda: not set(devices) & troubles.keys())
+
+
+class PluggedBench(LinuxBench):
+    """Adapters that have files, which go with them."""
+
+    def __init__(self, root: Path) -> None:
+        self.chip = root / "gpiochip7"
+        super().__init__(
+            root,
+            outputs={"OUT0": Pin(str(self.chip), 0), "OUT1": Pin(str(self.chip), 1)},
+            digital_inputs={"INPD1": Pin(str(self.chip), 11)},
+            pwm={"PWM1": PwmChannel(0, 1)},
+            onewire=OneWireWiring(extra=(SENSOR,)),
+        )
+        self.i2c = self.tree.root / "bus/i2c/devices/i2c-1"
+        self.plug_chip()
+        self.i2c.mkdir(parents=True)
+        self.board = LinuxBoard(self.wiring, self.lines, self.open_bus)
+
+    def plug_chip(self) -> None:
+        self.chip.touch()
+        self.lines.chips.add(str(self.chip))
+
+    def pull_chip(self) -> None:
+        self.chip.unlink()
+        self.lines.chips.clear()
+
+    def open_bus(self, number: int) -> I2cBus:
+        if not self.i2c.is_dir():
+            raise Unusable(told(OSError(errno.ENOENT, ""), f"/dev/i2c-{number}"))
+        self.bus.closed = False
+        return self.bus
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[PluggedBench]:
+    bench = PluggedBench(tmp_path)
+    await bench.open()
+    yield bench
+    await bench.close()
+
+
+async def test_a_pulled_gpio_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+    bench.board.drive_output(0, True)
+    bench.board.drive_output(1, False)
+    await bench.look()
+    assert bench.troubles.keys().isdisjoint({"OUT0", "OUT1", "INPD1"})
+    bench.pull_chip()
+    await told_in_time(bench.troubles, "OUT0", "OUT1", "INPD1")
+    assert bench.sensed["INPD1"] is None
+    bench.lines.driven.clear()
+    bench.plug_chip()
+    await is_over(bench.troubles, "OUT0", "OUT1", "INPD1")
+    assert bench.lines.driven == {0: True, 1: False}
+    assert bench.sensed["INPD1"] == 1
+
+
+async def test_a_pulled_pwm_chip_is_told_and_comes_back_as_it_was_set(bench: PluggedBench) -> None:
+    bench.board.drive_pwm(1, 0.25)
+    await bench.look()
+    chip = bench.tree.root / "class/pwm/pwmchip0"
+    shutil.rmtree(chip)
+    await told_in_time(bench.troubles, "PWM1")
+    assert "pwmchip0/export is not there" in bench.troubles["PWM1"]
+    bench.tree.add_pwm(0, 4)
+    await is_over(bench.troubles, "PWM1")
+    assert bench.pwm_level(1) == 0.25
+
+
+async def test_a_pulled_1_wire_adapter_is_told_and_its_sensors_are_absent(
+    bench: PluggedBench,
+) -> None:
+    bench.plug_onewire(SENSOR, 21.5)
+    await bench.look()
+    assert bench.sensed[SENSOR] == 21.5
+    bench.unplug_onewire(SENSOR)
+    (bench.tree.root / "bus/w1/devices/w1_bus_master1").rmdir()
+    await told_in_time(bench.troubles, "1-Wire bus")
+    assert "has no adapter; plug it in" in bench.troubles["1-Wire bus"]
+    assert bench.sensed[SENSOR] is None
+    (bench.tree.root / "bus/w1/devices/w1_bus_master1").mkdir()
+    bench.plug_onewire(SENSOR, 22.5)
+    await is_over(bench.troubles, "1-Wire bus")
+    assert bench.sensed[SENSOR] == 22.5
+
+
+async def test_a_pulled_i2c_adapter_is_told_and_let_go(bench: PluggedBench) -> None:
+    bench.plug_weather(20.0, 40.0)
+    await bench.look()
+    assert bench.sensed["T1"] == 20.0
+    bench.i2c.rmdir()
+    await told_in_time(bench.troubles, "I2C bus 1")
+    assert bench.troubles["I2C bus 1"].startswith("/dev/i2c-1 is not there")
+    assert bench.sensed["T1"] is None
+    assert bench.bus.closed
+    bench.i2c.mkdir()
+    await is_over(bench.troubles, "I2C bus 1")
+    assert bench.sensed["T1"] == 20.0
