@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ class SimulatedBus:
     """Slaves whose registers all hold the same number; some are silent, some refuse."""
 
     path = "/dev/ttyTEST"
+    on_lost: Callable[[], None] | None = None
 
     def __init__(self, **slaves: int) -> None:
         self.slaves = {int(name[1:]): number for name, number in slaves.items()}

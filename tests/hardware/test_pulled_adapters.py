@@ -2,14 +2,25 @@
 
 import asyncio
 import errno
+import os
+import pty
+import select
 import shutil
+import tty
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from leverframe.engine.settings import ModbusSlot, Settings
+from leverframe.engine.tree import with_value
 from leverframe.hardware.i2c_bus import I2cBus
 from leverframe.hardware.linux import LinuxBoard
+from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.serial_line import SerialLine
+from leverframe.hardware.serial_module import SENSORS, SensorSession
+from leverframe.hardware.serial_port import SerialPortService
 from leverframe.hardware.troubles import Unusable, told
 from leverframe.wiring import OneWireWiring, Pin, PwmChannel
 
@@ -124,3 +135,61 @@ async def test_a_pulled_i2c_adapter_is_told_and_let_go(bench: PluggedBench) -> N
     bench.i2c.mkdir()
     await is_over(bench.troubles, "I2C bus 1")
     assert bench.sensed["T1"] == 20.0
+
+
+# --- serial ports ---------------------------------------------------------------------------------
+
+
+class Adapter:
+    """A USB adapter with a serial port; pulled, its end of the line is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.end, self._port = pty.openpty()
+        tty.setraw(self._port)
+        path.symlink_to(os.ttyname(self._port))
+        os.set_blocking(self.end, False)
+
+    def pull(self) -> None:
+        os.close(self._port)
+        os.close(self.end)
+        self._path.unlink()
+
+
+async def test_a_pulled_port_of_a_serial_module_is_told(tmp_path: Path) -> None:
+    path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
+    adapter = Adapter(path)
+    name = "PM sensor SDS011"
+    session = partial(SensorSession, name, SENSORS[name], lambda readings: None, troubles)
+    service = SerialPortService(str(path), {name: session}, troubles, unreadable={})
+    service.start(with_value(Settings(), "serial.module", name))
+    await until(lambda: _is_readable(adapter.end))
+    assert troubles == {}
+    adapter.pull()
+    await told_in_time(troubles, "serial port")
+    assert "was lost" in troubles["serial port"] or "is not there" in troubles["serial port"]
+    back = Adapter(path)
+    await is_over(troubles, "serial port")
+    await service.close()
+    back.pull()
+
+
+async def test_a_pulled_port_of_modbus_is_told_while_nobody_is_asked(tmp_path: Path) -> None:
+    path, troubles = tmp_path / "ttyUSB0", dict[str, str]()
+    adapter = Adapter(path)
+    slots = (ModbusSlot("GTIL", 7), *Settings().modbus_slots[1:])
+    settings = with_value(Settings(), "modbus_slots", slots)
+    master = ModbusMaster(
+        SerialLine(str(path)), settings, lambda readings: None, troubles, lambda: 0.0
+    )
+    await until(lambda: _is_readable(adapter.end))
+    # It has been asked, and is silent: from now on it is asked less and less often.
+    await told_in_time(troubles, "Modbus slot 1")
+    adapter.pull()
+    async with asyncio.timeout(TOLD_WITHIN_S):
+        await until(lambda: str(path) in troubles["Modbus slot 1"])
+    await master.close()
+
+
+def _is_readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])

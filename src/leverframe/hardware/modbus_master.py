@@ -35,6 +35,8 @@ class Bus(Protocol):
 
     #: The device file, for people.
     path: str
+    #: Called when the bus is lost, also while nobody is asked.
+    on_lost: Callable[[], None] | None
 
     async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
         """Ask a slave. Raises OSError if the bus cannot be used."""
@@ -52,6 +54,7 @@ class ModbusMaster:
         wall: Callable[[], float],
     ) -> None:
         self._bus = bus
+        bus.on_lost = self._bus_lost
         self._settings = settings
         self._sense = sense
         self._troubles = Troubles(troubles)
@@ -210,7 +213,7 @@ class ModbusMaster:
         if isinstance(answer, str | NoAnswer):
             if slot.silent_since is None:
                 slot.silent_since = self._wall()
-            if not slot.good_until:
+            if isinstance(answer, str) or not slot.good_until:
                 text = answer if isinstance(answer, str) else _silence(slot, answer)
                 self._troubles.note(_trouble(slot), text)
         else:
@@ -218,6 +221,12 @@ class ModbusMaster:
             slot.silent_since = None
             self._troubles.note(_trouble(slot), slot.refusal())
             self._tell(slot.number)
+
+    def _bus_lost(self) -> None:
+        """Tell it at once: the next turn may be far, and readings are good for a while."""
+        for slot in self._slots.values():
+            text = f"{self._bus.path} was lost; it is opened again when it is back."
+            self._troubles.note(_trouble(slot), text)
 
     def _expire(self, now: float) -> None:
         for slot in self._slots.values():

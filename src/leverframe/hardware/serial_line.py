@@ -6,6 +6,7 @@ so the port is opened anew where two neighbours differ.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from leverframe.wire.modbus import Read
@@ -27,6 +28,7 @@ _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
         self.path = path
+        self.on_lost: Callable[[], None] | None = None
         self._line: SerialParameters | None = None
         self._transport: Any = None
         self._lost: Exception | None = None
@@ -105,3 +107,5 @@ class SerialLine(asyncio.Protocol):
         self._lost = exc or OSError("the port was closed")
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(self._lost)
+        if self._transport is not None and self.on_lost is not None:
+            self.on_lost()
