@@ -80,7 +80,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from simulate' -l for -d 'how 
 complete -c leverframe -n '__fish_seen_subcommand_from simulate' -l csv -d 'record values to this file'
 complete -c leverframe -n '__fish_seen_subcommand_from simulate' -l step -d 'record at every step instead of at every change'
 complete -c leverframe -n '__fish_seen_subcommand_from commands' -l hw -d 'hardware version, 3.0 to 3.9 (default 3.9)'
-complete -c leverframe -n '__fish_seen_subcommand_from commands' -l sw -d 'software version, like 1.49d (default 1.75)'
+complete -c leverframe -n '__fish_seen_subcommand_from commands' -l sw -d 'software version, like 1.49d (default the newest of the hardware)'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l generate -d 'make a random password and show it'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l config -d 'TOML file with the configuration; leverframe config example prints one'
 complete -c leverframe -n '__fish_seen_subcommand_from passwd' -l data -d 'Folder in which settings, counters and history are kept (default data)'

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from leverframe.commands.table.matching import TABLE
 from leverframe.profile import Profile
-from leverframe.reference.terminal import print_commands
+from leverframe.reference.terminal import list_commands, print_commands
 
 NEWEST = Profile()
 
@@ -70,3 +70,11 @@ def test_a_terminal_gets_a_table_that_shows_brackets_as_they_are() -> None:
     assert "GET /outs.cgi?out=out<A>" in text
     assert "what it does" in text
     assert "┃" in text
+
+
+def test_hardware_alone_is_that_with_its_newest_software(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    list_commands(None, "3.0", None)
+    oldest = Profile("3.0", "1.58a")
+    assert capsys.readouterr().out.split() == printed(None, oldest).split()

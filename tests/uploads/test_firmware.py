@@ -25,7 +25,7 @@ IMAGE = sign_image(build_image(["3.9"], "1.60a", SITE), PRIVATE)
 
 @given(
     st.lists(st.sampled_from(HARDWARE), min_size=1, unique=True),
-    st.sampled_from(["1.36", "1.49d", "1.75"]),
+    st.sampled_from(["1.36", "1.49d", "1.58a"]),
     st.sampled_from([None, SITE]),
 )
 def test_a_signed_image_holds_what_it_was_made_of(
@@ -87,10 +87,19 @@ def test_images_for_nothing_or_of_no_version_cannot_be_made() -> None:
         build_image(["4.0"], "1.60a")
     with pytest.raises(UnknownProfile):
         build_image(["3.9"], "newest")
+    with pytest.raises(UnknownProfile, match=r"HW 3\.0 never had .* nearest .* 1\.58a"):
+        build_image(["3.9", "3.0"], "1.75")
     with pytest.raises(BadUpload, match="which hardware"):
         build_image([], "1.60a")
     with pytest.raises(BadUpload, match="no site archive"):
         build_image(["3.9"], "1.60a", b"PK")
+
+
+def test_an_image_of_a_version_that_never_existed_is_not_taken() -> None:
+    made = build_image(["3.9"], "1.75").replace(b'"1.75"', b'"9.99"')
+    for read in (read_image, lambda image: sign_image(image, PRIVATE)):
+        with pytest.raises(BadUpload, match=r"nearest that it had is 1\.75"):
+            read(made)
 
 
 @pytest.mark.parametrize(

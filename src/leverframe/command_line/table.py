@@ -154,8 +154,7 @@ LIST_COMMANDS = Task(
         argument(
             "--sw",
             metavar="VERSION",
-            default=_NEWEST.sw,
-            help=f"software version, like 1.49d (default {_NEWEST.sw})",
+            help="software version, like 1.49d (default the newest of the hardware)",
         ),
     ),
 )

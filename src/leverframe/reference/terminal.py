@@ -18,14 +18,14 @@ from leverframe.commands.describe.listing import (
     FieldDescription,
     command_table,
 )
-from leverframe.profile import Profile
+from leverframe.profile import Profile, existing, newest_software
 
 Schema = dict[str, Any]
 
 
-def list_commands(word: str | None, hw: str, sw: str) -> None:
+def list_commands(word: str | None, hw: str, sw: str | None) -> None:
     """Print the commands of a version, or those that contain a word."""
-    print_commands(Profile(hw, sw), word, Console())
+    print_commands(existing(hw, sw or newest_software(hw)), word, Console())
 
 
 def print_commands(profile: Profile, word: str | None, console: Console) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from leverframe.profile import HARDWARE, Profile, UnknownProfile
+from leverframe.profile import HARDWARE, UnknownProfile, existing
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.site_archive import unpack_site
 
@@ -50,7 +50,7 @@ def build_image(hw: Sequence[str], sw: str, site: bytes | None = None) -> bytes:
     if not hw:
         raise BadUpload(f"Say which hardware the image is for: {', '.join(HARDWARE)}.")
     for one in hw:
-        Profile(one, sw)
+        existing(one, sw)
     if site is not None:
         unpack_site(site)
     description = msgspec.json.encode(Description(tuple(hw), sw, len(site or b"")))
@@ -140,7 +140,7 @@ def _firmware(description: Description, image: bytes, end: int) -> Firmware:
     site = image[end - description.site_bytes : end] or None
     try:
         for hw in description.hw:
-            Profile(hw, description.sw)
+            existing(hw, description.sw)
     except UnknownProfile as error:
         raise BadUpload(f"The image is of no use here. {error}") from error
     return Firmware(description.hw, description.sw, site, is_signed=len(image) > end)
