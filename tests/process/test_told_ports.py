@@ -111,6 +111,38 @@ def test_what_cannot_have_its_port_is_not_switched_on(
             assert taken in told(process, "/health")["ports"].values()
 
 
+@pytest.mark.parametrize(
+    ("kind", "option", "command"),
+    [
+        (socket.SOCK_STREAM, "--modbus-port", "modbuson=1"),
+        (socket.SOCK_DGRAM, "--snmp-port", "snmp=1*watch*change"),
+    ],
+)
+def test_a_port_that_was_taken_at_the_start_is_refused_again_until_it_is_free(
+    tmp_path: Path, kind: socket.SocketKind, option: str, command: str
+) -> None:
+    with controller_process(tmp_path, option, "0") as process:
+        assert process.ask(f"/stm.cgi?{command}")[0] == 200
+    with socket.socket(socket.AF_INET, kind) as other:
+        other.bind(("127.0.0.1", 0))
+        if kind == socket.SOCK_STREAM:
+            other.listen()
+        taken = other.getsockname()[1]
+        with controller_process(tmp_path, option, str(taken)) as process:
+            assert told(process, "/health")["status"] == "degraded"
+            for request in (command, f"oname=0Pump&{command}"):
+                status, body = process.ask(f"/stm.cgi?{request}")
+                assert status == 409
+                assert f"Port {taken} of 127.0.0.1 cannot be used" in json.loads(body)["detail"]
+            # What has nothing to do with it goes on.
+            assert process.ask("/stm.cgi?oname=0Fan")[0] == 200
+            assert process.log.read_text().count("cannot be used") == 1
+            other.close()
+            assert process.ask(f"/stm.cgi?{command}")[0] == 200
+            assert taken in told(process, "/health")["ports"].values()
+            assert told(process, "/health")["status"] == "ok"
+
+
 def test_a_plain_port_beside_https_leads_there(tmp_path: Path) -> None:
     with controller_process(tmp_path, "--tls", "--redirect-port", "0") as process:
         plain = int(re.findall(r"and leads there from port (\d+) ", process.printed)[0])

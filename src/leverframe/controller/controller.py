@@ -292,12 +292,21 @@ class Controller(Hooks):
                 _perform_or_skip(call, body, stage, skipped)
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
+        if stage.given and not stage.replaces_all:
+            for check in self.settings_checks:
+                check(stage.settings, stage.given)
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
-            if not stage.replaces_all:
-                for check in self.settings_checks:
-                    check(self.pending, stage.settings)
             return self._write(stage, cause)
-        return self._act(stage.actions, cause)
+        outstanding = self._act(stage.actions, cause)
+        if stage.given and self.troubles:
+            return self._try_again(outstanding or Outstanding())
+        return outstanding
+
+    def _try_again(self, outstanding: Outstanding) -> Outstanding:
+        """Let parts try what they could not do when these settings were new."""
+        settings = self.engine.settings
+        outstanding.beside += self.tell_watchers(settings, settings, ())
+        return outstanding
 
     def _act(self, actions: Sequence[Action], cause: Cause) -> Outstanding | None:
         """Carry out actions that change no setting."""

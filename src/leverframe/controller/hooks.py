@@ -5,7 +5,7 @@ The parts fill this in when they are joined to the controller; it knows none of 
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from leverframe.engine import effects
@@ -49,8 +49,9 @@ class Hooks:
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: Called with the present and the wanted tree before that is stored; they may refuse it.
-        self.settings_checks: list[Callable[[Settings, Settings], None]] = []
+        #: Called with the wanted tree and the paths that commands set, also to what they were,
+        #: before the tree is stored; they may refuse it.
+        self.settings_checks: list[Callable[[Settings, Collection[str]], None]] = []
         #: How often new settings were adopted: who has the same number knows the same settings.
         self.settings_revision = 0
         #: Called when the controller has become another version.

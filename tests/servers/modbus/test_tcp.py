@@ -13,6 +13,7 @@ from pymodbus.client import AsyncModbusTcpClient
 
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
+from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import SHARE, DescriptorBudget
 from leverframe.servers.modbus import tcp as modbus_tcp
@@ -377,6 +378,10 @@ async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
         assert server.port is None
         assert "modbus_port" in twin.controller.troubles[modbus_tcp.NAME]
         assert (await twin.json("/health"))["status"] == "degraded"
+        # Whoever does not want it any more has no trouble with it.
+        switched_off = with_value(twin.controller.engine.settings, "modbus_tcp.enabled", False)
+        await server.follow(switched_off)
+        assert twin.controller.troubles == {}
     await server.follow(twin.controller.engine.settings)
     assert server.port is not None
     assert twin.controller.troubles == {}

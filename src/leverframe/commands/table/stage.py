@@ -21,12 +21,12 @@ NO_HASHES: Mapping[str, str] = {}
 class Stage:
     __slots__ = (
         "_before",
-        "_given",
         "_noted",
         "_noted_up_to",
         "actions",
         "blobs",
         "forgotten",
+        "given",
         "hashes",
         "i2c_found",
         "lenient",
@@ -54,7 +54,7 @@ class Stage:
         self._noted: dict[str, tuple[Any, Any]] = {}
         self._noted_up_to: Settings | None = settings
         #: Paths that commands set, also to what they were.
-        self._given: list[str] = []
+        self.given: list[str] = []
         #: Paths of secrets that are gone with the server that they were given for.
         self.forgotten: tuple[str, ...] = ()
         #: The sensor that answers on the I2C bus at this moment.
@@ -74,7 +74,7 @@ class Stage:
         self.unhashed: set[str] = set()
 
     def set(self, path: str, value: object) -> None:
-        self._given.append(path)
+        self.given.append(path)
         before = self.settings
         self.settings = after = with_value(before, path, value)
         if after is not before and self._noted_up_to is before:
@@ -113,7 +113,7 @@ class Stage:
         if not paths or self.replaces_all:
             return
         self.forgotten = tuple(
-            path for path in paths if path not in self._given and value_at(self.settings, path)
+            path for path in paths if path not in self.given and value_at(self.settings, path)
         )
         for path in self.forgotten:
             self.set(path, "")

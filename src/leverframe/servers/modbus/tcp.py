@@ -10,7 +10,7 @@ for others.
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -19,6 +19,7 @@ from typing import Any, cast
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings
+from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
@@ -62,7 +63,7 @@ class ModbusTcpServer:
         writers: Sequence[Network],
         descriptors: DescriptorBudget,
     ) -> None:
-        self._controller = controller
+        self._troubles = Troubles(controller.troubles)
         self._registers = ModbusRegisters(controller)
         self._host = host
         self._wanted_port = port
@@ -85,9 +86,10 @@ class ModbusTcpServer:
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
-    def check(self, old: Settings, new: Settings) -> None:
-        """Refuse to be switched on where the port cannot be used."""
-        if self._listener is not None or old.modbus_tcp.enabled or not new.modbus_tcp.enabled:
+    def check(self, new: Settings, given: Collection[str]) -> None:
+        """Refuse to be switched on, also again, where the port cannot be used."""
+        is_asked_for = new.modbus_tcp.enabled and "modbus_tcp.enabled" in given
+        if self._listener is not None or not is_asked_for:
             return
         try:
             for family, kind, protocol, _, address in self._addresses:
@@ -114,8 +116,12 @@ class ModbusTcpServer:
         await self._switch()
 
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
-        """Follow new settings; the returned task ends when the port is open, or closed."""
-        if new.modbus_tcp is old.modbus_tcp:
+        """Follow new settings; the returned task ends when the port is open, or closed.
+
+        A port that could not be opened is tried again, whatever changed.
+        """
+        is_as_wanted = self._wanted == (self._listener is not None)
+        if new.modbus_tcp is old.modbus_tcp and is_as_wanted:
             return None
         self._wanted = new.modbus_tcp.enabled
         if self._switching is None or self._switching.done():
@@ -135,6 +141,8 @@ class ModbusTcpServer:
                 await self._stop()
             elif not await self._start():
                 return
+        # Also of a port that could not be opened and is not wanted any more.
+        self._troubles.note(NAME, None)
 
     async def _start(self) -> bool:
         loop = asyncio.get_running_loop()
@@ -143,14 +151,12 @@ class ModbusTcpServer:
                 partial(_Connection, self), self._host, self._wanted_port
             )
         except OSError as error:
-            text = (
-                f"{self._cannot_use(error)}. Choose another with modbus_port in the"
-                " configuration, then switch the server off and on."
+            self._troubles.note(
+                NAME,
+                f"{self._cannot_use(error)}. Free it and send modbuson=1 again, or choose another"
+                " with modbus_port in the configuration.",
             )
-            self._controller.troubles[NAME] = text
-            log.warning("%s: %s", NAME, text)
             return False
-        self._controller.troubles.pop(NAME, None)
         return True
 
     async def _stop(self) -> None:

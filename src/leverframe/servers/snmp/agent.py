@@ -7,12 +7,14 @@ of a request or nothing. The lock of the outputs holds.
 
 import asyncio
 import logging
+from collections.abc import Collection
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
 from leverframe.engine.settings import Settings, Snmp
+from leverframe.hardware.troubles import Troubles
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
 from leverframe.servers.udp_socket import bound_udp
@@ -34,6 +36,7 @@ class SnmpAgent:
         identity: EngineIdentity,
     ) -> None:
         self._controller = controller
+        self._troubles = Troubles(controller.troubles)
         self._host = host
         self._wanted_port = port
         self._name = name
@@ -48,9 +51,10 @@ class SnmpAgent:
         """Where it listens at present."""
         return self._responder.port if self._responder else None
 
-    def check(self, old: Settings, new: Settings) -> None:
-        """Refuse to be switched on where the port cannot be used."""
-        if self._responder is not None or old.snmp.enabled or not new.snmp.enabled:
+    def check(self, new: Settings, given: Collection[str]) -> None:
+        """Refuse to be switched on, also again, where the port cannot be used."""
+        is_asked_for = new.snmp.enabled and "snmp.enabled" in given
+        if self._responder is not None or not is_asked_for:
             return
         try:
             bound_udp(self._host, self._wanted_port).close()
@@ -68,8 +72,11 @@ class SnmpAgent:
         await self._switch()
 
     def adopt(self, old: Settings, new: Settings) -> asyncio.Task[None] | None:
-        """Follow new settings; the returned task ends when the port is open, or closed."""
-        if new.snmp is old.snmp:
+        """Follow new settings; the returned task ends when the port is open, or closed.
+
+        A port that could not be opened is tried again, whatever changed.
+        """
+        if new.snmp is old.snmp and self._wanted == self._living_by:
             return None
         self._wanted = _without_traps(new.snmp)
         if self._switching is None or self._switching.done():
@@ -85,19 +92,22 @@ class SnmpAgent:
 
     async def _switch(self) -> None:
         while self._wanted != self._living_by:
-            wanted = self._wanted
+            wanted, self._living_by = self._wanted, Snmp()
             await self._stop()
-            if wanted.enabled:
-                await self._start(wanted)
-            self._living_by = wanted
+            trouble = await self._start(wanted) if wanted.enabled else None
+            self._troubles.note(NAME, trouble)
+            if trouble is None:
+                self._living_by = wanted
+            elif self._wanted == wanted:
+                return
 
     async def _stop(self) -> None:
-        self._controller.troubles.pop(NAME, None)
         responder, self._responder = self._responder, None
         if responder is not None:
             await responder.close()
 
-    async def _start(self, wanted: Snmp) -> None:
+    async def _start(self, wanted: Snmp) -> str | None:
+        """Listen; return what is wrong where that cannot be."""
         # Loaded here, because a controller without SNMP does not need it, and beside the loop,
         # because that lasts longer than a relay may wait.
         await asyncio.to_thread(import_module, "leverframe.servers.snmp.responder")
@@ -105,20 +115,18 @@ class SnmpAgent:
         from leverframe.servers.snmp.responder import Responder
 
         if not (wanted.read_community or wanted.write_community or has_v3(wanted)):
-            self._trouble(
+            return (
                 "Nobody may ask: set a community with snmp=1*... or a user with its keys with "
                 "snmpv3=..."
             )
-            return
         try:
             listener = bound_udp(self._host, self._wanted_port)
         except OSError as error:
-            self._trouble(
+            return (
                 f"Port {self._wanted_port} of {self._host} cannot be used:"
-                f" {error.strerror or error}. Choose another with snmp_port in the configuration,"
-                " then switch the agent off and on."
+                f" {error.strerror or error}. Free it and send snmp=1*... again, or choose another"
+                " with snmp_port in the configuration."
             )
-            return
         try:
             responder = await asyncio.to_thread(
                 Responder, self._controller, wanted, name=self._name, identity=self._identity
@@ -127,14 +135,10 @@ class SnmpAgent:
             # Settings come from files, too; bad ones must not stop the controller.
             log.exception("%s: it could not be set up", NAME)
             listener.close()
-            self._trouble("The agent cannot be set up with these names and keys; see the log.")
-            return
+            return "The agent cannot be set up with these names and keys; see the log."
         responder.listen(listener)
         self._responder = responder
-
-    def _trouble(self, text: str) -> None:
-        self._controller.troubles[NAME] = text
-        log.warning("%s: %s", NAME, text)
+        return None
 
 
 def _without_traps(snmp: Snmp) -> Snmp:
