@@ -48,7 +48,7 @@ from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.metrics import server_families
 from leverframe.servers.routes.other_origins import opened_to
-from leverframe.servers.routes.router import Reach
+from leverframe.servers.routes.router import Reach, without_doubled_slashes
 from leverframe.shutdown import close_all
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.encrypting import EncryptingStore
@@ -69,8 +69,16 @@ class CannotListen(ErrorForPeople):
     """The address cannot be used: one sentence."""
 
 
-def http_limits() -> HttpLimits:
-    return HttpLimits(body_limit=_body_limit, needs_length=_needs_length)
+def http_limits(*, lenient: bool = False) -> HttpLimits:
+    """Return the limits of a controller; a lenient one knows its paths also by doubled slashes."""
+    if not lenient:
+        return HttpLimits(body_limit=_body_limit, needs_length=_needs_length)
+    return HttpLimits(
+        body_limit=lambda method, path, query: _body_limit(
+            method, without_doubled_slashes(path), query
+        ),
+        needs_length=lambda path, query: _needs_length(without_doubled_slashes(path), query),
+    )
 
 
 def _body_limit(_method: str, path: str, query: str | None) -> int:
@@ -98,7 +106,7 @@ async def serve(config: Config) -> None:
         descriptors = descriptor_budget()
         server = HttpServer(
             _outward(reach, built.web.handle),
-            http_limits(),
+            http_limits(lenient=config.lenient),
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
         )

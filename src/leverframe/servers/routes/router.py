@@ -61,8 +61,8 @@ from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
-#: What is asked for many times a second, and told from all the rest by one look-up.
 _SLASHES = re.compile("//+")
+#: What is asked for many times a second, and told from all the rest by one look-up.
 _OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
 #: Paths that are answered without sign-in.
 _OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
@@ -150,8 +150,9 @@ class Web:
     ) -> Answer:
         """Go on with a request that may come in, once its account is known."""
         try:
-            if self._lenient:
-                request = _without_doubled_slashes(request)
+            if self._lenient and "//" in request.path:
+                path = without_doubled_slashes(request.path)
+                request = msgspec.structs.replace(request, path=path)
             bootloader_until = self._controller.bootloader_until
             if bootloader_until is not None and request.path not in _BOOTLOADER_PATHS:
                 return self._in_bootloader(request, bootloader_until)
@@ -326,11 +327,9 @@ def _as_reply(value: Any, content_type: str) -> AnyReply:
     return Reply(200, content_type, msgspec.json.encode(value))
 
 
-def _without_doubled_slashes(request: Request) -> Request:
+def without_doubled_slashes(path: str) -> str:
     """Take `//outs.cgi` for `/outs.cgi`: clients join an address that ends in a slash with one."""
-    if "//" not in request.path:
-        return request
-    return msgspec.structs.replace(request, path=_SLASHES.sub("/", request.path))
+    return _SLASHES.sub("/", path)
 
 
 def _nothing_there() -> NoSuchPath:
