@@ -321,11 +321,15 @@ class Snmp(Node, frozen=True):
     user: str = ""
     authentication_key: str = ""
     privacy_key: str = ""
-    #: 0 none (authentication only), 1 AES-128, 2 AES-256.
-    privacy: int = 1
+    #: none (authentication only), AES-128 or AES-256.
+    privacy: str = "AES-128"
     trap: SnmpTrap = SnmpTrap()
     #: Receivers 2 to 4.
     more_traps: tuple[SnmpTrap, ...] = (SnmpTrap(),) * 3
+
+    @property
+    def is_private(self) -> bool:
+        return self.privacy != "none"
 
     @property
     def receivers(self) -> tuple[SnmpTrap, ...]:

@@ -14,22 +14,22 @@ from leverframe.notify.snmp_identity import EngineIdentity
 V3_AUTHENTICATION = config.USM_AUTH_HMAC192_SHA256
 #: By the setting `snmp.privacy`. SHA-256 gives keys as long as AES-256 needs, so the two ways of
 #: lengthening shorter ones do not differ.
-_V3_PRIVACY = (
-    config.USM_PRIV_NONE,
-    config.USM_PRIV_CFB128_AES,
-    config.USM_PRIV_CFB256_AES_BLUMENTHAL,
-)
+_V3_PRIVACY = {
+    "none": config.USM_PRIV_NONE,
+    "AES-128": config.USM_PRIV_CFB128_AES,
+    "AES-256": config.USM_PRIV_CFB256_AES_BLUMENTHAL,
+}
 
 
 def has_v3(snmp: Snmp) -> bool:
     """Return whether there is a user with the keys that the chosen privacy needs."""
-    has_privacy = bool(snmp.privacy_key) or not snmp.privacy
+    has_privacy = bool(snmp.privacy_key) or not snmp.is_private
     return bool(snmp.user and snmp.authentication_key and has_privacy)
 
 
 def v3_keys(snmp: Snmp) -> tuple[Any, bytes, Any, bytes | None]:
     """Return protocol and key of the authentication, then of the privacy."""
-    privacy_key = snmp.privacy_key.encode() if snmp.privacy else None
+    privacy_key = snmp.privacy_key.encode() if snmp.is_private else None
     authentication_key = snmp.authentication_key.encode()
     return V3_AUTHENTICATION, authentication_key, _V3_PRIVACY[snmp.privacy], privacy_key
 

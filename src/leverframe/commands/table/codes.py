@@ -343,6 +343,10 @@ ENERGY_UNITS = CodeTable(
     run(4, ("kW->W/kWh", "W->kW/kWh"), SW["1.57"]),
 )
 
+# --- notifications -------------------------------------------------------------------------------
+
+SNMP_PRIVACIES = CodeTable("privacy", run(0, ("none", "AES-128", "AES-256")))
+
 # --- pages ---------------------------------------------------------------------------------------
 
 LANGUAGES = CodeTable("language", run(0, ("PL", "EN", "FR", "HU", "CZ")))

@@ -3,7 +3,8 @@
 They are our own, in the style of the document, which leaves these without commands.
 """
 
-from leverframe.commands.table.params import Flag, Int, Text
+from leverframe.commands.table import codes
+from leverframe.commands.table.params import Flag, Int, Text, Word
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 
@@ -218,7 +219,7 @@ ROWS = (
     ),
     row(
         "GET /stm.cgi?snmpprivacy=<A>",
-        A=Int(0, 2),
+        A=Word(codes.SNMP_PRIVACIES),
         sets="snmp.privacy",
         doc="Choose the privacy of SNMPv3, for the agent and for traps: 0 none, messages are "
         "authenticated (SHA-256) and readable by anyone on the way; 1 AES-128; 2 AES-256.",

@@ -38,7 +38,7 @@ class SnmpGate:
         names = (snmp.read_community, snmp.write_community)
         self._communities = {name.encode() for name in names if name}
         self._user = snmp.user.encode() if has_v3(snmp) else None
-        self._needs_privacy = bool(snmp.privacy)
+        self._needs_privacy = snmp.is_private
         self._worked = worked
         self._warn = LogThrottle(log, monotonic).warning
         self._asking = TimeBudget(monotonic, part=0.25, all_part=0.5, burst_s=BURST_S)

@@ -107,7 +107,7 @@ class Responder:
                 snmp.user,
                 *v3_keys(snmp),
             )
-            level = _AUTHENTICATED_AND_PRIVATE if snmp.privacy else _AUTHENTICATED
+            level = _AUTHENTICATED_AND_PRIVATE if snmp.is_private else _AUTHENTICATED
             rights[_V3, snmp.user, level] = True
         return rights
 

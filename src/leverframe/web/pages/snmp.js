@@ -78,7 +78,7 @@ function userCard(context) {
       { command: "snmpv3", letter: "A", label: "user", hint: "user_hint" },
       { command: "snmpv3", letter: "B", label: "authentication_key" },
       { command: "snmpv3", letter: "C", label: "privacy_key" },
-      { command: "snmpprivacy", label: "privacy", hint: "privacy_hint" },
+      { command: "snmpprivacy", label: "privacy" },
     ],
   });
 }
