@@ -381,6 +381,61 @@ async def test_announcements_are_withdrawn_when_discovery_ends_or_has_another_pr
         await latecomer.stop()
 
 
+async def test_announcements_are_withdrawn_from_a_broker_that_is_left(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    second = Broker(tmp_path / "two")
+    hearing = Listener(second)
+    await second.start()
+    await hearing.start()
+    async with on_broker(tmp_path / "one") as (controller, _, listener):
+        controller.sense({"DS1": 21.5})
+        await until(lambda: bool(announced(listener, "DS1")))
+        await until(lambda: bool(announced(listener, "ENERGY6")))
+        before = configurations(listener)
+        await tell(controller, connect_command(second))
+        # What changes meanwhile is for the second broker.
+        controller.sense({"DS2": 7.5})
+        await until(lambda: configurations(listener) == set())
+        await listener.until_last(f"{PREFIX}/status", "offline")
+        await until(lambda: configurations(hearing) > before)
+        assert not announced(listener, "DS2")
+        texts = [entry.text for entry in controller.engine.machine.journal.entries()]
+        assert not any("keeps" in text for text in texts)
+    await hearing.stop()
+    await second.kill()
+
+
+@pytest.mark.parametrize("is_off", [False, True])
+async def test_announcements_on_a_broker_that_cannot_be_reached_any_more_are_told(
+    tmp_path: Path, is_off: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with on_broker(tmp_path) as (controller, broker, listener):
+        controller.sense({"DS1": 21.5})
+        await until(lambda: bool(announced(listener, "DS1")))
+        if is_off:
+            await tell(controller, connect_command(broker).replace("mqtt=1", "mqtt=0"))
+            await listener.until_last(f"{PREFIX}/status", "offline")
+        else:
+            await broker.stop()
+            await until(lambda: NAME in controller.troubles)
+        flag = int(not is_off)
+        await tell(controller, f"mqtt={flag}*elsewhere.invalid*1883***{PREFIX}*0")
+        place = f"The broker at localhost:{broker.port} keeps"
+        (text,) = [
+            entry.text
+            for entry in controller.engine.machine.journal.entries()
+            if entry.text.startswith(place)
+        ]
+        assert "homeassistant/" in text
+        assert place in caplog.text
+        # Back there, everything is settled as ever.
+        if is_off:
+            await tell(controller, "mqttdiscovery=")
+            await tell(controller, connect_command(broker))
+            await until(lambda: configurations(listener) == set())
+
+
 async def test_announcements_of_an_earlier_run_are_withdrawn_after_a_start(tmp_path: Path) -> None:
     store = MemoryStore()
     async with on_broker(tmp_path, store=store) as (controller, broker, listener):

@@ -103,6 +103,8 @@ class MqttLink:
         before, self._task = self._task, None
         if before is not None:
             before.cancel()
+            # What comes from now on is for the next broker; the last one gets the farewell only.
+            self._connection = None
         self._settings = settings
         if before is not None or settings.enabled:
             self._task = asyncio.get_running_loop().create_task(self._live(before, settings))

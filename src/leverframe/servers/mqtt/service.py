@@ -105,6 +105,8 @@ class MqttService:
             self._controller.connected(self._link.up)
 
     def _adopt(self, old: Settings, new: Settings) -> None:
+        if (old.mqtt.host, old.mqtt.port) != (new.mqtt.host, new.mqtt.port):
+            self._leave(f"{old.mqtt.host}:{old.mqtt.port}")
         if not (old.mqtt.enabled or new.mqtt.enabled):
             return
         self._labels = announced_labels(new)
@@ -115,6 +117,33 @@ class MqttService:
             for label in self._labels:
                 if announcement(label, self._me(old)) != announcement(label, self._me(new)):
                     self._announce(label)
+
+    def _leave(self, place: str) -> None:
+        """Withdraw what a broker keeps of ours before the link goes to another, or tell of it."""
+        kept = self._announced.at(place)
+        if not kept:
+            return
+        if not self._link.up:
+            self._tell_left(place)
+            return
+        leaving = asyncio.gather(*(self._withdraw(topic) for topic in kept))
+        leaving.add_done_callback(lambda _: self._tell_left(place))
+
+    def _tell_left(self, place: str) -> None:
+        """Tell what could not be withdrawn; who returns to that broker settles it."""
+        kept = self._announced.at(place)
+        if not kept:
+            return
+        text = (
+            f"The broker at {place} keeps {len(kept)} announcements of this controller, which were "
+            "not withdrawn because there was no connection. Home Assistant goes on showing them "
+            "until the controller is connected there once more, or the retained messages below "
+            f"{min(kept).partition('/')[0]}/ are deleted on that broker."
+        )
+        log.warning("%s: %s", NAME, text)
+        self._controller.engine.machine.journal.add(
+            self._controller.clock.read().wall, Cause("outbox", "MQTT"), text
+        )
 
     # --- what the link does -----------------------------------------------------------------------
 
@@ -174,14 +203,16 @@ class MqttService:
             elif self._value(labels[topic]) is None:
                 self._announce(labels[topic])
 
-    def _withdraw(self, topic: str) -> None:
+    def _withdraw(self, topic: str) -> "asyncio.Future[bool]":
         place = self._place
 
         def withdrawn(future: "asyncio.Future[bool]") -> None:
             if future.result():
                 self._announced.remove(place, topic)
 
-        self._link.publish(topic, b"", retain=True).add_done_callback(withdrawn)
+        publish = self._link.publish(topic, b"", retain=True)
+        publish.add_done_callback(withdrawn)
+        return publish
 
     def _announce(self, label: str) -> None:
         """Announce a label that has a value, or had one: what is absent may get another name."""
