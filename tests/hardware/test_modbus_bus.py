@@ -29,8 +29,7 @@ from leverframe.hardware.serial_line import SerialLine
 from leverframe.process.ports import connect_modbus
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, exception_answer
-from leverframe.wire.modbus_blocks import blocks_of
+from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
 from tests.twin import Twin
@@ -48,8 +47,10 @@ OWN_TYPES = ("int16", "int32", "float")
 class TerminalLine(SerialLine):
     """A serial line made of pseudo terminals, which have no parity."""
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
-        return await super().ask(line._replace(parity="none"), slave, read)
+    async def ask(
+        self, line: SerialParameters, slave: int, request: Read | Write
+    ) -> Answer | NoAnswer:
+        return await super().ask(line._replace(parity="none"), slave, request)
 
 
 def raw_number(reading: ModuleReading) -> float:
@@ -323,11 +324,11 @@ async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port
     )
     # What hangs there has bits only, and no input registers.
     await twin.ok(f"/stm.cgi?modbus_sensor=01&modbusid=0{DEVICES['custom3'][0]}")
-    blocks = len(blocks_of(MODULES["SDM120"]))
+    registers = len(MODULES["SDM120"].readings)
     refused: dict[str, Any] = {}
 
     async def all_are_refused() -> None:
-        while len(refused.get("refused", ())) < blocks:
+        while len(refused.get("refused", ())) < registers:
             await asyncio.sleep(0.05)
             refused.update((await twin.state())["modbus"]["1"])
 

@@ -17,15 +17,18 @@ from leverframe.engine.settings import (
     Settings,
 )
 from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.module_slot import NOT_AT_ONCE
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.serial_line import ANSWER_S
 from leverframe.profile import Profile
 from leverframe.wire.modbus import (
     DEVICE_BUSY,
+    DEVICE_FAILURE,
     DEVICE_NEEDS_TIME,
     EXCEPTION_WORDS,
     ILLEGAL_ADDRESS,
     Read,
+    Write,
 )
 from leverframe.wire.modbus_modules import STALE_S, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
@@ -46,6 +49,8 @@ class SimulatedBus:
         self.slaves = {int(name[1:]): number for name, number in slaves.items()}
         self.refusing: set[int] = set()
         self.refuses_with = ILLEGAL_ADDRESS
+        #: Registers that no slave has.
+        self.missing: set[int] = set()
         self.is_damaged = False
         self.broken = False
         self.closed = False
@@ -53,7 +58,12 @@ class SimulatedBus:
         self.asked: list[tuple[float, int, Read, SerialParameters]] = []
         self.answers: Counter[int] = Counter()
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
+    def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
+        return 0.02
+
+    async def ask(
+        self, line: SerialParameters, slave: int, read: Read | Write
+    ) -> Answer | NoAnswer:
         self.asked.append((asyncio.get_running_loop().time(), slave, read, line))
         if self.broken:
             raise FileNotFoundError(2, "No such file or directory")
@@ -64,6 +74,10 @@ class SimulatedBus:
         self.answers[slave] += 1
         if read.address in self.refusing:
             return ExceptionReply(self.refuses_with)
+        if isinstance(read, Read) and not self.missing.isdisjoint(
+            range(read.address, read.address + read.count)
+        ):
+            return ExceptionReply(ILLEGAL_ADDRESS)
         return Data(self.slaves[slave].to_bytes(2, "big") * (read.answer_bytes // 2))
 
     async def close(self) -> None:
@@ -188,12 +202,14 @@ def test_a_module_that_refuses_everything_is_a_trouble_with_code_and_words(
 ) -> None:
     async def scenario() -> None:
         bus = SimulatedBus(s7=100)
-        bus.refusing, bus.refuses_with = {0}, code
+        bus.refusing, bus.refuses_with = set(range(8)), code
         bench = Bench(bus, GTIL)
         await asyncio.sleep(2.0)
         assert bench.sensed["m1"] is None
         trouble = bench.troubles["Modbus slot 1"]
-        assert trouble.startswith("GTIL with slave ID 7 refuses everything: registers 0-7 of func")
+        registers = "0, 1, 2, 3, 4, 5, 6, 7" if code in NOT_AT_ONCE else "0-7"
+        everything = f"refuses everything: registers {registers} of function 4"
+        assert trouble.startswith(f"GTIL with slave ID 7 {everything}")
         assert f"(exception {code}, {words}" in trouble
         assert bench.master.statistics()["1"].exceptions.keys() == {str(code)}
         await bench.master.close()
@@ -219,15 +235,15 @@ def test_statistics_count_what_came_of_the_requests() -> None:
         bench = Bench(bus, GTIL)
         assert bench.master.statistics()["1"].mean_answer_s is None
         await asyncio.sleep(0.5)
-        bus.refusing, bus.answer_s = {0}, 0.15
+        bus.refusing, bus.refuses_with, bus.answer_s = {0}, DEVICE_FAILURE, 0.15
         await asyncio.sleep(1.0)
         statistics = bench.master.statistics()["1"]
         assert (statistics.requests, statistics.answers) == (2, 2)
-        assert statistics.exceptions == {"2": 1}
+        assert statistics.exceptions == {"4": 1}
         assert statistics.last_answer_s == pytest.approx(0.15)
         assert statistics.mean_answer_s == pytest.approx(0.1)
         del bus.slaves[7]
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(4.0)
         bus.is_damaged = True
         await asyncio.sleep(3.0)
         statistics = bench.master.statistics()["1"]
@@ -327,7 +343,7 @@ def test_an_unchanged_module_keeps_its_readings_when_another_changes() -> None:
 def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
     async def scenario() -> None:
         readings = tuple(
-            ModbusReading(f"r{n}" if n < 3 else "", "", 10, 100 + n, 3, "int16") for n in range(30)
+            ModbusReading(f"r{n}" if n < 3 else "", "", 10, 100 + 2 * n, 3) for n in range(30)
         )
         device = ModbusDevice("own", 19200, "none", 2, 1.5, readings)
         settings = replace(NEWEST, modbus_devices=(device, *NEWEST.modbus_devices[1:]))
@@ -337,7 +353,41 @@ def test_an_own_device_is_read_with_its_pause_and_its_line() -> None:
         moments = [at for at, *_ in bench.bus.asked]
         assert all(b - a >= 1.5 for a, b in zip(moments, moments[1:], strict=False))
         assert {line for *_, line in bench.bus.asked} == {SerialParameters(19200, "none", 2)}
-        assert [read.address for _, _, read, _ in bench.bus.asked[:4]] == [100, 101, 102, 100]
+        assert [read.address for _, _, read, _ in bench.bus.asked[:4]] == [100, 102, 104, 100]
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def own_neighbours(count: int) -> Settings:
+    """A device of one's own in slot 1 whose registers from 100 on are all neighbours."""
+    readings = tuple(
+        ModbusReading(f"r{n}" if n < count else "", "", 10, 100 + n, 3) for n in range(30)
+    )
+    devices = (ModbusDevice("own", readings=readings), *NEWEST.modbus_devices[1:])
+    return slots(("custom1", 9), settings=replace(NEWEST, modbus_devices=devices))
+
+
+def test_neighbouring_registers_of_an_own_device_are_read_at_once() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s9=55), own_neighbours(5))
+        await asyncio.sleep(2.5)
+        assert [read for _, _, read, _ in bench.bus.asked] == [Read(3, 100, 5)] * 3
+        assert bench.sensed["slot1"][:6] == (5.5, 5.5, 5.5, 5.5, 5.5, None)
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_a_device_that_lacks_a_register_is_asked_for_its_neighbours_one_by_one() -> None:
+    async def scenario() -> None:
+        bus = SimulatedBus(s9=55)
+        bus.missing = {102}
+        bench = Bench(bus, own_neighbours(5))
+        await asyncio.sleep(3.0)
+        assert bench.sensed["slot1"][:6] == (5.5, 5.5, None, 5.5, 5.5, None)
+        assert [read.count for _, _, read, _ in bus.asked[1:]] == [1] * (len(bus.asked) - 1)
+        assert "refuses registers 102 of function 3 (exception 2" in str(bench.troubles)
         await bench.master.close()
 
     run_virtually(scenario())

@@ -6,18 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leverframe.hardware.poll_plan import CREDIT_S, LATE_S, PERIOD_S, SILENT_SHARE, PollPlan, Work
+from leverframe.hardware.poll_plan import (
+    CREDIT_S,
+    LATE_S,
+    LOST_SHARE,
+    PERIOD_S,
+    PollPlan,
+    Spent,
+    Work,
+)
 from tests.effort import examples
 
 TIMEOUT_S = 0.6
 
 
 class Bus:
-    """Lives through a plan; a slave is what it needs for an answer, None if it is silent."""
+    """Lives through a plan; a slave is what it needs for an answer, None if it is silent.
 
-    def __init__(self, works: dict[int, Work], answer_s: dict[int, float | None]) -> None:
+    Some slaves answer with an exception. The line needs a part of each answer's time for the bytes.
+    """
+
+    def __init__(
+        self,
+        works: dict[int, Work],
+        answer_s: dict[int, float | None],
+        *,
+        line_s: float = 0.015,
+        refusing: tuple[int, ...] = (),
+    ) -> None:
         self.plan = PollPlan(works, 0.0)
         self.answer_s = answer_s
+        self.line_s = line_s
+        self.refusing = refusing
         self.now = 0.0
         self.asked: list[tuple[float, int, int]] = []
         self.answers: Counter[int] = Counter()
@@ -28,7 +48,7 @@ class Bus:
         assert turn is not None
         assert turn.at >= self.now
         self.now = turn.at
-        self.plan.asked(turn.slave, self.now)
+        self.plan.asked(turn, self.now)
         self.asked.append((self.now, turn.slave, turn.request))
         needs = self.answer_s[turn.slave]
         if needs is None:
@@ -37,8 +57,13 @@ class Bus:
             self.plan.was_silent(turn.slave, TIMEOUT_S, self.now)
         else:
             self.now += needs
-            self.answers[turn.slave] += 1
-            self.plan.answered(turn.slave, self.now)
+            spent = Spent(needs, self.line_s)
+            if turn.slave in self.refusing:
+                self.lost_s[turn.slave] += needs
+                self.plan.was_refused(turn, spent, self.now)
+            else:
+                self.answers[turn.slave] += 1
+                self.plan.answered(turn, spent, self.now)
 
     def live(self, seconds: float) -> "Bus":
         end = self.now + seconds
@@ -87,6 +112,104 @@ def test_one_silent_slave_of_three_leaves_the_others_nine_tenths(
         assert silent.answers[slave] >= 0.9 * without.answers[slave]
 
 
+#: What a request keeps the line busy with, and what slaves take for it: as if at 9600 bit/s.
+LINE_S, QUICK_S = 0.03, 0.05
+
+
+def rates(
+    answer_s: dict[int, float | None], requests: int, refusing: tuple[int, ...] = ()
+) -> Counter[int]:
+    works = {slave: Work(requests) for slave in answer_s}
+    return Bus(works, answer_s, line_s=LINE_S, refusing=refusing).live(150.0).answers
+
+
+@pytest.mark.parametrize("slow_s", [0.2, 0.45])
+@pytest.mark.parametrize("requests", [1, 3, 5, 8, 9, 10, 14, 30])
+def test_one_slow_slave_of_three_leaves_the_others_nine_tenths(
+    slow_s: float, requests: int
+) -> None:
+    alone = rates({1: QUICK_S, 3: QUICK_S}, requests)
+    beside = rates({1: QUICK_S, 2: slow_s + QUICK_S, 3: QUICK_S}, requests)
+    for slave in (1, 3):
+        assert beside[slave] >= 0.9 * alone[slave]
+
+
+@pytest.mark.parametrize("others_s", [0.03, 0.05, 0.1, 0.13])
+def test_others_may_think_a_while_themselves(others_s: float) -> None:
+    alone = rates({1: others_s, 3: others_s}, 14)
+    beside = rates({1: others_s, 2: others_s + 0.2, 3: others_s}, 14)
+    for slave in (1, 3):
+        assert beside[slave] >= 0.9 * alone[slave]
+
+
+@pytest.mark.parametrize("refuses_s", [QUICK_S, 0.2, 0.45])
+@pytest.mark.parametrize("requests", [1, 5, 9, 10, 14, 30])
+def test_one_refusing_slave_of_three_leaves_the_others_nine_tenths(
+    refuses_s: float, requests: int
+) -> None:
+    alone = rates({1: QUICK_S, 3: QUICK_S}, requests)
+    beside = rates({1: QUICK_S, 2: refuses_s, 3: QUICK_S}, requests, refusing=(2,))
+    for slave in (1, 3):
+        assert beside[slave] >= 0.9 * alone[slave]
+
+
+def test_a_slow_slave_gets_what_the_others_leave_and_a_little_for_sure() -> None:
+    assert rates({1: 0.25, 2: QUICK_S}, 1)[1] == pytest.approx(150, abs=2)
+    busy = Bus({1: Work(5), 2: Work(30), 3: Work(30)}, {1: 0.45, 2: 0.05, 3: 0.05}).live(600.0)
+    assert busy.answers[1] * 0.45 >= 0.05 * busy.now
+
+
+@examples(60)
+@given(
+    st.floats(0.02, 0.45),
+    st.lists(st.integers(1, 30), min_size=2, max_size=3),
+)
+def test_slaves_that_are_alike_share_the_time_alike(answer_s: float, counts: list[int]) -> None:
+    works = {slave: Work(requests) for slave, requests in enumerate(counts)}
+    bus = Bus(works, dict.fromkeys(works, answer_s)).live(300.0)
+    fair = bus.now / len(works) / answer_s
+    for slave, work in works.items():
+        wanted = work.requests * bus.now / PERIOD_S
+        assert bus.answers[slave] >= 0.95 * min(wanted, fair) - work.requests - 1
+
+
+def test_what_is_refused_costs_the_slaves_other_readings_next_to_nothing() -> None:
+    bus = Bus({1: Work(5)}, {1: 0.15}, line_s=0.1)
+    asked: Counter[int] = Counter()
+    for _ in range(2000):
+        turn = bus.plan.next(bus.now)
+        assert turn is not None
+        bus.now = turn.at
+        bus.plan.asked(turn, bus.now)
+        bus.now += 0.15
+        asked[turn.request] += 1
+        note = bus.plan.was_refused if turn.request in (1, 3) else bus.plan.answered
+        note(turn, Spent(0.15, 0.1), bus.now)
+    assert all(asked[good] >= 0.95 * bus.now / PERIOD_S for good in (0, 2, 4))
+    assert 0.15 * (asked[1] + asked[3]) <= LOST_SHARE * bus.now + 1.0
+
+
+def test_requests_in_the_place_of_one_have_their_turns() -> None:
+    bus = Bus({1: Work(2)}, {1: 0.05})
+    bus.step()
+    turn = bus.plan.next(bus.now)
+    assert turn is not None
+    bus.plan.asked(turn, bus.now)
+    bus.plan.was_refused(turn, Spent(0.05, 0.02), bus.now)
+    bus.plan.split(turn, 3, bus.now)
+    bus.asked.clear()
+    for _ in range(4):
+        bus.step()
+    assert [request for _, _, request in bus.asked] == [1, 2, 3, 0]
+
+
+def test_a_slave_without_requests_can_be_silent_to_others_requests() -> None:
+    plan = PollPlan({1: Work(0), 2: Work(1)}, 0.0)
+    plan.was_silent(1, 0.5, 1.0)
+    plan.was_silent(2, 0.5, 1.0)
+    assert (plan.late_until(1), plan.late_until(2)) == (float("-inf"), 1.0 + LATE_S)
+
+
 def test_a_silent_slave_is_still_asked() -> None:
     bus = Bus({1: Work(1), 2: Work(1)}, {1: None, 2: 0.1}).live(600.0)
     moments = [at for at, slave, _ in bus.asked if slave == 1]
@@ -126,4 +249,4 @@ def test_no_pattern_of_silence_costs_more_than_its_share(
     for outcome in pattern * 5:
         bus.answer_s[1] = outcome
         bus.step()
-        assert bus.lost_s[1] <= SILENT_SHARE * bus.now + CREDIT_S + 2 * TIMEOUT_S
+        assert bus.lost_s[1] <= LOST_SHARE * bus.now + CREDIT_S + 2 * TIMEOUT_S

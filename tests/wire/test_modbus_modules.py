@@ -147,7 +147,7 @@ def test_a_reading_of_an_own_device_is_used_once_it_is_named_or_mapped() -> None
     assert [reading.number for reading in module.readings] == [7]
 
 
-def test_an_own_device_is_asked_for_one_reading_at_a_time() -> None:
+def test_a_limit_of_0_registers_asks_for_one_reading_at_a_time() -> None:
     module = Module(
         tuple(ModuleReading(n, f"r{n}", "", n, 3, "int16") for n in range(4)), max_registers=0
     )
@@ -177,6 +177,13 @@ def test_every_reading_is_read_once_and_never_across_a_hole(
         assert block.read.count <= most or len(block.readings) == 1
         values = block.values(bytes(block.read.answer_bytes))
         assert values.keys() == {reading.number for reading in block.readings}
+
+
+def test_neighbouring_bits_are_read_at_once_and_told_apart() -> None:
+    readings = tuple(ModuleReading(n, "", "", 20 + n, 1, "int16") for n in range(10))
+    (block,) = blocks_of(Module(readings))
+    assert block.read.count == 10
+    assert list(block.values(b"\x05\x02").values()) == [1, 0, 1, 0, 0, 0, 0, 0, 0, 1]
 
 
 @given(st.sampled_from((1, 2)), st.sampled_from(TYPES), st.sampled_from(ENDIANS))

@@ -11,7 +11,7 @@ from pymodbus.pdu.register_message import (
     ReadInputRegistersResponse,
 )
 
-from leverframe.wire.modbus import Read, exception_answer
+from leverframe.wire.modbus import Read, Write, exception_answer
 from leverframe.wire.modbus_rtu import Answer, AnswerReader, Data, ExceptionReply, crc16, framed
 from tests.effort import examples
 
@@ -115,6 +115,48 @@ def test_an_echo_that_looks_like_an_answer_is_passed_over() -> None:
 def test_an_exception_is_an_answer() -> None:
     assert heard(framed(SLAVE, exception_answer(3, 2))) == ExceptionReply(2)
     assert heard(framed(SLAVE + 1, exception_answer(3, 2))) is None
+
+
+WRITES = st.one_of(
+    st.builds(Write, st.just(5), st.integers(0, 0xFFFF), st.tuples(st.integers(0, 1))),
+    st.builds(Write, st.just(6), st.integers(0, 0xFFFF), st.tuples(st.integers(0, 0xFFFF))),
+    st.builds(
+        Write,
+        st.just(15),
+        st.integers(0, 0xF000),
+        st.lists(st.integers(0, 1), min_size=1, max_size=30).map(tuple),
+    ),
+    st.builds(
+        Write,
+        st.just(16),
+        st.integers(0, 0xF000),
+        st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=20).map(tuple),
+    ),
+)
+
+
+@FEW
+@given(WRITES)
+def test_a_write_is_framed_as_the_peer_reads_it_and_confirmed_as_it_answers(write: Write) -> None:
+    frame = framed(SLAVE, write.pdu())
+    read = DecodePDU(True).decode(frame[1:-2])
+    assert (read.function_code, read.address) == (write.function, write.address)
+    given = [int(bit) for bit in read.bits] if write.function in (5, 15) else read.registers
+    assert tuple(given)[: len(write.values)] == write.values
+    reader = AnswerReader(SLAVE, write)
+    noise = framed(SLAVE + 1, write.confirmation())
+    assert reader.feed(noise) is None
+    assert reader.feed(framed(SLAVE, write.confirmation())) == Data(b"")
+    assert AnswerReader(SLAVE, write).feed(
+        framed(SLAVE, exception_answer(write.function, 3))
+    ) == ExceptionReply(3)
+
+
+def test_the_echo_of_a_write_of_several_is_not_its_confirmation() -> None:
+    write = Write(16, 5, (1, 2))
+    reader = AnswerReader(SLAVE, write)
+    assert reader.feed(framed(SLAVE, write.pdu())) is None
+    assert reader.feed(framed(SLAVE, write.confirmation())) == Data(b"")
 
 
 @FEW

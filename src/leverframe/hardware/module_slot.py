@@ -1,17 +1,31 @@
 """A Modbus module in one of the slots 1-3: its latest readings, what it refuses, its statistics."""
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import groupby
 
 from msgspec import Struct, field
 
-from leverframe.wire.modbus import BIT_READS, DEVICE_BUSY, DEVICE_NEEDS_TIME, Read, exception_words
-from leverframe.wire.modbus_blocks import Block
-from leverframe.wire.modbus_modules import STALE_S, Module
+from leverframe.wire.modbus import (
+    BIT_READS,
+    DEVICE_BUSY,
+    DEVICE_NEEDS_TIME,
+    ILLEGAL_ADDRESS,
+    ILLEGAL_VALUE,
+    Read,
+    Write,
+    exception_words,
+)
+from leverframe.wire.modbus_blocks import Block, parts_of
+from leverframe.wire.modbus_modules import STALE_S, Module, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer
 
 #: A slave that needs more time, or is busy.
 NOT_NOW = (DEVICE_NEEDS_TIME, DEVICE_BUSY)
+#: A slave that may lack some of the registers, or does not give so many of them together.
+NOT_AT_ONCE = (ILLEGAL_ADDRESS, ILLEGAL_VALUE)
+#: A module that cannot be asked even once in this time is no reason to trust old readings longer.
+MAX_INTERVAL_S = 60.0
 NO_READINGS: tuple[float | None, ...] = (None,) * 30
 
 #: What to do about an exception, where the protocol's words alone do not say it.
@@ -119,29 +133,49 @@ class ModuleSlot(Struct):
     silent_since: float | None = None
     #: The codes of what was refused when it was last asked for.
     refusals: dict[Read, int] = field(default_factory=dict)
-    #: What was asked for at least once.
-    asked: set[Read] = field(default_factory=set)
+    #: When something was last asked for, and how long that was after the time before.
+    asked: dict[Read, float] = field(default_factory=dict)
+    intervals: dict[Read, float] = field(default_factory=dict)
     counters: SlotCounters = field(default_factory=SlotCounters)
 
     @property
-    def stale_s(self) -> float:
-        return STALE_S + 3 * len(self.blocks) * self.module.delay_s
+    def trouble(self) -> str:
+        """Return the name under which its troubles are noted."""
+        return f"Modbus slot {self.number}"
 
-    def take(self, block: Block, answer: Answer, now: float) -> None:
+    def note_asked(self, block: Block, now: float) -> None:
+        self.intervals[block.read] = now - self.asked.get(block.read, now)
+        self.asked[block.read] = now
+
+    def take(self, block: Block, answer: Answer, now: float) -> int:
+        """Take an answer; return into how many reads the block was split, usually none."""
+        self.refusals.pop(block.read, None)
         if isinstance(answer, ExceptionReply):
+            if answer.code in NOT_AT_ONCE and len(block.readings) > 1:
+                return self._split(block)
             self.refusals[block.read] = answer.code
             if answer.code in NOT_NOW:
                 # Its earlier readings count until they are too old.
-                return
-        else:
-            self.refusals.pop(block.read, None)
+                return 0
         values = block.values(answer.data) if isinstance(answer, Data) else {}
         for reading in block.readings:
             value = self.values[reading.number] = values.get(reading.number)
             if value is None:
                 self.good_until.pop(reading.number, None)
             else:
-                self.good_until[reading.number] = now + self.stale_s
+                self.good_until[reading.number] = now + self._counts_s(block)
+        return 0
+
+    def _split(self, block: Block) -> int:
+        """Ask for the readings of a block one by one; the device may lack some of them."""
+        place, parts = self.blocks.index(block), parts_of(block)
+        self.blocks = (*self.blocks[:place], *parts, *self.blocks[place + 1 :])
+        return len(parts)
+
+    def _counts_s(self, block: Block) -> float:
+        """Return for how long a reading counts: longer where it cannot be had often."""
+        seldom_s = 3 * min(self.intervals.get(block.read, 0.0), MAX_INTERVAL_S)
+        return max(STALE_S + 3 * len(self.blocks) * self.module.delay_s, seldom_s)
 
     def expire(self, now: float) -> bool:
         """Drop readings that are too old; tell whether there were any."""
@@ -169,17 +203,46 @@ class ModuleSlot(Struct):
     def refusal(self) -> str | None:
         """Say in a sentence what the module refuses, once all of it was asked for."""
         refused = self.refused()
-        if not refused or len(self.asked) < len(self.blocks):
+        if not refused or not all(block.read in self.asked for block in self.blocks):
             return None
         refused.sort(key=lambda one: (one.code, one.function))
-        parts = []
-        for (code, function), group in groupby(refused, lambda one: (one.code, one.function)):
-            kind = "bits" if function in BIT_READS else "registers"
-            spans = ", ".join(one.span for one in group)
-            advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
-            parts.append(
-                f"{kind} {spans} of function {function}"
-                f" (exception {code}, {exception_words(code)}{advice})"
-            )
+        parts = [
+            f"{_places(function, (one.span for one in group))} ({_exception(code)})"
+            for (code, function), group in groupby(refused, lambda one: (one.code, one.function))
+        ]
         everything = "everything: " if len(refused) == len(self.blocks) else ""
-        return f"{self.label} with slave ID {self.slave} refuses {everything}{', '.join(parts)}."
+        return f"{self._who} refuses {everything}{', '.join(parts)}."
+
+    def refusal_of(self, request: Read | Write, code: int) -> str:
+        """Say in a sentence that the module refuses a request."""
+        what = "to be read" if isinstance(request, Read) else "to be written"
+        return f"{self._who} refuses {what}: {_exception(code)}."
+
+    def silence(self, answer: NoAnswer) -> str:
+        """Say in a sentence what to check where no answer comes."""
+        speaks = f"that it speaks {_in_words(self.module.line)}"
+        if answer.is_damaged:
+            return (
+                f"what {self._who} answers arrives damaged; check {speaks}, the ends of the wires"
+                " and that no other device has its slave ID."
+            )
+        return f"{self._who} does not answer; check its wiring, its slave ID and {speaks}."
+
+    @property
+    def _who(self) -> str:
+        return f"{self.label} with slave ID {self.slave}"
+
+
+def _places(function: int, spans: Iterable[str]) -> str:
+    kind = "bits" if function in BIT_READS else "registers"
+    return f"{kind} {', '.join(spans)} of function {function}"
+
+
+def _exception(code: int) -> str:
+    advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+    return f"exception {code}, {exception_words(code)}{advice}"
+
+
+def _in_words(line: SerialParameters) -> str:
+    bits = "stop bit" if line.stop_bits == 1 else "stop bits"
+    return f"{line.bitrate} bit/s, parity {line.parity}, {line.stop_bits} {bits}"

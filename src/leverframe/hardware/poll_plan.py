@@ -1,11 +1,15 @@
 """The turns of several slaves on one bus, on whatever clock.
 
-Every slave has requests that are made one after the other, again and again, with its own pause in
-between; slaves take turns by the request, so that a slow one does not hold up the rest. Time that
-is lost waiting for a silent slave is charged to that slave: once it has used up its credit, it is
-asked only as often as keeps its losses below `SILENT_SHARE` of the bus, whatever it does in
-between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes late
-meets no other request to the same slave.
+Every slave has requests that are made one after the other, each once in a period, with the slave's
+own pause in between. Where the bus is too slow for all of them, slaves share its time: a slave's
+share is the greater, the better it uses its time. While a slave thinks, the line carries nothing;
+one that thinks long leaves the time to those that do not, and has a small share for sure.
+
+Time that is lost is charged to who causes it. What a slave refuses is asked again only as often as
+keeps that below `LOST_SHARE` of the bus, while its other requests go on. A silent slave that has
+used up its credit is asked only so often that its losses stay below the same share, whatever it
+does in between. After a silence a slave is left alone for `LATE_S`, so that an answer which comes
+late meets no other request to the same slave.
 """
 
 from collections.abc import Mapping
@@ -15,11 +19,18 @@ from msgspec import Struct
 
 #: A slave's requests are all made once in this time, if the bus is fast enough.
 PERIOD_S = 1.0
-#: How much of the bus's time one silent slave may waste.
-SILENT_SHARE = 0.05
+#: How much of the bus's time one slave may waste by silence, and by refusals.
+LOST_SHARE = 0.05
 #: What a slave may waste before that limit counts: a lost frame or two are no reason to wait.
 CREDIT_S = 1.0
 LATE_S = 2.0
+#: The share of a slave that thinks long, while the others want all of the bus.
+MIN_SHARE = 0.07
+#: Shares go with this power of how well slaves use their time. The third makes "slow" plain: who
+#: needs twice the time for the same has an eighth.
+_WEIGHT_POWER = 3
+#: How much the latest request counts in the averages of a slave.
+_LATEST = 0.25
 
 
 class Work(NamedTuple):
@@ -36,65 +47,137 @@ class Turn(NamedTuple):
     at: float
 
 
-class _Slave(Struct):
-    work: Work
-    #: The request that is next.
-    request: int = 0
-    ready_at: float = 0.0
-    asked_at: float = float("-inf")
-    round_began_at: float = float("-inf")
-    credit_s: float = CREDIT_S
-    credited_at: float = 0.0
+class Spent(NamedTuple):
+    """The time that a request took, and how long the line needs for its bytes alone."""
 
-    def may_be_asked_at(self) -> float:
+    took_s: float
+    line_s: float
+
+
+class _Request(Struct):
+    due_at: float
+    is_refused: bool = False
+
+
+class _Slave(Struct):
+    delay_s: float
+    requests: list[_Request]
+    ready_at: float
+    credited_at: float
+    #: Nothing is asked before, because a late answer may come.
+    late_until: float = float("-inf")
+    #: What was refused is not asked for again before.
+    retry_at: float = float("-inf")
+    asked_at: float = float("-inf")
+    credit_s: float = CREDIT_S
+    average: Spent | None = None
+    #: How far it has come on the clock by which time is shared.
+    share_clock: float = 0.0
+
+    def upcoming(self) -> tuple[int, float]:
+        """Return the next request, and when it may be made."""
+        moments = [
+            max(one.due_at, self.retry_at) if one.is_refused else one.due_at
+            for one in self.requests
+        ]
+        request = min(range(len(moments)), key=moments.__getitem__)
+        return request, max(moments[request], self._may_be_asked_at())
+
+    def _may_be_asked_at(self) -> float:
+        moment = max(self.ready_at, self.late_until)
         if self.credit_s >= 0:
-            return self.ready_at
-        return max(self.ready_at, self.credited_at - self.credit_s / SILENT_SHARE)
+            return moment
+        return max(moment, self.credited_at - self.credit_s / LOST_SHARE)
 
     def charge(self, lost_s: float, now: float) -> None:
-        earned_s = (now - self.credited_at) * SILENT_SHARE
+        earned_s = (now - self.credited_at) * LOST_SHARE
         self.credit_s = min(CREDIT_S, self.credit_s + earned_s) - lost_s
         self.credited_at = now
+
+    def learn(self, spent: Spent) -> None:
+        if self.average is None:
+            self.average = spent
+        else:
+            self.average = Spent(
+                *(old + _LATEST * (new - old) for old, new in zip(self.average, spent, strict=True))
+            )
+
+    @property
+    def weight(self) -> float | None:
+        """Return how well it uses its time: 1 if the line always carries something."""
+        if self.average is None or self.average.took_s <= 0:
+            return None
+        return min(1.0, self.average.line_s / self.average.took_s) ** _WEIGHT_POWER
 
 
 class PollPlan:
     def __init__(self, slaves: Mapping[int, Work], now: float) -> None:
         self._slaves = {
-            slave: _Slave(work, ready_at=now, credited_at=now)
+            slave: _Slave(work.delay_s, _requests(work.requests, now), now, now)
             for slave, work in slaves.items()
             if work.requests
         }
+        self._share_clock = 0.0
 
     def next(self, now: float) -> Turn | None:
-        """Choose the next slave and its time: of those due, the one that waited longest."""
-        if not self._slaves:
-            return None
+        """Choose the next slave and its time: of those due, the one that is behind in its share."""
+        turns = [Turn(slave, *state.upcoming()) for slave, state in self._slaves.items()]
+        due = [turn for turn in turns if turn.at <= now]
+        if due:
+            return min(due, key=self._precedence)._replace(at=now)
+        return min(turns, key=lambda turn: turn.at) if turns else None
 
-        def waiting(item: tuple[int, _Slave]) -> tuple[float, float]:
-            return max(item[1].may_be_asked_at(), now), item[1].asked_at
-
-        slave, state = min(self._slaves.items(), key=waiting)
-        return Turn(slave, state.request, max(state.may_be_asked_at(), now))
-
-    def asked(self, slave: int, now: float) -> None:
-        """Note that the slave's next request is on its way."""
-        state = self._slaves[slave]
+    def asked(self, turn: Turn, now: float) -> None:
+        """Note that a request is on its way."""
+        state = self._slaves[turn.slave]
         state.asked_at = now
-        if state.request == 0:
-            state.round_began_at = now
+        # One that wanted nothing for a while has no claim to the time of then.
+        self._share_clock = state.share_clock = max(state.share_clock, self._share_clock)
+        request = state.requests[turn.request]
+        request.due_at = max(request.due_at + PERIOD_S, now)
 
-    def answered(self, slave: int, now: float) -> None:
-        self._go_on(self._slaves[slave], now)
+    def answered(self, turn: Turn, spent: Spent, now: float) -> None:
+        state = self._slaves[turn.slave]
+        state.requests[turn.request].is_refused = False
+        state.learn(spent)
+        state.share_clock += spent.took_s / self._share_of(state)
+        state.ready_at = now + state.delay_s
+
+    def was_refused(self, turn: Turn, spent: Spent, now: float) -> None:
+        self.answered(turn, spent, now)
+        state = self._slaves[turn.slave]
+        state.requests[turn.request].is_refused = True
+        state.retry_at = now + spent.took_s / LOST_SHARE
 
     def was_silent(self, slave: int, lost_s: float, now: float) -> None:
         """Note that no answer came, and how long the bus was kept waiting."""
+        if slave not in self._slaves:
+            return
         state = self._slaves[slave]
-        self._go_on(state, now)
-        state.ready_at = max(state.ready_at, now + LATE_S)
+        state.ready_at = now + state.delay_s
+        state.late_until = now + LATE_S
         state.charge(lost_s, now)
 
-    def _go_on(self, state: _Slave, now: float) -> None:
-        state.request = (state.request + 1) % state.work.requests
-        state.ready_at = now + state.work.delay_s
-        if state.request == 0:
-            state.ready_at = max(state.ready_at, state.round_began_at + PERIOD_S)
+    def late_until(self, slave: int) -> float:
+        """Return until when an earlier request may still be answered."""
+        return self._slaves[slave].late_until if slave in self._slaves else float("-inf")
+
+    def split(self, turn: Turn, parts: int, now: float) -> None:
+        """Put several requests in the place of one."""
+        requests = self._slaves[turn.slave].requests
+        requests[turn.request : turn.request + 1] = _requests(parts, now)
+
+    def _precedence(self, turn: Turn) -> tuple[float, float]:
+        state = self._slaves[turn.slave]
+        return max(state.share_clock, self._share_clock), state.asked_at
+
+    def _share_of(self, state: _Slave) -> float:
+        weights = [one.weight for one in self._slaves.values()]
+        # Who is not known yet is taken for as good as the best.
+        best = max((weight for weight in weights if weight is not None), default=1.0)
+        total = sum(best if weight is None else weight for weight in weights)
+        return max(MIN_SHARE, (state.weight or best) / total)
+
+
+def _requests(count: int, now: float) -> list[_Request]:
+    return [_Request(now) for _ in range(count)]

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from leverframe.wire.modbus import Read
+from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_modules import SerialParameters
-from leverframe.wire.modbus_rtu import Answer, AnswerReader, NoAnswer, answer_frame_bytes
+from leverframe.wire.modbus_rtu import Answer, AnswerReader, NoAnswer, answer_frame_bytes, framed
 
 #: How long a slave may think before it answers.
 ANSWER_S = 0.5
@@ -25,6 +25,16 @@ _SHORTEST_GAP_S = 0.00175
 _PARITIES = {"none": "N", "even": "E", "odd": "O"}
 
 
+def _bytes_s(line: SerialParameters, request: Read | Write) -> float:
+    """Return how long the line needs for the bytes of request and answer."""
+    frame_bytes = len(framed(0, request.pdu())) + answer_frame_bytes(request)
+    return frame_bytes * _BITS_PER_BYTE / line.bitrate
+
+
+def _gap_s(line: SerialParameters) -> float:
+    return max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
+
+
 class SerialLine(asyncio.Protocol):
     def __init__(self, path: str) -> None:
         self.path = path
@@ -36,24 +46,27 @@ class SerialLine(asyncio.Protocol):
         self._reader: AnswerReader | None = None
         self._answer: asyncio.Future[Answer] | None = None
 
-    async def ask(self, line: SerialParameters, slave: int, read: Read) -> Answer | NoAnswer:
+    async def ask(
+        self, line: SerialParameters, slave: int, request: Read | Write
+    ) -> Answer | NoAnswer:
         """Ask a slave. Raises OSError if the port cannot be used."""
         await self._speak_as(line)
         await self._quiet(line)
-        byte_s = _BITS_PER_BYTE / line.bitrate
-        reader = AnswerReader(slave, read)
+        reader = AnswerReader(slave, request)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._reader, self._answer = reader, answer
         try:
             self._transport.write(reader.request)
-            async with asyncio.timeout(
-                ANSWER_S + byte_s * (len(reader.request) + answer_frame_bytes(read))
-            ):
+            async with asyncio.timeout(ANSWER_S + _bytes_s(line, request)):
                 return await answer
         except TimeoutError:
             return reader.no_answer()
         finally:
             self._reader = self._answer = None
+
+    def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
+        """Return how long request and answer take if the slave answers at once."""
+        return _gap_s(line) + _bytes_s(line, request)
 
     async def close(self) -> None:
         """Release the port; others can open it when this returns."""
@@ -87,7 +100,7 @@ class SerialLine(asyncio.Protocol):
     async def _quiet(self, line: SerialParameters) -> None:
         """Wait until the line was quiet for the gap between two frames."""
         loop = asyncio.get_running_loop()
-        gap_s = max(_GAP_BYTES * _BITS_PER_BYTE / line.bitrate, _SHORTEST_GAP_S)
+        gap_s = _gap_s(line)
         give_up_at = loop.time() + MAX_QUIET_WAIT_S
         # At least one wait: it also delivers what the system has buffered so far.
         wait_s = gap_s

@@ -1,4 +1,4 @@
-"""Modbus as a server sees it: what a request asks for, answers, and frames of Modbus TCP.
+"""Modbus requests and answers as bytes, and the frames of Modbus TCP as a server sees them.
 
 Functions: 1-4 read, 5, 6, 15 and 16 write. `request_from` accepts a request exactly as the protocol
 defines it, whole and nothing behind it; whatever else comes ends in the one exception that the
@@ -6,6 +6,7 @@ protocol has for it. Which addresses exist is not known here.
 """
 
 import struct
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -71,6 +72,10 @@ class Read(Struct, frozen=True):
         """Return how many bytes of data the answer carries."""
         return (self.count + 7) // 8 if self.function in BIT_READS else 2 * self.count
 
+    def answer_head(self) -> bytes:
+        """Return how an answer begins that carries the data."""
+        return bytes((self.function, self.answer_bytes))
+
 
 class Write(Struct, frozen=True):
     """New values from an address on: bits for functions 5 and 15, else registers."""
@@ -78,6 +83,21 @@ class Write(Struct, frozen=True):
     function: int
     address: int
     values: tuple[int, ...]
+    #: A confirmation carries nothing but itself.
+    answer_bytes: ClassVar[int] = 0
+
+    def pdu(self) -> bytes:
+        if self.function in (WRITE_COIL, WRITE_REGISTER):
+            return self.confirmation()
+        data = (
+            packed_bits(list(self.values))
+            if self.function == WRITE_COILS
+            else struct.pack(f">{len(self.values)}H", *self.values)
+        )
+        return self.confirmation() + bytes((len(data),)) + data
+
+    def answer_head(self) -> bytes:
+        return self.confirmation()
 
     def confirmation(self) -> bytes:
         """Encode the answer to a write, which repeats what was written, or where and how much."""

@@ -6,7 +6,7 @@ refuse registers that they do not have.
 
 from msgspec import Struct
 
-from leverframe.wire.modbus import BIT_READS, Read
+from leverframe.wire.modbus import BIT_READS, Read, bits_from
 from leverframe.wire.modbus_modules import Module, ModuleReading
 from leverframe.wire.modbus_numbers import number_in
 
@@ -23,10 +23,16 @@ class Block(Struct, frozen=True):
 
     def _value(self, reading: ModuleReading, data: bytes) -> float | None:
         if reading.function in BIT_READS:
-            return (data[0] & 1) / reading.divisor
+            bits = bits_from(data, self.read.count)
+            return bits[reading.register - self.read.address] / reading.divisor
         start = 2 * (reading.register - self.read.address)
         part = data[start : start + 2 * reading.span]
         return number_in(part, reading.type, reading.endian, reading.divisor)
+
+
+def parts_of(block: Block) -> tuple[Block, ...]:
+    """Read each of the block's readings alone, as devices want it that refuse to give several."""
+    return tuple(_block([reading]) for reading in block.readings)
 
 
 def blocks_of(module: Module) -> tuple[Block, ...]:

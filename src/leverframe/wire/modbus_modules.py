@@ -50,7 +50,7 @@ class Module(NamedTuple):
     line: SerialParameters = COMMON_LINE
     #: Seconds between two reads.
     delay_s: float = 0.0
-    #: Most registers in one read; a device of the user's own is asked for one reading at a time.
+    #: Most registers in one read.
     max_registers: int = 60
     #: Does the setting of the SDM bitrate apply?
     is_sdm: bool = False
@@ -334,4 +334,4 @@ def _own_device(device: ModbusDevice, mapped: set[int]) -> Module:
         if reading.name or number in mapped
     )
     line = SerialParameters(device.bitrate, device.parity, device.stop_bit)
-    return Module(readings, line, device.delay, max_registers=0)
+    return Module(readings, line, device.delay)

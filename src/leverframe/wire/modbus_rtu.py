@@ -8,7 +8,7 @@ over.
 
 from msgspec import Struct
 
-from leverframe.wire.modbus import EXCEPTION_BIT, Read
+from leverframe.wire.modbus import EXCEPTION_BIT, Read, Write
 
 #: More than the longest frame twice: noise without end takes no memory.
 MAX_PENDING = 1024
@@ -16,8 +16,7 @@ _CHECKSUM_BYTES = 2
 #: The checksum of a frame together with its checksum.
 _WHOLE_FRAME = 0
 _EXCEPTION_FRAME_BYTES = 5
-#: Slave, function and the count of data bytes.
-_HEAD_BYTES = 3
+_SLAVE_BYTES = 1
 
 
 def _table() -> tuple[int, ...]:
@@ -45,13 +44,13 @@ def framed(slave: int, pdu: bytes) -> bytes:
     return frame + crc16(frame).to_bytes(_CHECKSUM_BYTES, "little")
 
 
-def answer_frame_bytes(read: Read) -> int:
-    """Return the length of the frame that answers a read."""
-    return _HEAD_BYTES + read.answer_bytes + _CHECKSUM_BYTES
+def answer_frame_bytes(request: Read | Write) -> int:
+    """Return the length of the frame that answers a request."""
+    return _SLAVE_BYTES + len(request.answer_head()) + request.answer_bytes + _CHECKSUM_BYTES
 
 
 class Data(Struct, frozen=True):
-    """The slave's registers or bits."""
+    """The slave's registers or bits; nothing for a write, which it has carried out."""
 
     data: bytes
 
@@ -75,11 +74,13 @@ Answer = Data | ExceptionReply
 class AnswerReader:
     """A finder of the answer to one request in the bytes of a line."""
 
-    def __init__(self, slave: int, read: Read) -> None:
-        self.request = framed(slave, read.pdu())
-        self._data_head = bytes((slave, read.function, read.answer_bytes))
-        self._data_frame_bytes = answer_frame_bytes(read)
-        self._exception_head = bytes((slave, read.function | EXCEPTION_BIT))
+    def __init__(self, slave: int, request: Read | Write) -> None:
+        self.request = framed(slave, request.pdu())
+        self._data_head = bytes((slave,)) + request.answer_head()
+        self._data_frame_bytes = answer_frame_bytes(request)
+        self._exception_head = bytes((slave, request.function | EXCEPTION_BIT))
+        #: The write of one value is answered by the very same bytes.
+        self._has_echo = self.request[:-_CHECKSUM_BYTES] != self._data_head
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Answer | None:
@@ -90,7 +91,7 @@ class AnswerReader:
         self._drop_echo()
         frame = self._found(self._data_head, self._data_frame_bytes)
         if frame is not None:
-            return Data(frame[_HEAD_BYTES:-_CHECKSUM_BYTES])
+            return Data(frame[len(self._data_head) : -_CHECKSUM_BYTES])
         frame = self._found(self._exception_head, _EXCEPTION_FRAME_BYTES)
         return ExceptionReply(frame[2]) if frame is not None else None
 
@@ -100,9 +101,9 @@ class AnswerReader:
         return NoAnswer(is_damaged=bool(pending) and crc16(pending) != _WHOLE_FRAME)
 
     def _drop_echo(self) -> None:
-        """Drop the echo of adapters that hear themselves; a read request never answers itself."""
+        """Drop the echo of adapters that hear themselves, where it cannot be the answer."""
         start = self._pending.find(self.request)
-        if start >= 0:
+        if self._has_echo and start >= 0:
             del self._pending[: start + len(self.request)]
 
     def _found(self, head: bytes, length: int) -> bytes | None:
