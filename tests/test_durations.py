@@ -25,6 +25,8 @@ from leverframe.durations import (
         ("90", 90),
         ("0", 0),
         ("1d2h3m4s", 93784),
+        ("10min", 600),
+        ("1h 5min 3s", 3903),
     ],
 )
 def test_units_add_up(text: str, seconds: float) -> None:
@@ -32,7 +34,22 @@ def test_units_add_up(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "h", "1x", "-5s", "30m1h", "1h1h", "1e3s", "1,5h", "5 parsecs", "٣s", "1h30"]
+    "text",
+    [
+        "",
+        " ",
+        "h",
+        "1x",
+        "-5s",
+        "30m1h",
+        "1h1h",
+        "1e3s",
+        "1,5h",
+        "5 parsecs",
+        "٣s",
+        "1h30",
+        "5mins",
+    ],
 )
 def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
     with pytest.raises(BadDuration, match="90s, 1h30m, 24h or 7d"):

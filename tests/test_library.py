@@ -18,8 +18,10 @@ from leverframe import (
     SimulatedBoard,
     SystemClock,
     VirtualClock,
+    testing,
 )
 from leverframe.config import BadConfiguration, Config, read_config
+from leverframe.config.sources import Sources
 from leverframe.engine.settings import Settings
 from leverframe.exit_codes import DONE
 from leverframe.maintenance.board import check_board
@@ -31,13 +33,15 @@ from leverframe.wiring import Wiring
 
 
 def test_every_exported_name_is_there_and_documented() -> None:
-    for name in leverframe.__all__:
-        assert name in dir(leverframe)
-        if name != "__version__":
-            assert getattr(leverframe, name).__doc__, name
+    for module in (leverframe, testing):
+        for name in module.__all__:
+            assert name in dir(module)
+            assert name == "__version__" or getattr(module, name).__doc__, name
 
 
 def test_a_name_that_is_not_exported_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Twins'"):
+        testing.Twins  # noqa: B018 - looking it up is the test
     with pytest.raises(AttributeError, match="has no attribute 'Kontroller'"):
         leverframe.Kontroller  # noqa: B018 - looking it up is the test
 
@@ -52,8 +56,8 @@ def everything():
         asyncio.get_event_loop_policy().__class__, list(warnings.filters), sys.flags, sys.stdout,
     )
 before = everything()
-import leverframe
-for module in (leverframe,):
+import leverframe, leverframe.testing
+for module in (leverframe, leverframe.testing):
     for name in module.__all__:
         getattr(module, name)
 assert everything() == before
@@ -158,13 +162,14 @@ async def test_a_board_that_nobody_brings_is_told_with_those_that_are_there() ->
 
 @pytest.mark.usefixtures("own_board")
 def test_the_board_of_another_package_is_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check_board(Config(board=Wiring(kind="own"))) == DONE
+    assert check_board(Config(board=Wiring(kind="own")), Sources(None, {}, {}), None) == DONE
     assert "The board own comes from another package" in capsys.readouterr().out
 
 
 def test_the_page_of_the_library_tells_every_name_with_what_it_does() -> None:
     page = library_page()
-    for name in leverframe.__all__:
-        assert name == "__version__" or f"### `leverframe.{name}`" in page
+    for module in (leverframe, testing):
+        for name in module.__all__:
+            assert name == "__version__" or f"### `{module.__name__}.{name}`" in page
     assert "- `await open(settings, troubles)`: Open the devices;" in page
     assert "VirtualClock(wall=1767571200.0)" in page

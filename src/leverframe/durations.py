@@ -1,4 +1,4 @@
-"""Durations as people write them: `90s`, `1h30m`, `2d 3h`, `1.5h`, or a bare number of seconds.
+"""Durations as people write them: `90s`, `1h30m`, `2d 3h`, `10min`, or a bare number of seconds.
 
 Days, hours, minutes and seconds, the greater unit first, each at most once; spaces do not matter.
 """
@@ -13,7 +13,9 @@ MAX_S = 3.2e9
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
-_WITH_UNITS = re.compile("".join(rf"(?:{_NUMBER}{unit})?" for unit in _UNITS))
+#: Minutes are often written so, to tell them from metres and months.
+_WRITTEN = {"m": "m(?:in)?"}
+_WITH_UNITS = re.compile("".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _UNITS))
 _SECONDS = re.compile(_NUMBER)
 
 

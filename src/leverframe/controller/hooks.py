@@ -39,6 +39,14 @@ class LivePart(Protocol):
         """Become what such a state says."""
 
 
+class RequestLog(Protocol):
+    """The journal of what clients asked for."""
+
+    def entries(self) -> list[Any]: ...
+
+    def clear(self) -> None: ...
+
+
 class Hooks:
     def __init__(self) -> None:
         #: Effects that leave the controller; whoever sends notifications or pings sets these. What
@@ -74,6 +82,10 @@ class Hooks:
         self.figures: list[Callable[[], Iterable[Family]]] = []
         #: What waits to be sent, was sent, and could not be (`/api/outbox`).
         self.outbox_report: Callable[[], Any] = dict
+        #: Forgets the messages that were kept instead of sent.
+        self.forget_captured: Callable[[], None] = _nothing
+        #: What clients asked for; None where that is not noted.
+        self.request_journal: RequestLog | None = None
         #: What is known about newer firmware (`/api/firmware`).
         self.firmware_report: Callable[[], Any] = dict
         #: Parts around the controller that do something at a time of its clock.
@@ -115,6 +127,10 @@ class Hooks:
 def _log_fault(part: asyncio.Task[None]) -> None:
     if not part.cancelled() and (fault := part.exception()) is not None:
         log.error("a part could not follow the settings", exc_info=fault)
+
+
+def _nothing() -> None:
+    """Do nothing: no part has anything to do."""
 
 
 def _drop(effect: Effect) -> None:

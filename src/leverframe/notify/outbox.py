@@ -336,6 +336,13 @@ class Outbox:
             if queue.channel.configuration(old) != queue.channel.configuration(new):
                 queue.try_again()
 
+    def forget_captured(self) -> None:
+        """Forget the messages that were kept instead of sent."""
+        captured = self._kept(CAPTURED)
+        self._ended = {key: kept for key, kept in self._ended.items() if key[1] != CAPTURED}
+        if captured:
+            self._write(dict.fromkeys(message.number for message in captured))
+
     def try_again(self, name: str) -> None:
         """Try at once what waits for this channel: it may be deliverable now."""
         queue = self._queues.get(name)

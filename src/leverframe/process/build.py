@@ -29,8 +29,11 @@ from leverframe.process.services import (
     snmp_traps,
 )
 from leverframe.profile import Profile
+from leverframe.servers.http.messages import Handler
+from leverframe.servers.http.request_journal import RequestJournal
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
+from leverframe.servers.routes.sim_requests import without_secrets
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
 from leverframe.storage.store import Changes, Store, StoreUnavailable
@@ -55,6 +58,8 @@ class BuiltController(Struct, frozen=True):
 
     controller: Controller
     web: Web
+    #: Answers clients; what they ask for is noted on virtual time, where tests run.
+    handler: Handler
     #: What it is called as long as nobody has named it.
     name: str
     #: The same in names of hosts, whatever the configuration calls it.
@@ -130,8 +135,12 @@ async def build(
         cookie_name=cookie_name,
         public_name=configured.name or "",
     )
+    handler: Handler = web.handle
+    if clock.is_virtual:
+        journal = RequestJournal(clock.wall, without_secrets)
+        controller.request_journal, handler = journal, journal.before(handler)
     return BuiltController(
-        controller, web, name, host_label, mac, snmp_identity, mqtt, tuple(services)
+        controller, web, handler, name, host_label, mac, snmp_identity, mqtt, tuple(services)
     )
 
 

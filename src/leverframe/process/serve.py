@@ -105,7 +105,7 @@ async def serve(config: Config) -> None:
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
         server = HttpServer(
-            _outward(reach, built.web.handle),
+            _outward(reach, built.handler),
             http_limits(lenient=config.lenient),
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,

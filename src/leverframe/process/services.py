@@ -138,6 +138,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     controller.settings_watchers.append(outbox.settings_changed)
     controller.outbox_report = outbox.report
     controller.live_parts.append(outbox)
+    controller.forget_captured = outbox.forget_captured
     controller.figures.append(lambda: outbox_families(outbox.figures()))
     return outbox
 

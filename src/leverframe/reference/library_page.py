@@ -6,10 +6,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from msgspec import Struct
-
 #: The modules that are the library.
-MODULES = ("leverframe",)
+MODULES = ("leverframe", "leverframe.testing")
 
 _OPENING = """\
 # Library
@@ -93,14 +91,9 @@ def _members(cls: type) -> Iterator[tuple[str, Any]]:
                 # What has no docstring does what the protocol says.
                 if _summary(value) and not _summary(value).startswith("Do nothing"):
                     yield name, value
-    if issubclass(cls, Struct):
-        for field in cls.__struct_fields__:
-            yield field, None
 
 
 def _member(name: str, value: Any) -> str:
-    if value is None:
-        return f"- `{name}`"
     if isinstance(value, property):
         return f"- `{name}`: {_summary(value)}"
     function = getattr(value, "__func__", value)

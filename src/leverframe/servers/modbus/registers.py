@@ -7,6 +7,7 @@ an address that may write.
 
 import logging
 from collections.abc import Callable, Coroutine, Iterator
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -17,6 +18,7 @@ from leverframe.controller import Controller, Outstanding
 from leverframe.engine.engine import Engine
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
+from leverframe.profile import Profile
 from leverframe.storage.store import StoreUnavailable
 from leverframe.wire import modbus_map
 from leverframe.wire.modbus import (
@@ -57,13 +59,16 @@ _ENCODERS: tuple[tuple[int, Callable[[float | None, int], bytes]], ...] = (
 )
 
 
+Coils = dict[tuple[str, int], Call | Refusal | None]
+
+
 class ModbusRegisters:
     """One controller as a Modbus device."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         #: The command of each coil and value; None where the value does nothing.
-        self._coils: dict[tuple[str, int], Call | Refusal | None] = {}
+        self._coils: Coils = {}
         self._learn_coils()
         controller.profile_watchers.append(self._learn_coils)
         #: The input registers as bytes, by where they begin, and what they were made of.
@@ -71,16 +76,8 @@ class ModbusRegisters:
         self._images_of: tuple[Engine, int] | None = None
 
     def _learn_coils(self) -> None:
-        """Look up the commands of the version that runs now."""
-        self._coils = {
-            (label, value): self._call("/outs.cgi", f"{name}={value}")
-            for label, name in _SWITCHES.items()
-            for value in (0, 1)
-        }
-        for index, label in enumerate(modbus_map.RESET):
-            reset = self._call("/inpa.cgi", f"powset={index}0")
-            self._coils[label, 1] = reset
-            self._coils[label, 0] = reset if isinstance(reset, Refusal) else None
+        """Take the commands of the version that runs now."""
+        self._coils = _coils_of(self._controller.profile)
 
     def answer(
         self, pdu: bytes, peer: str, *, may_write: bool
@@ -187,7 +184,7 @@ class ModbusRegisters:
             if address < modbus_map.TARGET_AT:
                 if value > modbus_map.MAX_DUTY:
                     raise ModbusException(ILLEGAL_VALUE)
-                yield self._call("/stm.cgi", f"pwmd={address}{value}")
+                yield _call("/stm.cgi", f"pwmd={address}{value}", self._controller.profile)
             elif address == modbus_map.TARGET_AT:
                 yield self._set_target(modbus_map.whole_from(value))
         high, low = (values.get(modbus_map.TARGET_FLOAT_AT + word) for word in (0, 1))
@@ -201,14 +198,9 @@ class ModbusRegisters:
             raise ModbusException(ILLEGAL_ADDRESS)
 
     def _set_target(self, tenths: int) -> Call:
-        call = self._call("/stm.cgi", f"pidtarget={tenths}")
+        call = _call("/stm.cgi", f"pidtarget={tenths}", self._controller.profile)
         if isinstance(call, Refusal):
             raise ModbusException(ILLEGAL_VALUE)
-        return call
-
-    def _call(self, path: str, text: str) -> Call | Refusal:
-        """Return a command of this version, or the refusal where it has none."""
-        (call,) = find("GET", path, [text], self._controller.profile)
         return call
 
     async def _confirm_after(self, outstanding: Outstanding, request: Write) -> bytes:
@@ -218,6 +210,27 @@ class ModbusRegisters:
             log.warning("a write by Modbus TCP was not carried out: %s", error)
             return exception_answer(request.function, DEVICE_FAILURE)
         return request.confirmation()
+
+
+@lru_cache(maxsize=8)
+def _coils_of(profile: Profile) -> Coils:
+    """Look up the commands of a version, once for all twins of it: 2 ms."""
+    coils: Coils = {
+        (label, value): _call("/outs.cgi", f"{name}={value}", profile)
+        for label, name in _SWITCHES.items()
+        for value in (0, 1)
+    }
+    for index, label in enumerate(modbus_map.RESET):
+        reset = _call("/inpa.cgi", f"powset={index}0", profile)
+        coils[label, 1] = reset
+        coils[label, 0] = reset if isinstance(reset, Refusal) else None
+    return coils
+
+
+def _call(path: str, text: str, profile: Profile) -> Call | Refusal:
+    """Return a command of a version, or the refusal where it has none."""
+    (call,) = find("GET", path, [text], profile)
+    return call
 
 
 def _part(image: bytes, address: int, count: int) -> bytes:

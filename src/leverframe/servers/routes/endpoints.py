@@ -24,6 +24,7 @@ from leverframe.hardware.display_picture import png_of
 from leverframe.hardware.modem_status import ModemReport
 from leverframe.notify.outbox import OutboxReport
 from leverframe.servers.http.messages import NOT_KEPT, Reply
+from leverframe.servers.http.request_journal import JournalRequest
 from leverframe.servers.problems import NoSuchPath
 from leverframe.servers.routes import api, sim
 from leverframe.servers.routes.context import Context
@@ -40,6 +41,7 @@ from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
 from leverframe.servers.routes.sim_report import SimReport, sim_report
+from leverframe.servers.routes.sim_requests import sim_requests
 from leverframe.servers.routes.sim_snapshots import PARAMETERS as SNAPSHOT_PARAMETERS
 from leverframe.servers.routes.sim_snapshots import SnapshotReport
 from leverframe.servers.routes.site_session import with_session
@@ -299,6 +301,15 @@ VALUES = (
         "clock and captured messages at a moment. With POST, `take=NAME`, `restore=NAME` and "
         "`delete=NAME`, joined as one likes, are carried out first. Up to 20, on virtual time; "
         "they end with the process. 404 on any other board.",
+    ),
+    Endpoint(
+        "/api/sim/requests",
+        role=ADMIN,
+        reply=list[JournalRequest],
+        function=sim_requests,
+        in_bootloader=True,
+        doc="List the newest 2000 requests of clients with their answers, oldest first, on virtual "
+        "time, where tests run. Values that may be secrets read `***`. 404 on real time.",
     ),
     Endpoint(
         "/health",

@@ -138,6 +138,13 @@ class Web:
     def handle(self, request: Request) -> Answer:
         return self._admitted(request, self._answer, self._of_site)
 
+    def handle_as(self, request: Request, account: Account) -> Answer:
+        """Answer somebody whose account is known, such as the owner of the process."""
+        try:
+            return self._answer(request, account)
+        except Refusal as refusal:
+            return self._refused(request, refusal)
+
     def admit_body(self, request: Request) -> Answer:
         """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
         return self._admitted(request, self._admit_body_of, self._refuse_body_of_site)

@@ -5,9 +5,11 @@
 `barcode` say which sensor answers and what was scanned. `sms=+48601:1234:out=0` lets an SMS arrive;
 `/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between
 outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
-again what a plant gives there. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say
-which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All items are checked
-first, then carried out in order; readings that are joined are sensed at one instant.
+again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
+`requests=clear` the requests that were noted. On virtual time `ping=HOST:MILLISECONDS` and
+`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
+items are checked first, then carried out in order; readings that are joined are sensed at one
+instant.
 
 A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
 same, as a fault would, and the controller treats it as absent.
@@ -41,6 +43,7 @@ from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.servers.sms_commands import SmsCommands
 
 NONE = "none"
+CLEAR = "clear"
 PLANT = "plant"
 #: Before a value that the board delivers although no sensor could.
 RAW = "raw:"
@@ -64,6 +67,8 @@ PARAMETERS = (
     QueryParameter("i2c", str, "Choose the sensor that answers on the I2C bus."),
     QueryParameter("sms", str, "Let an SMS arrive: NUMBER:TEXT."),
     QueryParameter("barcode", Annotated[str, Meta(max_length=BARCODE_LETTERS)], "Scan a code."),
+    QueryParameter("outbox", Literal["clear"], "Forget the captured messages."),
+    QueryParameter("requests", Literal["clear"], "Forget the requests noted so far."),
     QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
     QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
     *(
@@ -145,6 +150,8 @@ class SimCommands:
             return self._ping(text)
         if name == "sms":
             return self._receive(text)
+        if name in ("outbox", "requests"):
+            return self._clear(name, text)
         if _SENSOR_ID.fullmatch(name):
             return self._one_sensor(name, text)
         if name == "onewire":
@@ -158,6 +165,16 @@ class SimCommands:
         if reading is None and name in ONEWIRE:
             return lambda: self._unplug(name)
         return lambda: self._board.set_readings({name: reading})
+
+    def _clear(self, name: str, text: str) -> Callable[[], None]:
+        if text != CLEAR:
+            raise BadValue(f"{text!r} is not possible.", value=text, allowed=CLEAR)
+        controller = self._controller
+        if name == "outbox":
+            return lambda: controller.forget_captured()
+        journal = controller.request_journal
+        self._require_virtual_time("Requests are noted on virtual time only.")
+        return lambda: None if journal is None else journal.clear()
 
     def _unplug(self, label: str) -> None:
         """Unplug a 1-Wire reading: the value set by hand, and the sensor that is bound there."""

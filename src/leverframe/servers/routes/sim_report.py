@@ -108,6 +108,7 @@ class SimReport(Struct, frozen=True):
     due: Annotated[
         float | None, Meta(description="When something happens next, in seconds since 1970.")
     ]
+    due_in: Annotated[float | None, Meta(description="The same in seconds from now on.")]
     readings: dict[str, SimulatedReading]
     pins: Annotated[
         dict[str, float],
@@ -136,6 +137,7 @@ def sim_report(context: Context) -> SimReport:
         virtual_time=clock.is_virtual,
         time=at.wall,
         due=None if deadline is None else at.wall + deadline - at.now,
+        due_in=None if deadline is None else deadline - at.now,
         readings={
             label: _reading(label, readings.get(label), controller)
             for label in (*LIMITS, *LIGHTING)

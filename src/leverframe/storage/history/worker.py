@@ -69,6 +69,8 @@ class Figures(Struct):
 
 
 class HistoryWorker(Protocol):
+    #: What is added can be read after the end.
+    is_durable: bool
     figures: Figures
     tell: Tell
 
@@ -84,6 +86,8 @@ class HistoryWorker(Protocol):
 
 class MemoryHistory:
     """A history on the event loop that lasts as long as the process."""
+
+    is_durable = False
 
     def __init__(self) -> None:
         self.figures = Figures()
@@ -117,6 +121,8 @@ class NullHistory(MemoryHistory):
 
 class ThreadHistoryWorker:
     """A history on a thread of its own; without a path, in memory."""
+
+    is_durable = True
 
     def __init__(
         self,
@@ -308,7 +314,8 @@ class HistoryRecorder:
         return await self._worker.ask(work)
 
     async def close(self) -> None:
-        self.flush()
+        if self._worker.is_durable:
+            self.flush()
         await self._worker.close(self._clock.read().wall)
 
 

@@ -1,0 +1,102 @@
+"""The journal of requests: what clients asked for and what they were told, the newest few thousand.
+
+It stands before the handler of a server, so it costs those servers nothing that have none; twins
+have one. Queries that may hold a secret are kept without their values.
+"""
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.servers.http.messages import (
+    PROBLEM_TYPE,
+    Answer,
+    AnyReply,
+    Handler,
+    Reply,
+    Request,
+)
+
+KEPT_REQUESTS = 2000
+
+
+class JournalRequest(Struct):
+    """One request, and how it was answered."""
+
+    number: Annotated[int, Meta(description="Counts all requests since the start.")]
+    time: Annotated[float, Meta(description="Seconds since 1970, by the controller's clock.")]
+    method: str
+    path: str
+    query: str | None
+    source: Annotated[str, Meta(description="The address of the client.")]
+    status: Annotated[
+        int | None, Meta(description="Null as long as there is no answer, or where none came.")
+    ] = None
+    problem: Annotated[
+        str | None, Meta(description="Why it was refused, as the client was told.")
+    ] = None
+
+
+class RequestJournal:
+    def __init__(self, wall: Callable[[], float], without_secrets: Callable[[str], str]) -> None:
+        self._wall = wall
+        self._without_secrets = without_secrets
+        self._kept: deque[JournalRequest] = deque(maxlen=KEPT_REQUESTS)
+        #: Requests since the start, kept or not.
+        self.count = 0
+
+    def before(self, handler: Handler) -> Handler:
+        """Return a handler that notes each request and its answer."""
+
+        def handle(request: Request) -> Answer:
+            entry = self.note(request)
+            try:
+                answer = handler(request)
+            except Exception:
+                entry.status = 500
+                raise
+            if isinstance(answer, Coroutine):
+                return self._awaited(entry, answer)
+            return _answered(entry, answer)
+
+        return handle
+
+    def note(self, request: Request) -> JournalRequest:
+        query = request.query
+        self.count += 1
+        entry = JournalRequest(
+            self.count,
+            self._wall(),
+            request.method,
+            request.path,
+            query and self._without_secrets(query),
+            request.peer,
+        )
+        self._kept.append(entry)
+        return entry
+
+    async def _awaited(
+        self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply]
+    ) -> AnyReply:
+        try:
+            return _answered(entry, await answer)
+        except Exception:
+            entry.status = 500
+            raise
+
+    def entries(self) -> list[JournalRequest]:
+        """List what is kept, oldest first."""
+        return list(self._kept)
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+
+def _answered(entry: JournalRequest, reply: AnyReply) -> AnyReply:
+    entry.status = reply.status
+    if isinstance(reply, Reply) and reply.content_type == PROBLEM_TYPE:
+        entry.problem = msgspec.json.decode(reply.body).get("detail")
+    return reply

@@ -1,0 +1,60 @@
+"""Twins for tests: whole controllers that a test starts, moves through time and looks into.
+
+    from leverframe.testing import Twin
+
+    with Twin(hw="3.5", sw="1.49") as twin:
+        twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+        twin.advance("10min")
+        assert twin.state["OUT0"] == 0
+
+With pytest nothing needs to be imported: the fixtures `twin`, `twin_factory` and `fleet` are there.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leverframe.testing.any_twin import AnyTwin, TwinRefused
+    from leverframe.testing.outbox import (
+        SentEmail,
+        SentHttp,
+        SentMqtt,
+        SentSms,
+        SentTrap,
+        TwinOutbox,
+    )
+    from leverframe.testing.requests import TwinRequest
+    from leverframe.testing.twin import Twin
+
+__all__ = [
+    "AnyTwin",
+    "SentEmail",
+    "SentHttp",
+    "SentMqtt",
+    "SentSms",
+    "SentTrap",
+    "Twin",
+    "TwinOutbox",
+    "TwinRefused",
+    "TwinRequest",
+]
+
+_MODULES = {
+    "any_twin": ("AnyTwin", "TwinRefused"),
+    "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
+    "requests": ("TwinRequest",),
+    "twin": ("Twin",),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

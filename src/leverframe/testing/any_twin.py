@@ -1,0 +1,344 @@
+"""What every twin can do, in this process or another one.
+
+Whatever the test does to a twin goes past its port: it needs no account, meets no fault, and is no
+request of a client. `get` alone is a client, by the network.
+"""
+
+import asyncio
+import http.client
+import operator
+import ssl
+from abc import ABC, abstractmethod
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from leverframe.commands.table.rules import event_query
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.testing.explanation import explain
+from leverframe.testing.message_setup import missing_setup
+from leverframe.testing.outbox import TwinOutbox
+from leverframe.testing.requests import TwinRequest, journal_from_json, requests_from
+from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
+from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
+
+#: How long a client waits for an answer of a twin, in real seconds.
+ANSWER_S = 30.0
+DAY = "1d"
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<": operator.lt,
+    "=": operator.eq,
+}
+
+Awaited = str | Callable[[], object]
+
+
+class TwinRefused(ErrorForPeople):
+    """The twin refused a request: the status, and the sentence that it told."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(f"{status}: {sentence}")
+        self.status = status
+        self.sentence = sentence
+
+
+class TwinNotReached(ErrorForPeople, AssertionError):
+    """What was waited for did not come: one sentence."""
+
+
+class TwinAddress(NamedTuple):
+    """Where something listens; behind a star these are host and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class AnyTwin(ABC):
+    """A controller for a test. Start it with `with`, `async with`, or `start` and `close`."""
+
+    #: Where clients find it, without a slash at the end.
+    url: str
+    profile: Profile
+    #: The time zone of its schedule, and of `now`.
+    zone: tzinfo
+    #: Name and password that `get` signs in with, if it does.
+    account: tuple[str, str] | None = None
+    #: The file with the certificate that clients trust; None without TLS.
+    ca_file: str | None = None
+    #: Makes what is random in it the same in every run.
+    seed: int
+
+    def __init__(self) -> None:
+        self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Switch it on, on ports that are free."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Switch it off and give everything back."""
+
+    @abstractmethod
+    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        """Do something to it past its port; raises `TwinRefused`."""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
+        """Return the text that a client gets; raise `TwinRefused` where it is refused."""
+        parts = urlsplit(self.url)
+        host, port = parts.hostname or "", parts.port or 0
+        connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            context = ssl.create_default_context(cafile=self.ca_file)
+            connection = http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
+        try:
+            connection.request("GET", "/" + path.lstrip("/"), headers=_signed(auth or self.account))
+            reply = connection.getresponse()
+            text = reply.read()
+        finally:
+            connection.close()
+        return checked(reply.status, text).decode()
+
+    async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
+        """Do the same as `get`, beside the event loop of the test."""
+        return await asyncio.to_thread(self.get, path, auth=auth)
+
+    def command(self, *commands: str) -> None:
+        """Carry out commands such as `outs.cgi?out0=1`, one after the other.
+
+        A command with a body has it behind a space: `post.cgi?sched_save s0=...`.
+        """
+        for command in commands:
+            target, _, body = command.partition(" ")
+            self._operate("/" + target.lstrip("/"), "POST" if body else "GET", body.encode())
+
+    async def acommand(self, *commands: str) -> None:
+        """Do the same as `command`, beside the event loop of the test."""
+        await asyncio.to_thread(self.command, *commands)
+
+    def requests(self, path: str | None = None, *, method: str | None = None) -> list[TwinRequest]:
+        """List the newest 2000 requests of clients, oldest first; of one path or method, if given.
+
+        Each has `time`, `method`, `path`, `query`, `status` and `problem`.
+        """
+        noted = journal_from_json(self._operate("/api/sim/requests"))
+        return requests_from(noted, self.zone, path, method)
+
+    def clear_requests(self) -> None:
+        """Forget the requests so far."""
+        self._operate("/sim.cgi?requests=clear")
+
+    # --- values -----------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Every value by its label, in real units, and what `/api/state` says besides."""
+        state: dict[str, Any] = self._json("/api/state")
+        return state
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every setting as a tree; secrets read `***`."""
+        settings: dict[str, Any] = self._json("/api/settings")
+        return settings
+
+    @property
+    def journal(self) -> list[dict[str, Any]]:
+        """What happened and who caused it, oldest first."""
+        entries: list[dict[str, Any]] = self._json("/api/log")
+        return entries
+
+    def explain(self, label: str) -> str:
+        """Say in sentences why a value is what it is."""
+        return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
+
+    async def astate(self) -> dict[str, Any]:
+        """Return the same as `state`, beside the event loop of the test."""
+        return await asyncio.to_thread(lambda: self.state)
+
+    # --- the world --------------------------------------------------------------------------------
+
+    def sense(self, readings: Mapping[str, float | None] | None = None, **more: Any) -> None:
+        """Let the board sense values by label, all at one instant; None unplugs.
+
+        `sense(DS1=21.5)`, or `sense({"PM2.5": 12})` for labels that are no names in Python.
+        """
+        items = {**(readings or {}), **more}
+        if items:
+            query = "&".join(f"{label}={_sensed(value)}" for label, value in items.items())
+            self._operate(f"/sim.cgi?{query}")
+
+    async def asense(self, readings: Mapping[str, float | None] | None = None, **more: Any) -> None:
+        """Do the same as `sense`, beside the event loop of the test."""
+        await asyncio.to_thread(lambda: self.sense(readings, **more))
+
+    def unplug(self, *labels: str) -> None:
+        """Take sensors away: their readings become absent."""
+        self.sense(dict.fromkeys(labels))
+
+    # --- time -------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        """The wall time of the twin, in its time zone."""
+        return datetime.fromtimestamp(self.state["time"], self.zone)
+
+    def advance(self, duration: Duration) -> None:
+        """Let time pass; what is due in between happens before this returns.
+
+        `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
+        """
+        self._operate(f"/sim.cgi?advance={seconds_of(duration)!r}")
+
+    async def aadvance(self, duration: Duration) -> None:
+        """Do the same as `advance`, beside the event loop of the test."""
+        await asyncio.to_thread(self.advance, duration)
+
+    def advance_to(self, moment: WhenText) -> None:
+        """Let time pass until a moment: `"2026-03-29T03:00"`, a `datetime`, or seconds since 1970.
+
+        A moment without an offset is local time. One that has passed is an error.
+        """
+        wall = self.state["time"]
+        self.advance(seconds_of(wall_of(moment, self.zone) - wall))
+
+    async def aadvance_to(self, moment: WhenText) -> None:
+        """Do the same as `advance_to`, beside the event loop of the test."""
+        await asyncio.to_thread(self.advance_to, moment)
+
+    def until(self, condition: Awaited, limit: Duration = DAY) -> None:
+        """Let time pass until a condition holds; raise `TwinNotReached` after the limit.
+
+        A condition is `"DS1 >= 30"`, `"OUT0 = 1"`, or a function without arguments. It is looked at
+        now and whenever something was due.
+        """
+        holds = self._judge(condition) if isinstance(condition, str) else condition
+        left_s = seconds_of(limit)
+        while not holds():
+            if left_s <= 0:
+                raise TwinNotReached(f"{condition!r} did not hold within {limit}.")
+            due_in_s = self._json("/api/sim")["due_in"]
+            if due_in_s is None or due_in_s > left_s:
+                due_in_s = left_s
+            self.advance(max(due_in_s, 0.0))
+            left_s -= max(due_in_s, 0.0)
+
+    async def auntil(self, condition: Awaited, limit: Duration = DAY) -> None:
+        """Do the same as `until`, beside the event loop of the test."""
+        await asyncio.to_thread(self.until, condition, limit)
+
+    def _judge(self, text: str) -> Callable[[], bool]:
+        label, compare, number = condition_from_words(text)
+        if label not in self.state:
+            raise BadRule(f"There is no value {label!r}.")
+
+        def holds() -> bool:
+            value = self.state[label]
+            if value is None:
+                return False
+            return _COMPARE[compare](value, number)
+
+        return holds
+
+    # --- rules ------------------------------------------------------------------------------------
+
+    def rule(
+        self,
+        when: str,
+        then: str,
+        *,
+        hysteresis: float = 0.0,
+        on_delay: Duration = 0,
+        off_delay: Duration = 0,
+        permanent: bool = False,
+    ) -> int:
+        """Add a rule in the words of the pages, switch it on, and return its number from 1.
+
+        `rule(when="DS1 >= 30", then="eMail 1")`, `rule(when="INPD1 = 1 and DS1 < 5", then="OUT0")`.
+        What a message needs and is not set yet (server, recipient, text) is set, too; the text is
+        the condition.
+        """
+        delays = seconds_of(on_delay), seconds_of(off_delay)
+        rule = rule_from_words(when, then, self.profile, hysteresis, *delays)
+        settings = self.settings
+        index = len(settings["rules"])
+        query = event_query(index, rule, self.profile)
+        if query is None:
+            raise BadRule(f"{self.profile} cannot express a rule {when!r}, then {then!r}.")
+        self.command(*missing_setup(rule.action, when, settings))
+        switched_on = [f"inpa.cgi?eventon={index}*1"]
+        if permanent:
+            switched_on.insert(0, f"inpa.cgi?eventper={index}*1")
+        self.command(f"inpa.cgi?{query}", *switched_on)
+        return index + 1
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _json(self, path: str) -> Any:
+        return msgspec.json.decode(self._operate(path))
+
+    def _clear_outbox(self) -> None:
+        self._operate("/sim.cgi?outbox=clear")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.profile} seed {self.seed}>"
+
+
+def checked(status: int, body: bytes) -> bytes:
+    """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
+    if status < 400:
+        return body
+    try:
+        sentence = msgspec.json.decode(body)["detail"]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        sentence = body.decode(errors="replace")
+    raise TwinRefused(status, sentence)
+
+
+def _signed(account: tuple[str, str] | None) -> dict[str, str]:
+    if account is None:
+        return {}
+    token = b64encode(":".join(account).encode()).decode()
+    return {"Authorization": f"Basic {token}"}
+
+
+def _sensed(value: Any) -> str:
+    if value is None:
+        return "none"
+    return quote(str(int(value) if isinstance(value, bool) else value), safe=":")

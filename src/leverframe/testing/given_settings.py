@@ -1,0 +1,61 @@
+"""The settings that a twin starts with: from a file, or by their paths."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, leaves
+from leverframe.errors import ErrorForPeople
+from leverframe.maintenance.readable_backup import read
+from leverframe.profile import Profile
+from leverframe.storage.backup import content_of
+
+GivenSettings = str | Path | Mapping[str, Any]
+
+
+class BadSettings(ErrorForPeople, ValueError):
+    """The settings that were given will not do: one sentence."""
+
+
+def version_of(given: GivenSettings | None) -> Profile | None:
+    """Return the version of the unit that a file is of; None where no file is given."""
+    if given is None or isinstance(given, Mapping):
+        return None
+    file = read(Path(given))
+    return Profile(file.hw, file.sw)
+
+
+def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
+    """Return what differs from the factory settings of a version, by path."""
+    if given is None:
+        return {}
+    standard = defaults(profile)
+    if isinstance(given, Mapping):
+        _check_paths(given, standard)
+        content = Content(profile, dict(given), with_secrets=True)
+    else:
+        content = content_of(read(Path(given)), None)
+    try:
+        carried = carry_over(content, profile, standard)
+    except Refusal as refusal:
+        raise BadSettings(refusal.detail) from None
+    if isinstance(given, Mapping) and carried.not_carried_over:
+        lost = carried.not_carried_over[0]
+        raise BadSettings(f"{lost.path}: {lost.reason}")
+    return {path: value for path, _, value in difference(standard, carried.settings)}
+
+
+def _check_paths(given: Mapping[str, Any], standard: Settings) -> None:
+    known = {path for path, _ in leaves(standard)}
+    for path in given:
+        # Entries that are not there yet have paths of their own.
+        if path not in known and not path.startswith(("rules.", "schedule.", "access.users.")):
+            raise BadSettings(
+                f"There is no setting {path!r}; `leverframe.testing.Twin().settings` shows all,"
+                " and a path is written like outputs.0.name."
+            )

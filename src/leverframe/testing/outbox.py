@@ -1,0 +1,169 @@
+"""The messages that a twin would have sent, whole, as tests look at them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+
+class SentEmail(Struct, frozen=True):
+    """A mail to one recipient."""
+
+    time: float
+    subject: str
+    sender: str
+    to: str
+    text: str
+    headers: Mapping[str, str]
+    server: str
+    #: Who asked for it, like `rule 3`.
+    reason: str
+    #: Why it could not have been sent, if so.
+    problem: str | None = None
+
+
+class SentSms(Struct, frozen=True):
+    """An SMS to one number."""
+
+    time: float
+    to: str
+    text: str
+    reason: str
+    problem: str | None = None
+
+
+class SentHttp(Struct, frozen=True):
+    """A request of HTTP1 to HTTP4."""
+
+    time: float
+    slot: int
+    method: str
+    url: str
+    body: str
+    headers: Mapping[str, str]
+    reason: str
+    problem: str | None = None
+
+
+class SentMqtt(Struct, frozen=True):
+    """A message of the action MQTT."""
+
+    time: float
+    topic: str
+    text: str
+    qos: int
+    retain: bool
+    reason: str
+    problem: str | None = None
+
+
+class SentTrap(Struct, frozen=True):
+    """An SNMP trap to one receiver."""
+
+    time: float
+    to: str
+    #: Its kind as an OID.
+    trap: str
+    #: Values by OID.
+    variables: Mapping[str, str]
+    text: str
+    reason: str
+    problem: str | None = None
+
+
+class TwinOutbox:
+    """What the twin would have sent since its start or the last `clear`, oldest first."""
+
+    def __init__(self, report: Callable[[], dict[str, Any]], clear: Callable[[], None]) -> None:
+        self._report = report
+        self._clear = clear
+
+    @property
+    def emails(self) -> list[SentEmail]:
+        """Every mail: `subject`, `sender`, `to`, `text`, `headers`."""
+        return [
+            SentEmail(
+                one["created"],
+                said.get("subject", ""),
+                said.get("sender", ""),
+                one["target"],
+                said.get("body", said.get("text", "")),
+                said.get("headers", {}),
+                said.get("server", ""),
+                one["reason"],
+                one["problem"],
+            )
+            for one, said in self._of("email")
+        ]
+
+    @property
+    def sms(self) -> list[SentSms]:
+        """Every SMS: `to`, `text`."""
+        return [
+            SentSms(one["created"], one["target"], said["text"], one["reason"], one["problem"])
+            for one, said in self._of("sms")
+        ]
+
+    @property
+    def http(self) -> list[SentHttp]:
+        """Every request of HTTP1 to HTTP4: `slot`, `method`, `url`, `body`, `headers`."""
+        return [
+            SentHttp(
+                one["created"],
+                one["slot"],
+                said.get("method", ""),
+                said.get("url", f"{one['target']}{said['path']}"),
+                said.get("body", ""),
+                said.get("headers", {}),
+                one["reason"],
+                one["problem"],
+            )
+            for one, said in self._of("http")
+        ]
+
+    @property
+    def mqtt(self) -> list[SentMqtt]:
+        """Every message of the action MQTT: `topic`, `text`."""
+        return [
+            SentMqtt(
+                one["created"],
+                one["target"],
+                said["body"],
+                said["qos"],
+                said["retain"],
+                one["reason"],
+                one["problem"],
+            )
+            for one, said in self._of("mqtt")
+        ]
+
+    @property
+    def traps(self) -> list[SentTrap]:
+        """Every SNMP trap: `to`, `trap`, `variables`, `text`."""
+        return [
+            SentTrap(
+                one["created"],
+                one["target"],
+                said["trap"],
+                said["variables"],
+                said["text"],
+                one["reason"],
+                one["problem"],
+            )
+            for one, said in self._of("snmp")
+        ]
+
+    @property
+    def problems(self) -> list[str]:
+        """Why messages could not even be written: a missing server, recipient or address."""
+        return [one["problem"] for one in self._report()["failed"]]
+
+    def clear(self) -> None:
+        """Forget what was sent so far."""
+        self._clear()
+
+    def _of(self, channel: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        captured: Sequence[dict[str, Any]] = self._report()["captured"]
+        for one in captured:
+            if one["channel"].rstrip("1234") == channel:
+                yield one, one["content"]

@@ -1,0 +1,97 @@
+"""Rules in the words of the pages: `DS1 >= 30 and OUT0 = 1`, then `eMail 1`.
+
+A condition has a source, a comparison (`>=`, `<`, or `=` for what is 0 or 1) and a number; two of
+them are joined by `and`, `or`, `nand`, `nor` or `xor`. An action is what the Rules page offers:
+`OUT0`, `PWM1`, `EVENT2`, `AutoSwitch OUT0`, `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT` and so
+on; behind what is switched may stand `on`, `off` or `reverse`.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.rules import actions_of, sources_of
+from leverframe.engine.labels import DIGITAL
+from leverframe.engine.settings import Rule
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+
+_CONDITION = re.compile(r"\s*([A-Za-z][\w.]*)\s*(>=|<|=)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
+_OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.of(Profile()))[1:]
+_JOINED = re.compile(rf"\s({'|'.join(_OPERATORS)})\s", re.IGNORECASE)
+_SETTING = {"off": 0, "on": 1, "reverse": 2}
+
+
+class BadRule(ErrorForPeople, ValueError):
+    """An error about a rule, in one sentence: what is wrong, what is allowed."""
+
+
+def rule_from_words(
+    when: str, then: str, profile: Profile, hysteresis: float, on_delay: float, off_delay: float
+) -> Rule:
+    """Make the rule that the words say; refuse what this version does not have."""
+    first, operator, second = _parts(when)
+    action, value = _action(then, profile)
+    fields: dict[str, Any] = dict(zip(("source", "compare", "reference"), first, strict=True))
+    if second is not None:
+        fields |= zip(("source2", "compare2", "reference2"), second, strict=True)
+        fields |= {"operator": operator, "hysteresis2": hysteresis}
+    for name in ("source", "source2"):
+        if name in fields:
+            fields[name] = _one_of(fields[name], sources_of(profile), "source", profile)
+            is_state = fields[name] in DIGITAL
+            compare = fields[name.replace("source", "compare")]
+            if is_state is not (compare == "="):
+                allowed = "=" if is_state else ">= or <"
+                raise BadRule(f"{fields[name]} is compared with {allowed}, not with {compare}.")
+    fields = {name: ">=" if value == "=" else value for name, value in fields.items()}
+    return Rule(
+        **fields,
+        hysteresis=hysteresis,
+        action=action,
+        value=value,
+        on_delay=round(on_delay),
+        off_delay=round(off_delay),
+    )
+
+
+Comparison = tuple[str, str, float]
+
+
+def _parts(when: str) -> tuple[Comparison, str, Comparison | None]:
+    parts = _JOINED.split(when, 1)
+    first = condition_from_words(parts[0])
+    if len(parts) == 1:
+        return first, "-", None
+    return first, parts[1].upper(), condition_from_words(parts[2])
+
+
+def condition_from_words(text: str) -> Comparison:
+    """Return source, comparison and number of a condition."""
+    found = _CONDITION.fullmatch(text)
+    if found is None:
+        joined = ", ".join(word.lower() for word in _OPERATORS)
+        raise BadRule(
+            f"{text.strip()!r} is no condition; write it like DS1 >= 30, DS1 < 20 or OUT0 = 1, and"
+            f" join two of them with {joined}."
+        )
+    return found[1], found[2], float(found[3])
+
+
+def _action(then: str, profile: Profile) -> tuple[str, int]:
+    words = then.strip()
+    name, _, last = words.rpartition(" ")
+    value = 1
+    if last.lower() in _SETTING and name:
+        words, value = name, _SETTING[last.lower()]
+    return _one_of(words, actions_of(profile), "action", profile), value
+
+
+def _one_of(word: str, allowed: Iterable[str], what: str, profile: Profile) -> str:
+    by_key = {name.lower(): name for name in allowed}
+    found = by_key.get(word.lower())
+    if found is None:
+        known = ", ".join(sorted(by_key.values()))
+        raise BadRule(f"{profile} has no {what} {word!r}; known are {known}.")
+    return found

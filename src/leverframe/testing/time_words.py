@@ -1,0 +1,42 @@
+"""Durations and moments as tests write them."""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.errors import ErrorForPeople
+
+Duration = str | float | timedelta
+WhenText = str | float | datetime
+
+
+class BadMoment(ErrorForPeople, ValueError):
+    """An error about a moment, in one sentence: what is wrong, what is allowed."""
+
+
+def seconds_of(duration: Duration) -> float:
+    """Return the seconds of `"1h30m"`, of a number of seconds, or of a `timedelta`."""
+    if isinstance(duration, str):
+        return seconds_from_text(duration)
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else float(duration)
+    if not seconds >= 0:
+        raise BadDuration(f"{duration!r} is not a duration; time goes forward only.")
+    return seconds
+
+
+def wall_of(moment: WhenText, zone: tzinfo) -> float:
+    """Return the seconds since 1970 of `"2026-03-29T00:30"`, a `datetime`, or such a number.
+
+    Without an offset it is local time; a time that the clock shows twice is the first of them.
+    """
+    if isinstance(moment, int | float):
+        return float(moment)
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            raise BadMoment(
+                f"{moment!r} is not a moment; write it like 2026-03-29T00:30."
+            ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    return moment.astimezone(UTC).timestamp()

@@ -1,0 +1,255 @@
+"""A twin in the process of the test, on real sockets and virtual time.
+
+All twins of a process live on one event loop in a thread of its own (`loop_thread.py`). A twin
+remembers nothing beyond its end, and nothing leaves it: messages are kept in its outbox.
+"""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from random import Random, SystemRandom
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+from weakref import WeakSet
+
+from leverframe.clock import VirtualClock
+from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.config import Config
+from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.ports import connect_modbus, connect_snmp
+from leverframe.process.reach import certificate_of, listen, reach_of
+from leverframe.process.serve import http_limits
+from leverframe.process.services import Sending
+from leverframe.profile import Profile, existing, newest_software
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.servers.http.server import HttpServer
+from leverframe.storage.store import Changes, MemoryStore
+from leverframe.testing.any_twin import AnyTwin, TwinAddress, checked
+from leverframe.testing.given_settings import BadSettings, GivenSettings, leaves_for, version_of
+from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.time_words import WhenText, wall_of
+
+HOST = "127.0.0.1"
+#: Who is the cause of what a test does to a twin.
+BY_TEST = "test"
+#: Communities of a twin whose agent is switched on.
+READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
+#: How long an end waits for answers that are being made.
+GRACE_S = 0.2
+
+#: Twins that were started and not closed.
+OPEN_TWINS: "WeakSet[Twin]" = WeakSet()
+
+
+class Twin(AnyTwin):
+    """A controller in this process, on virtual time, that nothing leaves.
+
+    - `hw`, `sw`: the version; without them the newest, or that of the `settings` file
+    - `mac`, `name`: its identity; without them one made from the `seed`
+    - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
+    - `settings`: a backup (`.toml`, `.json`, `.bin`), or values by path, like
+      `{"outputs.0.name": "Pump"}`
+    - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
+    - `tls`: serve HTTPS; `ca_file` is then what clients trust
+    - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"`
+    - `lenient`: skip commands that are not understood, as real units do
+    - `seed`: makes what is random the same in every run
+    """
+
+    def __init__(
+        self,
+        *,
+        hw: str | None = None,
+        sw: str | None = None,
+        mac: str | None = None,
+        name: str | None = None,
+        start: WhenText | None = None,
+        timezone: str = "UTC",
+        settings: GivenSettings | None = None,
+        accounts: Mapping[str, str] | None = None,
+        tls: bool = False,
+        modbus: bool = False,
+        snmp: bool = False,
+        mqtt: str | None = None,
+        lenient: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.profile = _profile(hw, sw, settings)
+        self._config = Config(
+            port=0,
+            hw=self.profile.hw,
+            sw=self.profile.sw,
+            timezone=timezone,
+            name=name,
+            mac=mac,
+            tls=tls,
+            modbus_port=0,
+            snmp_port=0,
+            lenient=lenient,
+            virtual_time=True,
+        )
+        self._config.check_name()
+        self.seed = SystemRandom().getrandbits(32) if seed is None else seed
+        self.zone = self._config.zone()
+        self._wall = VirtualClock.START if start is None else wall_of(start, self.zone)
+        self._leaves = {
+            **leaves_for(settings, self.profile),
+            **({"modbus_tcp.enabled": True} if modbus else {}),
+            **(_snmp_leaves() if snmp else {}),
+            **(_mqtt_leaves(mqtt) if mqtt is not None else {}),
+        }
+        self._accounts = list((accounts or {}).items())
+        self._uses_mqtt = mqtt is not None
+        self._identity = ConfiguredIdentity(name, self._config.mac_address())
+        self._built: BuiltController | None = None
+        self._parts = AsyncExitStack()
+        if self._accounts:
+            self.account = self._accounts[0]
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        if self._built is None:
+            LOOP_THREAD.run(self._start())
+            OPEN_TWINS.add(self)
+        return self
+
+    def close(self) -> None:
+        if self._built is not None:
+            OPEN_TWINS.discard(self)
+            self._built = None
+            LOOP_THREAD.run(self._parts.aclose())
+
+    async def _start(self) -> None:
+        async with AsyncExitStack() as parts:
+            store = await self._store()
+            reach = reach_of(self._config)
+            built = await build(
+                self.profile,
+                store,
+                VirtualClock(self._wall),
+                self.zone,
+                lenient=self._config.lenient,
+                sending=Sending(capture=True),
+                reach=reach,
+                configured=self._identity,
+            )
+            parts.push_async_callback(built.stop)
+            controller, descriptors = built.controller, DescriptorBudget()
+            server = HttpServer(
+                built.handler,
+                http_limits(lenient=self._config.lenient),
+                admission=built.web.admit_body,
+                descriptors=descriptors,
+            )
+            folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
+            certificate = certificate_of(self._config, Path(folder), built.host_label)
+            await listen(server, self._config, certificate, reach)
+            parts.push_async_callback(server.stop, GRACE_S)
+            controller.ports["http"] = lambda: server.port
+            beside = [
+                *await connect_modbus(controller, self._config, descriptors),
+                await connect_snmp(built, self._config),
+            ]
+            if self._uses_mqtt:
+                built.mqtt.start()
+                beside.append(built.mqtt)
+            for service in beside:
+                parts.push_async_callback(service.close)
+            self.url = f"{'https' if certificate else 'http'}://{HOST}:{server.port}"
+            self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
+            self._built, self._parts = built, parts.pop_all()
+
+    async def _store(self) -> MemoryStore:
+        """Make the store of a unit that was set up before."""
+        chance = Random(self.seed)
+        tail = chance.randbytes(5)
+        identity = {
+            "identity.name": f"leverframe-{tail[-3:].hex()}",
+            "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
+            "identity.cookie": f"leverframe_{chance.randbytes(6).hex().upper()}",
+        }
+        store, leaves = MemoryStore(), self._leaves
+        if self._accounts:
+            leaves = {**leaves, **await _account_leaves(self._accounts)}
+        await store.commit(Changes(settings=leaves, kept=identity))
+        return store
+
+    # --- addresses --------------------------------------------------------------------------------
+
+    @property
+    def mac(self) -> str:
+        """Its MAC address."""
+        return self._running.mac
+
+    @property
+    def name(self) -> str:
+        """What it is called at present."""
+        return self._running.present_name
+
+    @property
+    def modbus(self) -> TwinAddress:
+        """Where its Modbus TCP server listens."""
+        return self._port("modbus", "Modbus TCP", "modbus")
+
+    @property
+    def snmp(self) -> TwinAddress:
+        """Where its SNMP agent listens, by UDP."""
+        return self._port("snmp", "SNMP", "snmp")
+
+    def _port(self, key: str, what: str, parameter: str) -> TwinAddress:
+        port = self._running.controller.open_ports().get(key)
+        if port is None:
+            raise RuntimeError(f"{what} is off; switch it on with Twin({parameter}=True).")
+        return TwinAddress(HOST, port)
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> BuiltController:
+        if self._built is None:
+            raise RuntimeError("The twin is off; start it with `with`, or with start().")
+        return self._built
+
+    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        return LOOP_THREAD.run(self._answer(target, method, body))
+
+    async def _answer(self, target: str, method: str, body: bytes) -> bytes:
+        path, mark, query = target.partition("?")
+        request = Request(method, path, query if mark else None, {}, body, BY_TEST)
+        answer: Any = self._running.web.handle_as(request, UNRESTRICTED)
+        if not isinstance(answer, Reply | StreamReply):
+            answer = await answer
+        return checked(answer.status, answer.body)
+
+
+def _profile(hw: str | None, sw: str | None, settings: GivenSettings | None) -> Profile:
+    if hw is None and sw is None:
+        return version_of(settings) or Profile()
+    hw = hw or Profile().hw
+    return existing(hw, sw or newest_software(hw))
+
+
+def _snmp_leaves() -> dict[str, Any]:
+    communities = {"read_community": READ_COMMUNITY, "write_community": WRITE_COMMUNITY}
+    return {f"snmp.{name}": value for name, value in {"enabled": True, **communities}.items()}
+
+
+def _mqtt_leaves(broker: str) -> dict[str, Any]:
+    host, _, port = broker.rpartition(":")
+    if not host or not port.isdecimal():
+        raise BadSettings(f"mqtt: {broker!r} is no broker; write it like 127.0.0.1:1883.")
+    return {"mqtt.enabled": True, "mqtt.host": host, "mqtt.port": int(port)}
+
+
+async def _account_leaves(accounts: list[tuple[str, str]]) -> dict[str, Any]:
+    if len(accounts) > 2:
+        raise BadSettings("accounts: give the administrator, and perhaps a user.")
+    passwords, leaves = Passwords(), dict[str, Any]({"access.required": True})
+    for role, (name, password) in zip(("admin", "user"), accounts, strict=False):
+        leaves[f"access.{role}.name"] = name
+        leaves[f"access.{role}.password"] = await passwords.hash(password)
+    return leaves

@@ -1,0 +1,408 @@
+"""Twins in the test's process: started, moved through time, looked into."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from pymodbus.client import ModbusTcpClient
+
+from leverframe.config import BadConfiguration
+from leverframe.durations import BadDuration
+from leverframe.maintenance.readable_backup import write
+from leverframe.profile import UnknownProfile
+from leverframe.servers.http.request_journal import KEPT_REQUESTS
+from leverframe.storage.backup import BackupFile, BackupRefused
+from leverframe.testing import Twin, TwinRefused
+from leverframe.testing.any_twin import TwinNotReached
+from leverframe.testing.explanation import UnknownLabel
+from leverframe.testing.given_settings import BadSettings
+from leverframe.testing.rule_words import BadRule
+from leverframe.testing.time_words import BadMoment
+
+
+@pytest.fixture
+def twin() -> Iterator[Twin]:
+    with Twin() as twin:
+        yield twin
+
+
+def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
+    twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+    before = twin.now
+    twin.advance("9min 59s")
+    assert twin.state["OUT0"] == 1
+    twin.advance(timedelta(seconds=1))
+    assert twin.state["OUT0"] == 0
+    assert twin.now - before == timedelta(minutes=10)
+
+
+def test_time_is_moved_to_a_moment_of_the_local_clock() -> None:
+    with Twin(start="2026-03-29T00:30", timezone="Europe/Warsaw") as twin:
+        assert twin.now.isoformat() == "2026-03-29T00:30:00+01:00"
+        twin.advance("2h")
+        assert twin.now.isoformat() == "2026-03-29T03:30:00+02:00"
+        twin.advance_to("2026-03-29T04:00")
+        twin.advance_to(datetime(2026, 3, 29, 3, tzinfo=UTC))
+        twin.advance_to(twin.now.timestamp() + 60)
+        assert twin.now.isoformat() == "2026-03-29T05:01:00+02:00"
+        with pytest.raises(BadDuration, match="forward only"):
+            twin.advance_to("2026-03-29T05:00")
+
+
+def test_a_client_gets_what_the_twin_answers_at_its_port(twin: Twin) -> None:
+    assert "<out>000000</out>" in twin.get("/outs.cgi")
+    assert httpx.get(f"{twin.url}/outs.cgi?out1=1").status_code == 200
+    assert twin.state["OUT1"] == 1
+    with pytest.raises(TwinRefused, match="404: There is nothing at this path") as refused:
+        twin.get("nothing")
+    assert (refused.value.status, refused.value.sentence) == (404, "There is nothing at this path.")
+
+
+async def test_the_async_forms_leave_the_loop_of_the_test_alone() -> None:
+    async with Twin() as twin:
+        await twin.acommand("outs.cgi?out0=1")
+        assert '"OUT0":1' in await twin.aget("/api/state")
+        await twin.asense(DS1=20)
+        now = twin.now
+        await twin.aadvance(60)
+        await twin.aadvance_to(now + timedelta(minutes=2))
+        assert (await twin.astate())["DS1"] == 20
+        with pytest.raises(TwinNotReached):
+            await twin.auntil("DS1 >= 30", "1h")
+        async with httpx.AsyncClient() as client:
+            assert (await client.get(f"{twin.url}/outs.cgi")).status_code == 200
+
+
+def test_all_twins_of_a_process_live_in_one_thread() -> None:
+    with Twin() as first, Twin() as second:
+        assert [thread.name for thread in threading.enumerate()].count("leverframe twins") == 1
+        first.command("outs.cgi?out0=1")
+        assert second.state["OUT0"] == 0
+        assert first.mac != second.mac
+
+
+def test_a_twin_can_be_started_again_from_the_beginning() -> None:
+    twin = Twin().start()
+    twin.command("outs.cgi?out0=1")
+    assert twin.start() is twin
+    twin.close()
+    twin.close()
+    with pytest.raises(RuntimeError, match="The twin is off"):
+        _ = twin.state
+    with twin:
+        assert twin.state["OUT0"] == 0
+
+
+def test_readings_are_sensed_and_unplugged(twin: Twin) -> None:
+    twin.sense({"PM2.5": 12.5}, DS1=21.5, INPD1=True)
+    state = twin.state
+    assert (state["PM2.5"], state["DS1"], state["INPD1"]) == (12.5, 21.5, 1)
+    twin.unplug("DS1", "INPD1")
+    assert twin.state["DS1"] is None
+    twin.sense()
+    with pytest.raises(TwinRefused, match="has no 'DSX'. Allowed: .*DS1"):
+        twin.sense(DSX=1)
+
+
+def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
+    twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+    begin = twin.now
+    twin.until("OUT0 = 0")
+    assert twin.now - begin == timedelta(minutes=10)
+    twin.until(lambda: twin.now - begin >= timedelta(minutes=11), "1min")
+    twin.until("VCC >= 11")
+    twin.until("VCC < 13")
+    assert twin.now - begin == timedelta(minutes=11)
+    with pytest.raises(TwinNotReached, match="'DS1 >= 30' did not hold within 1h"):
+        twin.until("DS1 >= 30", "1h")
+    assert twin.now - begin == timedelta(hours=1, minutes=11)
+    with pytest.raises(BadRule, match="There is no value 'DSX'"):
+        twin.until("DSX >= 3")
+
+
+# --- identity and settings ------------------------------------------------------------------------
+
+
+def test_a_twin_is_the_unit_that_it_is_asked_to_be() -> None:
+    with Twin(hw="3.0", sw="1.58a", mac="02-00-00-00-00-01", name="unit7") as twin:
+        assert (twin.mac, twin.name) == ("02:00:00:00:00:01", "unit7")
+        assert '"hw":"3.0"' in twin.get("/json/status.json")
+        assert twin.state["profile"] == {"hw": "3.0", "sw": "1.58a"}
+
+
+def test_the_same_seed_makes_the_same_identity() -> None:
+    with Twin(seed=7) as first, Twin(seed=7) as same, Twin(seed=8) as other:
+        assert first.mac == same.mac != other.mac
+        assert repr(first) == "<Twin HW 3.9 SW 1.75 seed 7>"
+
+
+def test_the_newest_software_of_a_hardware_is_taken_where_none_is_named() -> None:
+    assert str(Twin(hw="3.0").profile) == "HW 3.0 SW 1.58a"
+    assert str(Twin(sw="1.49").profile) == "HW 3.9 SW 1.49"
+
+
+def test_settings_are_given_by_their_paths() -> None:
+    given = {"outputs.0.name": "Pump", "rules.0.source": "DS1", "rules.0.enabled": True}
+    with Twin(settings=given) as twin:
+        settings = twin.settings
+        assert settings["outputs"][0]["name"] == "Pump"
+        assert settings["rules"][0]["source"] == "DS1"
+
+
+@pytest.mark.parametrize("ending", ["toml", "json", "bin"])
+def test_settings_are_given_by_a_backup_of_a_unit(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"unit7.{ending}"
+    write(file, BackupFile("3.5", "1.49", {"outputs.0.name": "Pump"}))
+    with Twin(settings=file) as twin:
+        assert twin.profile.sw == "1.49"
+        assert twin.settings["outputs"][0]["name"] == "Pump"
+    with Twin(settings=str(file), hw="3.9") as twin:
+        assert twin.settings["outputs"][0]["name"] == "Pump"
+
+
+def test_sign_in_is_asked_for_where_there_are_accounts() -> None:
+    with Twin(accounts={"keeper": "secret", "guest": "letmein"}) as twin:
+        assert httpx.get(f"{twin.url}/api/settings").status_code == 401
+        assert twin.get("/api/settings")
+        assert twin.get("/api/state", auth=("guest", "letmein"))
+        with pytest.raises(TwinRefused, match="403"):
+            twin.get("/api/settings", auth=("guest", "letmein"))
+        twin.command("outs.cgi?out0=1")
+        assert twin.state["OUT0"] == 1
+
+
+def test_a_twin_serves_https_that_its_clients_can_trust() -> None:
+    with Twin(tls=True) as twin:
+        assert twin.url.startswith("https://")
+        assert twin.get("/outs.cgi")
+        assert twin.ca_file is not None
+        assert Path(twin.ca_file).exists()
+        folder = Path(twin.ca_file).parent
+    assert not folder.exists()
+
+
+def test_modbus_and_snmp_listen_on_ports_that_are_told(twin: Twin) -> None:
+    with pytest.raises(RuntimeError, match=r"Modbus TCP is off; switch it on with Twin\(modbus=T"):
+        _ = twin.modbus
+    with Twin(modbus=True, snmp=True) as other:
+        host, port = other.modbus
+        client = ModbusTcpClient(host, port=port)
+        assert client.connect()
+        assert client.write_coil(0, True).isError() is False
+        client.close()
+        assert other.state["OUT0"] == 1
+        assert str(other.snmp).startswith("127.0.0.1:")
+
+
+def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
+    with Twin(lenient=True) as twin:
+        assert twin.get("/outs.cgi?nonsense=1&out0=1")
+        assert twin.state["OUT0"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ({"hw": "4.0"}, UnknownProfile, "Choose one of 3.0"),
+        ({"sw": "9"}, UnknownProfile, "written like 1.36"),
+        ({"hw": "3.0", "sw": "1.75"}, UnknownProfile, "HW 3.0 never had software 1.75"),
+        ({"mac": "1:2"}, BadConfiguration, "six pairs of digits"),
+        ({"name": "x" * 40}, BadConfiguration, "up to 31 letters"),
+        ({"timezone": "Mars/Base"}, BadConfiguration, "use a name such as Europe/Warsaw"),
+        ({"start": "tomorrow"}, BadMoment, "write it like 2026-03-29T00:30"),
+        (
+            {"settings": {"outputs.9.name": "x"}},
+            BadSettings,
+            "There is no setting 'outputs.9.name'",
+        ),
+        ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong kind"),
+        ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
+        ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
+    ],
+)
+def test_a_twin_that_cannot_be_is_told_before_it_starts(
+    given: dict[str, object], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        Twin(**given)  # type: ignore[arg-type]
+
+
+def test_more_accounts_than_a_unit_has_are_refused() -> None:
+    with pytest.raises(BadSettings, match="the administrator, and perhaps a user"):
+        Twin(accounts={"a": "secret", "b": "secret", "c": "secret"}).start()
+
+
+@pytest.mark.parametrize("text", ["5 parsecs", "-1h", "", -1])
+def test_a_wrong_duration_is_told_with_how_to_write_one(twin: Twin, text: str | int) -> None:
+    with pytest.raises(BadDuration, match="is not a duration"):
+        twin.advance(text)
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def test_the_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> None:
+    httpx.get(f"{twin.url}/outs.cgi?out0=1")
+    twin.advance("1h")
+    httpx.post(f"{twin.url}/api/rules/try", content="event=0*99")
+    with pytest.raises(TwinRefused):
+        twin.get("/outs.cgi?out9=1")
+    twin.sense(DS1=20)
+    first, second, third = twin.requests()
+    assert (first.method, first.path, first.query, first.status) == (
+        *("GET", "/outs.cgi", "out0=1", 200),
+    )
+    assert second.time - first.time == timedelta(hours=1)
+    assert (second.method, second.status) == ("POST", 400)
+    assert third.problem is not None
+    assert third.problem.startswith("Field A: 9 is outside 0 to 5")
+    assert twin.requests("/outs.cgi") == [first, third]
+    assert twin.requests(method="POST") == [second]
+    assert str(first) == "2026-01-05 00:00:00 GET /outs.cgi?out0=1 200"
+    assert str(third).endswith("400: " + third.problem)
+    twin.clear_requests()
+    assert twin.requests() == []
+
+
+def test_requests_are_kept_without_secrets_and_up_to_a_bound(twin: Twin) -> None:
+    with httpx.Client() as client:
+        client.get(f"{twin.url}/stm.cgi?em4=secret&sname=Cellar")
+        assert [request.query for request in twin.requests()] == ["em4=***&sname=Cellar"]
+        for _ in range(KEPT_REQUESTS):
+            client.get(f"{twin.url}/outs.cgi")
+    assert len(twin.requests()) == KEPT_REQUESTS
+    assert {request.path for request in twin.requests()} == {"/outs.cgi"}
+
+
+# --- rules and messages ---------------------------------------------------------------------------
+
+
+def test_a_rule_in_the_words_of_the_pages_sends_a_mail(twin: Twin) -> None:
+    assert twin.rule(when="DS1 >= 30", then="eMail 1", hysteresis=1) == 1
+    twin.sense(DS1=31)
+    (mail,) = twin.outbox.emails
+    assert (mail.sender, mail.to, mail.text) == (
+        *("twin@example.org", "keeper@example.org", "DS1 >= 30"),
+    )
+    assert mail.subject == f"Message from {twin.name}"
+    assert mail.reason == "rule 1"
+    twin.outbox.clear()
+    assert twin.outbox.emails == []
+    twin.sense(DS1=29.5)
+    twin.sense(DS1=30.5)
+    assert twin.outbox.emails == []
+    twin.sense(DS1=28)
+    twin.sense(DS1=30)
+    assert len(twin.outbox.emails) == 1
+
+
+def test_every_kind_of_message_is_kept_whole(twin: Twin) -> None:
+    for then in ("SMS2", "HTTP3", "MQTT", "SNMP trap", "eMail 4"):
+        twin.rule(when="DS1 >= 30", then=then)
+    twin.sense(DS1=31)
+    outbox = twin.outbox
+    assert outbox.problems == []
+    assert [(sms.to, sms.text) for sms in outbox.sms] == [("+48600000000", "DS1 >= 30")]
+    assert [(call.slot, call.method, call.url) for call in outbox.http] == [
+        (3, "GET", "http://hook.example/3")
+    ]
+    assert [message.topic for message in outbox.mqtt] == ["twin/notify"]
+    assert '"label":"DS1","value":31.0' in outbox.mqtt[0].text
+    assert [(trap.to, trap.text) for trap in outbox.traps] == [
+        ("hook.example:162", "rule 4 activated: DS1 31")
+    ]
+    assert len(outbox.emails) == 1
+
+
+def test_a_message_that_is_set_up_already_stays_as_it_is(twin: Twin) -> None:
+    twin.command(
+        "stm.cgi?em1=a.example&em2=25&em3=u&em4=p&em5=a@b.example&em6=c@d.example&em7=Hi&em8=Hot"
+        "*******&em9=0",
+        "stm.cgi?gsmnumber1=%2B48111&gsmsms1=Hot*",
+        "stm.cgi?http1=http://own.example/",
+    )
+    for then in ("email 1", "SMS1", "HTTP1"):
+        twin.rule(when="DS1 >= 30", then=then)
+    twin.sense(DS1=31)
+    (mail,), (sms,), (call,) = twin.outbox.emails, twin.outbox.sms, twin.outbox.http
+    assert (mail.to, mail.subject, mail.text) == ("a@b.example", "Hi", "Hot")
+    assert (sms.to, sms.text, call.url) == ("+48111", "Hot", "http://own.example/")
+
+
+def test_a_message_that_cannot_be_written_tells_why(twin: Twin) -> None:
+    twin.command("inpa.cgi?event=0*10*0*3000*0*0*24*0*0*0*0*0*1*0*0*0", "inpa.cgi?eventon=0*1")
+    twin.sense(DS1=31)
+    assert twin.outbox.problems == ["HTTP1 has no address; set one with http1=..."]
+
+
+def test_rules_have_two_conditions_delays_and_what_they_set(twin: Twin) -> None:
+    twin.rule(when="DS1 < 5 and INPD1 = 1", then="OUT2 on", on_delay="10s", off_delay=20)
+    twin.rule(when="OUT2 = 1", then="PWM1 off", permanent=True)
+    first, second = twin.settings["rules"]
+    assert (first["operator"], first["source2"], first["on_delay"]) == ("AND", "INPD1", 10)
+    assert (first["off_delay"], first["value"], first["enabled"]) == (20, 1, True)
+    assert (second["action"], second["value"], second["permanent"]) == ("PWM1", 0, True)
+    twin.sense(DS1=4, INPD1=1)
+    twin.advance(9)
+    assert twin.state["OUT2"] == 0
+    twin.advance(1)
+    assert twin.state["OUT2"] == 1
+
+
+def test_older_versions_have_rules_in_the_same_words() -> None:
+    with Twin(hw="3.0", sw="1.58a") as twin:
+        twin.rule(when="DS1 >= 30", then="OUT2 on")
+        twin.sense(DS1=31)
+        assert twin.state["OUT2"] == 1
+
+
+@pytest.mark.parametrize(
+    ("when", "then", "sentence"),
+    [
+        ("DS1 > 30", "OUT0", "is no condition; write it like DS1 >= 30"),
+        ("DSX >= 30", "OUT0", "has no source 'DSX'; known are CO2"),
+        ("DS1 >= 30", "OUT9", "has no action 'OUT9'; known are AutoSwitch OUT0"),
+        ("DS1 = 30", "OUT0", "DS1 is compared with >= or <, not with ="),
+        ("OUT1 >= 1", "OUT0", "OUT1 is compared with =, not with >="),
+    ],
+)
+def test_a_rule_that_cannot_be_is_told_with_what_can(
+    twin: Twin, when: str, then: str, sentence: str
+) -> None:
+    with pytest.raises(BadRule, match=sentence):
+        twin.rule(when=when, then=then)
+    assert twin.settings["rules"] == []
+
+
+def test_a_rule_that_an_older_version_cannot_express_is_refused() -> None:
+    with Twin(hw="3.0", sw="1.58a") as twin, pytest.raises(BadRule, match="cannot express"):
+        twin.rule(when="DS1 >= 30", then="OUT0 reverse")
+
+
+def test_why_a_value_is_what_it_is_is_told_in_sentences(twin: Twin) -> None:
+    twin.rule(when="DS1 >= 30 or DS2 >= 40", then="OUT2 on")
+    assert twin.explain("OUT2").splitlines() == [
+        "OUT2 is 0.",
+        "Nothing has switched it since the start.",
+        "Rule 1, DS1 >= 30 OR DS2 >= 40, then OUT2: Source DS1 is absent.",
+    ]
+    twin.sense(DS1=31, DS2=3)
+    twin.command("outs.cgi?ortime=060", "outs.cgi?out0=1")
+    assert "2026-01-05 00:00:00, rule 1: OUT2 on" in twin.explain("OUT2")
+    assert "It acts." in twin.explain("OUT2")
+    assert "It returns in 1m." in twin.explain("OUT0")
+    twin.unplug("DS1")
+    assert twin.explain("DS1").startswith("DS1 is absent since 2026-01-05 00:00:00.")
+    with pytest.raises(UnknownLabel, match="There is no 'OUT9'; there are VCC"):
+        twin.explain("OUT9")
+
+
+def test_refusals_of_commands_are_raised_with_their_sentence(twin: Twin) -> None:
+    with pytest.raises(TwinRefused, match="9 is outside 0 to 5"):
+        twin.command("outs.cgi?out0=1", "outs.cgi?out9=1")
+    twin.command("post.cgi?sched_save s0=lamp*0*1*64800*0*127*1&&")
+    assert twin.settings["schedule"][0]["name"] == "lamp"
+    assert any("lamp" in entry["text"] for entry in twin.journal)
