@@ -57,9 +57,9 @@ class Bench:
         self._effects: list[Effect] = []
         self._start(with_values(defaults(profile), changes))
 
-    def _start(self, settings: Settings) -> None:
+    def _start(self, settings: Settings, readings: Mapping[str, Any] = NOTHING) -> None:
         self.engine = Engine(self.profile, settings, self.timezone, dict(self.kept))
-        self._carry_out(self.engine.start(self.at))
+        self._carry_out(self.engine.start(self.at, readings))
 
     @property
     def at(self) -> Moment:
@@ -123,9 +123,9 @@ class Bench:
         self.now += seconds
         self._carry_out(self.engine.tick(self.at))
 
-    def restart(self) -> None:
-        """Off and on again: the same settings, and what was kept."""
-        self._start(self.settings)
+    def restart(self, **readings: Any) -> None:
+        """Off and on again: the same settings, what was kept, and what is known at once."""
+        self._start(self.settings, readings)
 
     def rewind_to(self, other: "Bench") -> None:
         """Forget what happened since the other bench lived the same; the engine is not touched."""

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.engine.actions import FollowDuty
 from leverframe.engine.effects import DrivePwm
+from leverframe.engine.settings import Rule
 
 from .bench import BY_TEST, Bench
 
@@ -202,21 +204,53 @@ def test_an_absent_input_stops_a_moving_duty() -> None:
     assert duty(bench) == pytest.approx(30)
 
 
-def test_disabling_lets_the_duty_go_back_to_the_one_that_is_set() -> None:
+def test_a_regulator_that_ends_leaves_the_duty_at_0_after_the_change_time() -> None:
     bench = heater(kp=1000, **{"pwm.2.change_time": 4})
     bench.set(pid__enabled=False)
     assert duty(bench) == pytest.approx(10)
     bench.wait(2)
-    assert duty(bench) == pytest.approx(30)
+    assert duty(bench) == pytest.approx(5)
     bench.wait(2)
-    assert duty(bench) == 50
+    assert duty(bench) == 0
     assert bench.due_in() is None
+
+
+def test_a_duty_that_is_set_after_the_regulator_counts_also_if_it_was_set_before() -> None:
+    bench = heater(kp=1000)
+    bench.set(pid__enabled=False)
+    assert duty(bench) == 0
+    bench.do(FollowDuty(2))
+    assert duty(bench) == 50
+    bench.set(pid__enabled=True)
+    bench.set(pid__enabled=False)
+    bench.set(pwm__2__duty=40)
+    assert duty(bench) == 40
+
+
+def test_a_new_change_time_on_the_way_to_0_leads_to_0_too() -> None:
+    bench = heater(kp=1000, **{"pwm.2.change_time": 4})
+    bench.set(pid__enabled=False)
+    bench.wait(2)
+    bench.set(pwm__2__change_time=0)
+    assert duty(bench) == 0
+
+
+def test_a_heater_whose_regulator_a_rule_ends_heats_no_more_and_again_when_it_begins() -> None:
+    enables = Rule(source="EVENT1", reference=1, action="ENABLE PID", enabled=True)
+    bench = heater(kp=1000, **{"pid.enabled": False, "rules": (enables,)})
+    bench.switch_on("EVENT1")
+    bench.switch_on("PWM2")
+    assert bench.pwm_pins[2] == pytest.approx(0.1)
+    bench.switch_off("EVENT1")
+    assert (bench.values["PWM2"], bench.pwm_pins[2]) == (1, 0.0)
+    bench.switch_on("EVENT1")
+    assert bench.pwm_pins[2] == pytest.approx(0.1)
 
 
 def test_moving_to_another_pwm_output_releases_the_first() -> None:
     bench = heater(kp=1000)
     bench.set(pid__pwm=1)
-    assert duty(bench) == 50
+    assert duty(bench) == 0
     assert bench.engine.pwm.duty(1) == pytest.approx(10)
 
 
@@ -228,7 +262,7 @@ def test_enabling_and_disabling_live_leaves_the_setting_alone() -> None:
     assert duty(bench) == pytest.approx(10)
     assert bench.settings.pid.enabled is False
     pid.enable(False, BY_TEST)
-    assert duty(bench) == 50
+    assert duty(bench) == 0
     assert bench.due_in() is None
     assert bench.history() == ["command test: PID regulator on", "command test: PID regulator off"]
 

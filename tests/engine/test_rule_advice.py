@@ -224,7 +224,7 @@ def test_a_dependence_that_changes_nothing_or_forbids_all_is_told(depends: int, 
 
 def test_rules_that_want_one_output_different_at_once_fight() -> None:
     warm, door = rule(), digital("INPD1", 1, value=0)
-    assert kinds(warm, door) == [("fight", (1, 2))]
+    assert kinds(warm, door) == [("fight", (1, 2)), ("ends_on", (2, 1))]
     assert advice(warm, door)[0].labels == ("OUT0",)
     assert kinds(warm, replace(door, enabled=False)) == []
     assert kinds(warm, replace(door, action="OUT1")) == []
@@ -232,14 +232,38 @@ def test_rules_that_want_one_output_different_at_once_fight() -> None:
 
 def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
     exclusive = digital("INPD1", 1, value=0, depends=1)
-    assert kinds(rule(), exclusive) == [("shared", (1, 2))]
+    assert kinds(rule(), exclusive) == [("shared", (1, 2)), ("ends_on", (2, 1))]
 
 
 def test_two_rules_on_one_output_are_told_unless_one_sets_and_one_resets() -> None:
     assert kinds(rule(), digital("INPD1", 1)) == [("shared", (1, 2))]
+    assert kinds(rule(), digital("INPD1", 1, mode=1)) == [("interferes", (1, 2))]
+    assert kinds(rule(), digital("INPD1", 1, mode=2)) == [("interferes", (1, 2))]
     setting = rule(mode=1)
     resetting = rule(compare="<", reference=10.0, value=0, mode=1)
     assert kinds(setting, resetting) == []
+
+
+def test_a_rule_whose_end_switches_on_what_another_one_should_is_told() -> None:
+    warm, door = rule(), digital("INPD1", 1, value=0)
+    (told,) = [one for one in advice(warm, door) if one.kind == "ends_on"]
+    assert told.text.startswith(
+        "When rule 2 ceases, it switches OUT0 on, also if rule 1 is not met"
+    )
+    assert ("ends_on", (2, 1)) not in kinds(warm, replace(door, mode=1))
+    assert ("ends_on", (2, 1)) not in kinds(replace(warm, action="AutoSwitch OUT0"), door)
+
+
+def test_an_output_that_nothing_switches_off_after_a_power_cut_is_told() -> None:
+    tree = with_value(defaults(NEWEST), "outputs.0.remember", True)
+    alone = rule(mode=1)
+    assert kinds(alone, tree=tree) == [("remembered", (1,))]
+    assert kinds(alone) == []
+    assert kinds(rule(), tree=tree) == []
+    assert kinds(alone, tree=with_value(tree, "outputs.0.return_time", 5)) == []
+    resetting = rule(compare="<", reference=10.0, value=0, mode=1)
+    assert kinds(alone, resetting, tree=tree) == []
+    assert kinds(alone, replace(resetting, enabled=False), tree=tree) == [("remembered", (1,))]
 
 
 def test_periodic_switching_and_switching_of_one_output_fight() -> None:

@@ -8,6 +8,7 @@ dependence are left out.
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from hypothesis import given, reject
 from hypothesis import strategies as st
@@ -52,6 +53,27 @@ def rules(draw: st.DrawFn) -> Rule:
     )
 
 
+@st.composite
+def rivals(draw: st.DrawFn) -> Rule:
+    """Rules that have one output in common, and are often met."""
+    return Rule(
+        source=draw(st.sampled_from(READINGS)),
+        compare=draw(st.sampled_from([">=", "<"])),
+        reference=draw(DEGREES),
+        hysteresis=draw(st.sampled_from([0.0, 2.0])),
+        operator=draw(st.sampled_from(["-", "-", "AND", "OR"])),
+        source2="TEMP",
+        reference2=draw(DEGREES),
+        action="OUT0",
+        off_delay=draw(DELAYS),
+        value=draw(st.sampled_from([0, 1, 1, 2])),
+        on_delay=draw(DELAYS),
+        mode=draw(st.sampled_from([0, 0, 0, 1, 2])),
+        enabled=True,
+        permanent=draw(st.sampled_from([False, False, False, True])),
+    )
+
+
 STEPS = st.one_of(
     st.tuples(st.sampled_from(READINGS), st.one_of(st.none(), DEGREES)),
     st.tuples(st.just("both"), DEGREES),
@@ -60,6 +82,15 @@ STEPS = st.one_of(
     st.tuples(st.just("delete"), st.integers(0, 4)),
     st.tuples(st.just("enable"), st.integers(0, 4)),
     st.tuples(st.just("hold"), st.integers(0, 4)),
+)
+#: Of rivals: readings, a person, and power cuts; a minute may pass without readings.
+RIVAL_STEPS = st.one_of(
+    st.tuples(st.sampled_from(READINGS), st.one_of(st.none(), DEGREES)),
+    st.tuples(st.just("both"), DEGREES),
+    st.tuples(st.just("both"), DEGREES),
+    st.tuples(st.just("reverse"), st.just("OUT0")),
+    st.tuples(st.just("wait"), st.sampled_from([0.5, 3.0, 20.0, 70.0])),
+    st.tuples(st.just("cut"), st.none()),
 )
 
 
@@ -74,15 +105,42 @@ class ModelRule:
     met: bool = False
     due: float | None = None
     held: int | None = None
+    #: Its place among all activations so far.
+    acted: int = 0
+    #: Restored, and its sources were not seen since.
+    unconfirmed: bool = False
 
     def forget(self) -> None:
         self.results, self.combined, self.met = [None, None], False, False
-        self.due, self.held = None, None
+        self.due, self.held, self.acted, self.unconfirmed = None, None, 0, False
+
+    def resume(self) -> None:
+        held = self.held
+        self.forget()
+        self.held, self.combined, self.met, self.unconfirmed = held, True, True, True
+        if self.rule.operator in ("-", "AND"):
+            self.results = [True, True]
+
+    def claim(self) -> int | None:
+        """The state that its target has to keep while it is met, or none."""
+        if not (self.enabled and self.met):
+            return None
+        if self.permanent and self.held is not None:
+            return self.held
+        if self.rule.mode != 0 or self.rule.value == 2:
+            return None
+        acts_now = self.held is None and self.rule.on_delay == 0
+        return self.rule.value if acts_now or self.held is not None else None
+
+    def newness(self, place: int) -> tuple[bool, float, int]:
+        permanent = self.permanent and self.held is not None
+        return permanent, 0 if permanent else (inf if self.held is None else self.acted), place
 
 
 class Model:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.now = 0.0
+        self.activations = 0
         self.values: dict[str, float | int | None] = dict.fromkeys(READINGS)
         self.values |= dict.fromkeys((*VARIABLES, *OUTPUTS), 0)
         #: Rules in the order in which their last delays began.
@@ -92,10 +150,36 @@ class Model:
             number = (rule.rule.depends - 1) % MAX_RULES
             if rule.rule.depends and number < len(self.rules):
                 rule.other = self.rules[number]
+        self.confirmed_by = -1.0
+        self.settle()
+
+    def cut(self) -> None:
+        """A power cut, with an output that remembers its state."""
+        self.values |= dict.fromkeys(READINGS) | dict.fromkeys(VARIABLES, 0)
+        self.activations, self.order = 0, []
+        for rule in self.rules:
+            has_set = (rule.met or rule.due is not None) and rule.held == self.values["OUT0"]
+            if rule.enabled and has_set:
+                rule.resume()
+            else:
+                rule.forget()
+        self.confirmed_by = self.now + 60
+
+    def end_unconfirmed(self) -> None:
+        for rule in self.rules:
+            if rule.unconfirmed and rule.held == 1:
+                rule.combined, rule.unconfirmed, rule.results = False, False, [None, None]
         self.settle()
 
     def wait(self, seconds: float) -> None:
         end = self.now + seconds
+        if self.now < self.confirmed_by <= end:
+            self.serve(self.confirmed_by - 0.25)
+            self.now = self.confirmed_by
+            self.end_unconfirmed()
+        self.serve(end)
+
+    def serve(self, end: float) -> None:
         while due := [r for r in self.rules if r.due is not None and r.due <= end]:
             # Deadlines of one instant come in the order in which the conditions changed.
             first = min(due, key=lambda r: (r.due, self.order.index(r)))
@@ -155,6 +239,7 @@ class Model:
         results = {combine(r.operator, a, b) for a in choices[0] for b in choices[1]}
         if len(results) == 1:
             rule.combined = results.pop()
+            rule.unconfirmed = False
 
     def condition(
         self, rule: ModelRule, which: int, label: str, compare: str, ref: float, hysteresis: float
@@ -195,12 +280,22 @@ class Model:
 
     def act(self, rule: ModelRule) -> None:
         target, value = rule.rule.action, rule.rule.value
-        before = self.values[target]
-        if value == 2:
-            self.values[target] = 1 - int(before or 0)
+        after = 1 - int(self.values[target] or 0)
+        if value != 2:
+            after = value if rule.met else 1 - value
+        if rule.met:
+            self.activations += 1
+            rule.acted, rule.held = self.activations, after
         else:
-            self.values[target] = value if rule.met else 1 - value
-        rule.held = int(self.values[target] or 0) if rule.met else None
+            rule.held = None
+            claims = [
+                (other.newness(place), other.claim())
+                for place, other in enumerate(self.rules)
+                if other is not rule and other.rule.action == target and other.claim() is not None
+            ]
+            if claims and max(claims)[1] != after:
+                return
+        self.values[target] = after
 
 
 def combine(operator: str, a: bool, b: bool) -> bool:
@@ -225,6 +320,9 @@ def take_step(bench: Bench, model: Model, step: tuple[str, object]) -> None:
     elif kind == "reverse":
         bench.reverse(str(what))
         model.values[str(what)] = 1 - int(model.values[str(what)] or 0)
+    elif kind == "cut":
+        bench.restart()
+        model.cut()
     elif kind == "wait":
         bench.wait(float(str(what)))
         model.wait(float(str(what)))
@@ -260,6 +358,19 @@ def test_rules_do_what_a_naive_model_does(
         assert [e.met for e in explained] == [r.met for r in model.rules]
         due = [None if r.due is None else r.due - model.now for r in model.rules]
         assert [e.pending for e in explained] == due
+
+
+@examples(400)
+@given(st.lists(rivals(), min_size=2, max_size=4), st.lists(RIVAL_STEPS, min_size=5, max_size=20))
+def test_rules_of_one_remembered_output_do_what_a_naive_model_does(
+    rules: list[Rule], steps: list[tuple[str, object]]
+) -> None:
+    bench = Bench({"rules": tuple(rules), "outputs.0.remember": True})
+    model = Model(tuple(rules))
+    for step in steps:
+        take_step(bench, model, step)
+        assert bench.values["OUT0"] == model.values["OUT0"]
+        assert [e.met for e in bench.engine.rules.explain()] == [r.met for r in model.rules]
 
 
 @given(st.lists(rules(), min_size=1, max_size=MAX_RULES), st.data())

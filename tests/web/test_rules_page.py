@@ -91,7 +91,8 @@ def test_rules_that_fight_loop_or_never_act_are_warned_of(
     expect(card(page, 4).locator(".advice")).to_have_text(
         "Rule 4 never acts: DS1 is between -55 and 125 and never gets to 200."
     )
-    expect(page.get_by_text("Points to look at: 3.")).to_be_visible()
+    expect(card(page, 2).locator(".advice")).to_contain_text("it switches OUT2 on, also if rule 1")
+    expect(page.get_by_text("Points to look at: 4.")).to_be_visible()
 
 
 def test_a_rule_is_enabled_and_disabled_by_one_press(twin: ServedTwin, open_page: OpenPage) -> None:

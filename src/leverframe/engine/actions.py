@@ -17,6 +17,11 @@ ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
 
 
+def target_of(action: str) -> str:
+    """Return what an action of a rule is about: the output also for its periodic switching."""
+    return OUTPUTS[AUTO_SWITCH.index(action)] if action in AUTO_SWITCH else action
+
+
 def after_switching(value: int, is_on: bool) -> bool:
     """Return True if the target is on after a switching action with this value."""
     return not is_on if value == REVERSE else value == ON
@@ -36,6 +41,12 @@ class FollowSetting(Struct, frozen=True):
     """
 
     action: str
+
+
+class FollowDuty(Struct, frozen=True):
+    """The return of a PWM output to the duty that is set, also where it is set again."""
+
+    index: int
 
 
 class ResumeWatchdog(Struct, frozen=True):
@@ -85,6 +96,7 @@ class StartBootloader(Struct, frozen=True):
 Action = (
     Switch
     | FollowSetting
+    | FollowDuty
     | ResumeWatchdog
     | SetEnergy
     | NextOneWireId

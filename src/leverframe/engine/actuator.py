@@ -5,7 +5,8 @@ deactivation do:
 
 - `OUT0`, `PWM0`, `EVENT1`: set to the value given or reversed. For a deactivation the caller gives
   the `opposite` of the activation's value, so both are done alike here.
-- `AutoSwitch OUT0`, `ENABLE PID`: on; off.
+- `AutoSwitch OUT0`: on; off, and the output is left in the state that the value says.
+- `ENABLE PID`: on; off.
 - `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
 - `RESET ENERGY1`, the display's actions and `RESTART`: the action; nothing.
 - `COUNT ENERGY1`: switch counting by the value; nothing.
@@ -121,7 +122,16 @@ class Actuator:
 
     def follow_setting(self, action: str, cause: Cause) -> None:
         """Switch periodic switching or the regulator to what its setting says."""
-        self.perform(action, ON, is_set(self._machine.settings, action), cause)
+        on = is_set(self._machine.settings, action)
+        if action == ENABLE_PID:
+            self._pid.enable(on, cause)
+        else:
+            self._outputs.set_periodic(AUTO_SWITCH.index(action), on, cause)
+
+    def remember_as(self, label: str, state: int) -> None:
+        """Have an output that remembers come back in this state after a power cut."""
+        if label in OUTPUTS:
+            self._outputs.remember_as(OUTPUTS.index(label), bool(state))
 
     def _switch_output(self, index: int, value: int, cause: Cause) -> None:
         self._outputs.switch(index, value, cause)
@@ -133,7 +143,11 @@ class Actuator:
         self._variables.switch(index, value, cause)
 
     def _switch_periodic(self, order: _Order) -> None:
+        was_on = self._outputs.is_periodic(order.which)
         self._outputs.set_periodic(order.which, order.active, order.cause)
+        if was_on and not order.active:
+            # Whether it ends in an on or an off phase is chance.
+            self._outputs.switch(order.which, order.value, order.cause)
 
     def _enable_pid(self, order: _Order) -> None:
         self._pid.enable(order.active, order.cause)

@@ -31,6 +31,7 @@ from leverframe.engine.actions import (
     ON,
     Action,
     ChangeClock,
+    FollowDuty,
     FollowSetting,
     ForgetCounters,
     ModemCommand,
@@ -46,7 +47,7 @@ from leverframe.engine.actions import (
 from leverframe.engine.actuator import Actuator
 from leverframe.engine.differentials import Differentials
 from leverframe.engine.display import Display
-from leverframe.engine.effects import Effect, EnterBootloader, SendModem, SetClock
+from leverframe.engine.effects import DriveOutput, Effect, EnterBootloader, SendModem, SetClock
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
 from leverframe.engine.http_period import HttpPeriod
@@ -166,7 +167,7 @@ class Engine:
         for feature in self._features.values():
             feature.start()
         self._note_listeners()
-        return self._settled()
+        return _driven_once(self._settled())
 
     def apply(
         self, settings: Settings, actions: Iterable[Action], at: Moment, cause: Cause
@@ -296,6 +297,8 @@ class Engine:
             case FollowSetting(name):
                 if not self.rules.keeps(name):
                     self.actuator.follow_setting(name, cause)
+            case FollowDuty(index):
+                self.pwm.follow_setting(index)
             case ResumeWatchdog():
                 self.watchdog.resume()
             case SetEnergy(index, value):
@@ -326,6 +329,13 @@ class Engine:
         self.outputs.drive_safe()
         self.pwm.drive_safe()
         self.machine.emit(EnterBootloader())
+
+
+def _driven_once(effects: list[Effect]) -> list[Effect]:
+    """Leave out what drives an output that is driven again: a relay must not click twice."""
+    last = {effect.index: effect for effect in effects if isinstance(effect, DriveOutput)}
+    kept = [effect for effect in effects if not isinstance(effect, DriveOutput)]
+    return [*last.values(), *kept]
 
 
 def wall_of_local(local_seconds: int, timezone: tzinfo) -> float:

@@ -8,11 +8,12 @@ of a heating rule therefore switches the heating off.
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.engine.actions import OVERRIDING
+from leverframe.engine.actions import OVERRIDING, REVERSE
 from leverframe.engine.conditions import COMBINE, Condition
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
@@ -48,6 +49,7 @@ class Firing(Struct, frozen=True):
 
 class LiveRule:
     __slots__ = (
+        "acted",
         "cause",
         "combined",
         "dependents",
@@ -62,6 +64,7 @@ class LiveRule:
         "rule",
         "second",
         "switches",
+        "unconfirmed",
     )
 
     def __init__(self, rule: Rule, key: Key) -> None:
@@ -86,6 +89,10 @@ class LiveRule:
         self.pending: str | None = None
         #: What the activation set the target to; a permanent rule keeps it there.
         self.held: int | None = None
+        #: Number of its last activation among those of all rules.
+        self.acted = 0
+        #: True from a start that restored its result until its sources are known.
+        self.unconfirmed = False
         #: The newest times it acted, oldest first.
         self.firings: deque[Firing] = deque(maxlen=KEPT_FIRINGS)
         self.needed: LiveRule | None = None
@@ -104,7 +111,10 @@ class LiveRule:
         result = first.judge(values.get(first.label))
         if second is not None:
             result = COMBINE[self.rule.operator](result, second.judge(values.get(second.label)))
-        if result is None or result is self.combined:
+        if result is None:
+            return False
+        self.unconfirmed = False
+        if result is self.combined:
             return False
         self.combined = result
         return True
@@ -127,6 +137,47 @@ class LiveRule:
         """Return True if this is a permanent rule that keeps its target in a state now."""
         return self.rule.permanent and self.met and self.held is not None
 
+    def decides(self) -> bool:
+        """Return True if what becomes of the target is up to this rule, should another one end.
+
+        One that acts both ways will undo what it keeps the other from undoing; one that acts at a
+        single moment would not. Reversing says nothing about the state that is wanted.
+        """
+        if self.holds():
+            return True
+        if not self.met or self.rule.mode != BOTH_WAYS:
+            return False
+        if not self.switches:
+            return True
+        has_acted = self.held is not None or not self.rule.on_delay
+        return has_acted and self.rule.value != REVERSE
+
+    @property
+    def wanted(self) -> int:
+        """The state that it set its target to, or is about to in this instant."""
+        return self.rule.value if self.held is None else self.held
+
+    def rank(self) -> tuple[bool, float, int]:
+        """Return what orders rules that decide: permanent ones first, then the newest."""
+        if self.holds():
+            return True, 0, self.number
+        return False, inf if self.held is None else self.acted, self.number
+
+    def resume(self, held: int) -> None:
+        """Go on as the rule that set its target to this state before the power went."""
+        self.held = held
+        self.met = self.combined = self.unconfirmed = True
+        if self.second is None or self.rule.operator == "AND":
+            # Otherwise there is no telling which of the two held.
+            for condition in self.conditions():
+                condition.result = True
+
+    def give_up(self) -> None:
+        """Count as not met, as a rule whose sources were never seen."""
+        self.combined = self.unconfirmed = False
+        for condition in self.conditions():
+            condition.result = None
+
     def continue_from(self, former: "LiveRule") -> None:
         """Copy the results of the rule that this one is an edit of, but not its delay."""
         for old, new in zip(former.conditions(), self.conditions(), strict=False):
@@ -136,6 +187,8 @@ class LiveRule:
         # While a delay runs, the action lags behind the condition.
         self.met = former.met is not (former.pending is not None)
         self.held = former.held
+        self.acted = former.acted
+        self.unconfirmed = former.unconfirmed
         self.firings = former.firings
 
 

@@ -7,7 +7,10 @@ Where the interface document is silent:
   once.
 - Periodic switching starts with the on time, and anew when a time changes. A time of 0 leaves its
   phase out, so the output stays in the other one; with both at 0 nothing is switched. A switching
-  from elsewhere lasts until the next phase. Ending periodic switching leaves the output as it is.
+  from elsewhere lasts until the next phase. A command that ends periodic switching leaves the
+  output as it is; a rule that ends it switches the output off (see `actuator.py`).
+- While a rule or the schedule has periodic switching run that is not set, the output is remembered
+  as off: after a power cut nobody would end the phase that it was in.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
   Switching an output during its start delay drops the delay.
 - The return time of an output that is on after the start counts from the start.
@@ -95,6 +98,13 @@ class Outputs:
         if on != self.is_periodic(index):
             self._machine.log(cause, f"{OUTPUTS[index]} periodic switching {_word(on)}")
             self._take_up_periodic(index, on)
+            if self._machine.settings.outputs[index].remember:
+                self._keep(index)
+
+    def remember_as(self, index: int, on: bool) -> None:
+        """Store a state other than the present one, until the output is switched again."""
+        if self._machine.settings.outputs[index].remember:
+            self._machine.emit(Persist(kept_name(index), on))
 
     def forget(self) -> None:
         """Delete the stored states of outputs that do not remember theirs, and store the others."""
@@ -137,7 +147,9 @@ class Outputs:
             self._take_up_periodic(index, self.is_periodic(index))
         if after.return_time != before.return_time and self.is_on(index):
             self._time_return(index)
-        if after.remember != before.remember:
+        if after.remember != before.remember or (
+            after.remember and after.periodic != before.periodic
+        ):
             self._keep(index)
         if self._machine.timers.when(_DELAY[index]) is not None:
             self._time_start_delay(index, after)
@@ -148,7 +160,7 @@ class Outputs:
         if machine.put(OUTPUTS[index], int(on)):
             machine.emit(_DRIVE[index][on])
             machine.log(cause, _TOLD[index][on])
-            if machine.settings.outputs[index].remember:
+            if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
                 self._keep(index)
         if on:
             self._note_switched_on(index)
@@ -192,8 +204,13 @@ class Outputs:
         self._set(index, on, _BY_PERIODIC_SWITCHING)
 
     def _keep(self, index: int) -> None:
+        state = self.is_on(index) and not self._is_periodic_live(index)
         remember = self._machine.settings.outputs[index].remember
-        self._machine.emit(Persist(kept_name(index), self.is_on(index) if remember else None))
+        self._machine.emit(Persist(kept_name(index), state if remember else None))
+
+    def _is_periodic_live(self, index: int) -> bool:
+        """Return True if periodic switching runs that is not set, so that a start ends it."""
+        return self.is_periodic(index) and not self._machine.settings.outputs[index].periodic
 
 
 def _word(on: bool) -> str:

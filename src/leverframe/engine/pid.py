@@ -15,7 +15,8 @@ Where the interface document is silent:
 - While the input is absent the last duty is held and nothing is summed up.
 - The regulator sets the duty only. Switching the PWM output on is up to others.
 - A rule (ENABLE PID) switches the regulator live; the setting counts again when it is set and at
-  the next start. A regulator that is disabled returns the duty to the one that is set.
+  the next start. A regulator that is disabled, or moved to another output, leaves the duty at 0
+  until a duty is set (see `pwm.py`).
 """
 
 from typing import TypedDict

@@ -11,7 +11,8 @@ Where the interface document is silent:
   while the output is off. A change time that is set during a move starts the move again from the
   present duty, so that 0 ends it.
 - The regulator (see `pid.py`) sets the duty directly. When it releases the output, the duty moves
-  back to the one of the settings over the change time.
+  to 0 over the change time and stays there until a duty is set: a heater must not go to a duty that
+  somebody set long ago, nor stay at the one that happened to be right.
 - Mode ON/OFF drives the pin fully while the state is on. Active low inverts the pin, not the state.
 """
 
@@ -43,7 +44,17 @@ def ramp(start: float, end: float, lasts_s: float, elapsed_s: float) -> float:
 class _Channel:
     """One output's move; a channel at rest has arrived at `end`."""
 
-    __slots__ = ("began", "end", "lasts_s", "level", "regulated", "start", "step", "steps")
+    __slots__ = (
+        "began",
+        "end",
+        "lasts_s",
+        "level",
+        "parked",
+        "regulated",
+        "start",
+        "step",
+        "steps",
+    )
 
     def __init__(self) -> None:
         self.start = self.end = 0.0
@@ -52,6 +63,8 @@ class _Channel:
         #: The level that the pin was last driven to.
         self.level = -1.0
         self.regulated = False
+        #: True from a release by the regulator until a duty is set.
+        self.parked = False
 
     def duty(self, now: float) -> float:
         if self.step == self.steps:
@@ -85,7 +98,8 @@ class PwmOutputs:
             if before is after:
                 continue
             if self._moves_anew(index, before, after):
-                self._move_to_set_duty(index)
+                self._channels[index].parked &= after.duty == before.duty
+                self._move_to_wanted_duty(index)
             self._follow(index)
 
     def _moves_anew(self, index: int, before: Pwm, after: Pwm) -> bool:
@@ -118,13 +132,22 @@ class PwmOutputs:
     def set_target(self, index: int, duty: float) -> None:
         """Hold a duty for the regulator, at once, until `release`."""
         self._channels[index].regulated = True
+        self._channels[index].parked = False
         self._arrive(index, duty)
 
     def release(self, index: int) -> None:
-        """Release the duty from the regulator and move it back to the one that is set."""
-        if self._channels[index].regulated:
-            self._channels[index].regulated = False
-            self._move_to_set_duty(index)
+        """Release the duty from the regulator and move it to 0."""
+        channel = self._channels[index]
+        if channel.regulated:
+            channel.regulated = False
+            channel.parked = True
+            self._move_to_wanted_duty(index)
+
+    def follow_setting(self, index: int) -> None:
+        """Move the duty to the one that is set, if the regulator has left it at 0."""
+        if self._channels[index].parked:
+            self._channels[index].parked = False
+            self._move_to_wanted_duty(index)
 
     def drive_safe(self) -> None:
         """Turn the pins off while no engine controls them; states stay."""
@@ -137,12 +160,13 @@ class PwmOutputs:
             if after != before:
                 self._machine.emit(SetPwmFrequency(group, after))
 
-    def _move_to_set_duty(self, index: int) -> None:
+    def _move_to_wanted_duty(self, index: int) -> None:
         pwm = self._machine.settings.pwm[index]
-        if pwm.change_time == 0 or pwm.duty == self.duty(index):
-            self._arrive(index, pwm.duty)
+        duty = 0 if self._channels[index].parked else pwm.duty
+        if pwm.change_time == 0 or duty == self.duty(index):
+            self._arrive(index, duty)
         else:
-            self._begin_move(index, pwm.duty, pwm.change_time)
+            self._begin_move(index, duty, pwm.change_time)
 
     def _arrive(self, index: int, duty: float) -> None:
         channel = self._channels[index]

@@ -1,4 +1,4 @@
-"""Advice about rules: those that conflict, that loop, that can never act.
+"""Advice about rules: those that conflict, that loop, that can never act, that end unsafely.
 
 Advice is data, so that a page can show it in any language, with a sentence in English. It is based
 on the settings and on which sources have a value; it changes nothing and keeps no rule from acting.
@@ -10,8 +10,15 @@ from math import inf
 
 from msgspec import Struct
 
+from leverframe.engine.actions import OFF, ON, REVERSE, target_of
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
-from leverframe.engine.live_rule import BOTH_WAYS, ONLY_WHEN_IT_STOPS, dependence
+from leverframe.engine.live_rule import (
+    BOTH_WAYS,
+    ONLY_WHEN_IT_STARTS,
+    ONLY_WHEN_IT_STOPS,
+    SWITCHED,
+    dependence,
+)
 from leverframe.engine.rule_courses import Courses, conditions_of
 from leverframe.engine.rule_loops import loops
 from leverframe.engine.settings import Rule, Settings
@@ -20,7 +27,6 @@ from leverframe.profile import Profile
 
 #: What several rules can disagree about.
 _TARGETS = frozenset((*OUTPUTS, *PWMS, *EVENT_VARIABLES))
-_PERIODIC = "AutoSwitch "
 
 
 class Advice(Struct, frozen=True):
@@ -53,6 +59,7 @@ def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> l
             for advice in _of_one(number, rule, settings, offer, measured)
         ),
         *_fights(settings),
+        *_remembered(settings),
         *_loops(settings, offer.profile),
     ]
 
@@ -187,16 +194,68 @@ def _fight(
             "the one that is met later wins."
         )
         yield Advice("fight", numbers, (target,), {}, text)
+    elif _decides(rule) and _decides(other):
+        text = (
+            f"Rules {first} and {second} both switch {target}: the one that is met decides, and "
+            "when neither is, the one that ceased last."
+        )
+        yield Advice("shared", numbers, (target,), {}, text)
     elif BOTH_WAYS in (rule.mode, other.mode):
         text = (
             f"Rules {first} and {second} both switch {target}: when one begins or ceases, it "
             "changes what the other has set."
         )
-        yield Advice("shared", numbers, (target,), {}, text)
+        yield Advice("interferes", numbers, (target,), {}, text)
+    yield from _ends_on((first, second), rule, other)
+    yield from _ends_on((second, first), other, rule)
+
+
+def _decides(rule: Rule) -> bool:
+    """Return True if the rule says how its target is to be while it is met."""
+    return rule.mode == BOTH_WAYS and (rule.value != REVERSE or rule.action not in SWITCHED)
+
+
+def _ends_on(numbers: tuple[int, int], rule: Rule, other: Rule) -> Iterator[Advice]:
+    """Yield advice on a rule that switches off, and whose end does what is up to another one."""
+    switches_off = rule.value == OFF and rule.mode != ONLY_WHEN_IT_STARTS
+    switches_on = other.value == ON and other.mode != ONLY_WHEN_IT_STOPS
+    if rule.action == other.action and rule.action in SWITCHED and switches_off and switches_on:
+        ends, wants = numbers
+        text = (
+            f"When rule {ends} ceases, it switches {rule.action} on, also if rule {wants} is not "
+            f"met. Safer: rule {ends} switches an event variable, and rule {wants} depends on rule "
+            f"{ends} not being met."
+        )
+        yield Advice("ends_on", numbers, (rule.action,), {}, text)
+
+
+def _remembered(settings: Settings) -> Iterator[Advice]:
+    """Yield advice on remembered outputs that a rule switches on and nothing switches off."""
+    for number, rule in enumerate(settings.rules, start=1):
+        if not rule.enabled or rule.action not in OUTPUTS:
+            continue
+        output = settings.outputs[OUTPUTS.index(rule.action)]
+        stays_on = rule.mode == ONLY_WHEN_IT_STARTS and rule.value == ON
+        if not (stays_on and output.remember) or output.return_time:
+            continue
+        if not any(_switches_off(other, rule.action) for other in settings.rules):
+            text = (
+                f"{rule.action} remembers its state, and rule {number} acts only when it begins: "
+                f"after a power cut {rule.action} is on again, whether rule {number} is met or not."
+            )
+            yield _advice("remembered", number, rule.action, text=text)
+
+
+def _switches_off(rule: Rule, label: str) -> bool:
+    if not rule.enabled or rule.action != label:
+        return False
+    begins_off = rule.value != ON and rule.mode != ONLY_WHEN_IT_STOPS
+    ends_off = rule.value != OFF and rule.mode != ONLY_WHEN_IT_STARTS
+    return begins_off or ends_off
 
 
 def _target(rule: Rule) -> str:
-    return rule.action.removeprefix(_PERIODIC)
+    return target_of(rule.action)
 
 
 def _wish_differently(rule: Rule, other: Rule) -> bool:

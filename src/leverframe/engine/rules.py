@@ -7,6 +7,14 @@ A rule is *met* when its combined condition holds and the rule it depends on agr
 activates it after the on delay, no longer being met deactivates it after the off delay; changing
 back before that drops the delay, and then nothing happens at all.
 
+Several rules on one target: while one of them is met that acts both ways, it decides, and another
+one that ends changes nothing against it; only when none is met, the one that ended last has its
+way. `LiveRule.decides` says which rules count.
+
+After a start a rule goes on that had switched an output that remembers its state (see
+`rule_memory.py`). If it is no longer met, it ends as it would have; if its sources do not come back
+within `CONFIRMED_WITHIN_S` and its end switches off, it ends then.
+
 Gap: the dependence looks at the other rule's two conditions only, not at what that rule in turn
 depends on, so there are no chains and no cycles. A rule that is disabled or missing counts as not
 met.
@@ -17,7 +25,14 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from leverframe.engine.actions import REVERSE
+from leverframe.engine.actions import (
+    OFF,
+    ON,
+    OVERRIDING,
+    REVERSE,
+    after_switching,
+    target_of,
+)
 from leverframe.engine.actuator import DONE_ONCE, Actuator
 from leverframe.engine.journal import Cause
 from leverframe.engine.live_rule import (
@@ -33,8 +48,13 @@ from leverframe.engine.live_rule import (
 )
 from leverframe.engine.machine import Machine
 from leverframe.engine.rule_explanation import RuleExplanation, explain_rule
+from leverframe.engine.rule_memory import RuleMemory
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.timers import Key
+
+#: How long a restored result holds while its sources are absent.
+CONFIRMED_WITHIN_S = 60
+_UNCONFIRMED: Key = ("rules", "unconfirmed")
 
 
 def rules_without(rules: tuple[Rule, ...], index: int) -> tuple[Rule, ...]:
@@ -51,7 +71,18 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
 
 
 class Rules:
-    __slots__ = ("_actuator", "_by_source", "_holders", "_live", "_machine", "_serial", "_waiting")
+    __slots__ = (
+        "_activations",
+        "_actuator",
+        "_by_source",
+        "_by_target",
+        "_holders",
+        "_live",
+        "_machine",
+        "_memory",
+        "_serial",
+        "_waiting",
+    )
 
     def __init__(self, machine: Machine, actuator: Actuator) -> None:
         self._machine = machine
@@ -63,12 +94,23 @@ class Rules:
         self._holders: dict[str, list[LiveRule]] = {}
         #: Rules whose delay is running, by the key of their deadline.
         self._waiting: dict[Key, LiveRule] = {}
+        #: Enabled rules whose result lasts, by what they switch.
+        self._by_target: dict[str, list[LiveRule]] = {}
+        self._memory = RuleMemory(machine)
         self._serial = 0
+        self._activations = 0
 
     def start(self) -> None:
-        """Start all rules as not met: one whose condition holds acts as if it just became met."""
+        """Start all rules as not met: one whose condition holds acts as if it just became met.
+
+        Those that had switched an output that remembers go on as met.
+        """
         self._live = [self._fresh(rule) for rule in self._machine.settings.rules]
+        self._memory.restore(self._live)
         self._begin()
+        self._memory.keep_all(self._live)
+        if any(live.unconfirmed for live in self._live):
+            self._machine.timers.set(_UNCONFIRMED, self._machine.at.now + CONFIRMED_WITHIN_S)
 
     def adopt(self, old: Settings) -> None:
         rules = self._machine.settings.rules
@@ -79,11 +121,16 @@ class Rules:
             self._begin()
         # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
         self._hold_all()
+        self._memory.keep_all(self._live)
 
     def on_timer(self, key: Key) -> None:
+        if key == _UNCONFIRMED:
+            self._end_unconfirmed()
+            return
         live = self._waiting.pop(key)
         what, live.pending = live.pending, None
         self._perform(live, activate=what == ACTIVATE)
+        self._memory.keep([live])
 
     def listens_to(self) -> Iterable[str]:
         """Name the labels that `evaluate` looks at."""
@@ -132,6 +179,16 @@ class Rules:
             live.judge(self._machine.values)
         self._turn(enabled)
 
+    def _end_unconfirmed(self) -> None:
+        """End rules whose sources did not come back, where that switches something off."""
+        ended = [live for live in self._live if live.unconfirmed and live.held == ON]
+        for live in ended:
+            live.give_up()
+            missing = ", ".join(condition.label for condition in live.conditions())
+            text = f"{missing} not known {CONFIRMED_WITHIN_S} s after the start: counts as not met"
+            self._machine.log(live.cause, text)
+        self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
+
     def _hold_all(self) -> None:
         for action in self._holders:
             self._hold(action)
@@ -140,6 +197,7 @@ class Rules:
         """Number the rules and build the indexes."""
         self._by_source.clear()
         self._holders.clear()
+        self._by_target.clear()
         by_number = dict(enumerate(self._live, start=1))
         for (number, live), rule in zip(
             by_number.items(), self._machine.settings.rules, strict=True
@@ -158,7 +216,10 @@ class Rules:
     def _index(self, live: LiveRule) -> None:
         for label in {condition.label for condition in live.conditions()}:
             self._by_source.setdefault(label, []).append(live)
-        if live.rule.permanent and live.rule.action in LASTING:
+        if live.rule.action not in LASTING:
+            return
+        self._by_target.setdefault(target_of(live.rule.action), []).append(live)
+        if live.rule.permanent:
             self._holders.setdefault(live.rule.action, []).append(live)
 
     def _judge(self, touched: list[LiveRule]) -> None:
@@ -173,11 +234,13 @@ class Rules:
 
     def _turn(self, lives: list[LiveRule]) -> None:
         """Decide first which rules turned, then act: no action affects a decision of this call."""
-        for live in [live for live in lives if live.turn()]:
+        turned = [live for live in lives if live.turn()]
+        for live in turned:
             if live.met:
                 self._became_met(live)
             else:
                 self._stopped_being_met(live)
+        self._memory.keep(turned)
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:
@@ -214,16 +277,49 @@ class Rules:
             self._machine.log(live.cause, f"delay dropped: {live.rule.action} stays as it is")
 
     def _perform(self, live: LiveRule, *, activate: bool) -> None:
-        action, value = live.rule.action, live.rule.value
-        self._carry_out(live, value if activate else self._actuator.opposite(value), activate)
-        live.firings.append(Firing(self._machine.at.wall, activate))
-        live.held = None
         if activate:
-            # What reversing led to is only known afterwards.
-            reversed_now = value == REVERSE and live.switches
-            live.held = self._actuator.current(action) if reversed_now else value
-        if not activate and not live.switches:
-            self._hold(action)
+            self._activate(live)
+        else:
+            self._deactivate(live)
+        live.firings.append(Firing(self._machine.at.wall, activate))
+
+    def _activate(self, live: LiveRule) -> None:
+        action, value = live.rule.action, live.rule.value
+        self._carry_out(live, value, True)
+        # What reversing led to is only known afterwards.
+        reversed_now = value == REVERSE and live.switches
+        live.held = self._actuator.current(action) if reversed_now else value
+        self._activations += 1
+        live.acted = self._activations
+
+    def _deactivate(self, live: LiveRule) -> None:
+        live.held = None
+        decider = self._decider(live)
+        left_in = self._left_in(live, decider)
+        if left_in is not None:
+            self._carry_out(live, left_in, False)
+        elif decider is not None:
+            target = target_of(live.rule.action)
+            text = f"no longer met: {target} is left to rule {decider.number}, which is met"
+            self._machine.log(live.cause, text)
+
+    def _decider(self, ended: LiveRule) -> LiveRule | None:
+        """Find the rule that decides about the target of one that has ended."""
+        others = self._by_target.get(target_of(ended.rule.action), ())
+        deciding = [live for live in others if live is not ended and live.decides()]
+        return max(deciding, key=LiveRule.rank, default=None)
+
+    def _left_in(self, live: LiveRule, decider: LiveRule | None) -> int | None:
+        """Return the value with which a rule ends; None if it has to leave its target alone."""
+        if live.rule.action in OVERRIDING:
+            if decider is None:
+                return OFF
+            return decider.wanted if decider.switches else None
+        value = self._actuator.opposite(live.rule.value)
+        if decider is None:
+            return value
+        after = after_switching(value, bool(self._actuator.current(live.rule.action)))
+        return value if decider.switches and decider.wanted == after else None
 
     def _carry_out(self, live: LiveRule, value: int, activate: bool) -> None:
         source = live.first.label

@@ -199,6 +199,8 @@ class Watchdog:
             f"for {entry.length} s",
         )
         self._actuator.perform(entry.output, state, True, guard.cause)
+        # After a power cut nobody would end the restart.
+        self._actuator.remember_as(entry.output, guard.normal_state)
         if entry.email:
             self._machine.notify("email", 1, True, str(guard.cause), entry.output, state)
         self._wait(guard, entry.length)

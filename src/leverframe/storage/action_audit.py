@@ -23,6 +23,7 @@ from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES
 from leverframe.engine.machine import Machine
+from leverframe.engine.pwm import DUTIES
 from leverframe.engine.tree import MASK
 from leverframe.storage.audit import (
     ACTION_PREFIX,
@@ -207,6 +208,10 @@ def _changes(
         elif type(action) is actions.FollowSetting:
             if is_overridden(machine, action.action):
                 found.append(AuditChange(action.action, "overridden", "as set"))
+        elif type(action) is actions.FollowDuty:
+            duty = DUTIES[action.index]
+            if machine.values[duty] != machine.settings.pwm[action.index].duty:
+                found.append(AuditChange(duty, machine.values[duty], "as set"))
         else:
             found.append(_done(machine, action, wall))
     return tuple(found)

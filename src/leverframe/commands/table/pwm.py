@@ -7,7 +7,7 @@ from leverframe.commands.table.codes import HW35_SW
 from leverframe.commands.table.params import INT32, Bits, Changed, Flag, Int, Scaled, Text, Word
 from leverframe.commands.table.row import CONTROL, row
 from leverframe.commands.table.stage import Stage
-from leverframe.engine.actions import ENABLE_PID, REVERSE, FollowSetting
+from leverframe.engine.actions import ENABLE_PID, REVERSE, FollowDuty, FollowSetting
 from leverframe.engine.labels import PWMS
 from leverframe.profile import ALWAYS, VersionSpan
 
@@ -32,8 +32,13 @@ def check_unlocked(stage: Stage, A: int, B: int) -> None:
     stage.check_unlocked(PWMS[A])
 
 
+def set_duty(stage: Stage, A: int, B: int) -> None:
+    check_unlocked(stage, A, B)
+    stage.do(FollowDuty(A))
+
+
 def set_up_pid(stage: Stage, G: int, **_: Any) -> None:
-    # It drives the duty, and ending it moves the duty back.
+    # It drives the duty, and ending it moves the duty to 0.
     stage.check_unlocked(PWMS[G])
     stage.do(FollowSetting(ENABLE_PID))
 
@@ -78,7 +83,7 @@ ROWS = (
         A=PWM_INDEX,
         B=Int(0, 100),
         sets="pwm.{A}.duty",
-        run=check_unlocked,
+        run=set_duty,
         role=CONTROL,
         doc="Set the duty cycle in percent. Refused while outputs are locked.",
     ),

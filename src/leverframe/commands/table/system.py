@@ -28,6 +28,7 @@ from leverframe.commands.table.user_interface import (
 from leverframe.engine.actions import (
     OVERRIDING,
     ChangeClock,
+    FollowDuty,
     FollowSetting,
     ForgetCounters,
     RaiseRestartFlag,
@@ -36,7 +37,7 @@ from leverframe.engine.actions import (
     Switch,
 )
 from leverframe.engine.factory_settings import defaults, offset_count, visibility_count
-from leverframe.engine.labels import EVENT_VARIABLES
+from leverframe.engine.labels import EVENT_VARIABLES, PWMS
 from leverframe.profile import ALWAYS
 from leverframe.uploads.picture import ALLOWED as PICTURE_KINDS
 from leverframe.uploads.picture import checked_picture
@@ -101,6 +102,8 @@ def _follow_settings(stage: Stage) -> None:
     """End live overrides by rules, which must not outlive the rules."""
     for action in OVERRIDING:
         stage.do(FollowSetting(action))
+    for index in range(len(PWMS)):
+        stage.do(FollowDuty(index))
 
 
 def keep_site(stage: Stage, body: bytes) -> None:

@@ -5,7 +5,7 @@ import { withName } from "../../lib/names.js";
 import { code, decimal, t } from "../../lib/words.js";
 
 // What is told once for all rules it is about, as seen from one of them.
-const SHARED = ["fight", "shared"];
+const SHARED = ["fight", "shared", "interferes"];
 
 // The reason in words; empty while the rule acts as its conditions say.
 /** @param {Api.RuleExplanation} explanation @param {number} pending */
