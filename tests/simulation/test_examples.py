@@ -41,6 +41,7 @@ def test_every_example_is_tested_here() -> None:
     }
 
 
+@pytest.mark.thorough
 async def test_the_greenhouse_stays_warm_and_is_lit_in_the_evening() -> None:
     run = await lived("greenhouse.toml", 24 * HOUR_S)
     greenhouse = run.summary.track("DS1")

@@ -26,6 +26,7 @@ async def test_busy_controllers_keep_their_promises_through_faults_and_kills(
     assert all(ledger.counts["checks"] > 0 for ledger in ledgers)
 
 
+@pytest.mark.thorough
 async def test_a_hostile_neighbour_keeps_nobody_from_switching(tmp_path: Path) -> None:
     async with neighbours(tmp_path, "hostile neighbour") as story:
         await story.run(ATTACK_SECONDS)
