@@ -37,6 +37,7 @@ WITHOUT_A_FIELD = {
     "GET /stm.cgi?upgrade=lkstart3": "another way of writing upgrade=devstart3",
     "GET /stm.cgi?lk3restart=1": "another way of writing devrestart=1",
     "GET /lk3_settings.bin": "another way of writing /dev_settings.bin",
+    "GET /stm.cgi?pidtarget=<A>": "the target has a field of pidvalue",
     "GET /stm.cgi?dsOffset<A>=<B>": "another way of writing dsOffset=<A>:<B>",
     "GET /stm.cgi?sdm120bitrate=9600": "a field sets this and other bitrates",
     "GET /stm.cgi?gsmsms=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>": "each text has a field of gsmsms<A>",
