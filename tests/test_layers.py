@@ -70,6 +70,7 @@ SERVERS_MAY_IMPORT = {
     "descriptors": {"fair_shares", "source_address"},
     "http": SHARING,
     "modbus": SHARING | {"tried_address"},
+    "http_faults": {"http"},
     "problems": {"http"},
     "accounts": {"http", "problems", "source_address"},
     "routes": {"http", "problems", "accounts", "sms_commands"} | SHARING,

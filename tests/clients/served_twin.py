@@ -16,6 +16,7 @@ import requests
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
 from tests.twin import Twin
@@ -47,6 +48,7 @@ class LoopThread:
 class ServedTwin:
     twin: Twin
     port: int
+    server: HttpServer
 
     def get(self, target: str) -> requests.Response:
         """A request beside the client's own; it must succeed."""
@@ -81,6 +83,8 @@ def served(
             http_limits(),
             admission=opened_to(reach.names.origins, twin.web.admit_body),
         )
+        assert twin.controller.faults is not None
+        HttpFaults(twin.controller.faults, server, twin.controller.request_journal)
         try:
             await server.start(HOST, port)
         except OSError:
@@ -93,6 +97,6 @@ def served(
 
     twin, server = thread.wait_for(start())
     try:
-        yield ServedTwin(twin, server.port)
+        yield ServedTwin(twin, server.port, server)
     finally:
         thread.wait_for(stop(twin, server))

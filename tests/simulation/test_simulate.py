@@ -241,3 +241,25 @@ def test_the_same_output_is_printed_every_time(
     assert outputs[0] == outputs[1]
     assert "OUT0 on" in outputs[0]
     assert "10m" in outputs[0]
+
+
+async def test_a_scenario_has_faults(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(
+        'sim = "DS1=20"\n[[at]]\ntime = "+1h"\nsim = "fault=sensor_absent*label:DS1*for:1h"\n',
+        encoding="utf-8",
+    )
+    simulation = await started(path)
+    await simulation.run(2 * 3600 - 1)
+    assert simulation.controller.engine.values["DS1"] is None
+    entries = simulation.controller.engine.machine.journal.entries()
+    assert "DS1 reads absent instead of 20.0" in [entry.text for entry in entries]
+
+
+def test_a_scenario_with_an_unknown_fault_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text('sim = "fault=melted"\n', encoding="utf-8")
+    assert main(["simulate", str(path)]) != 0
+    assert "slow, drip, refuse" in capsys.readouterr().err

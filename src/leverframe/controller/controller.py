@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from functools import partial
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -33,6 +34,7 @@ from leverframe.engine.actions import Action, Restart
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
@@ -186,6 +188,20 @@ class Controller(Hooks):
         """Power off and on within the process: build a new engine from the remembered state."""
         self._start_anew(self.engine.settings)
 
+    def lose_power(self) -> None:
+        """Be off until a restart: pins drop out, nothing is sensed, no timer runs."""
+        self.carry_out(self.engine.lose_power(self.clock.read()))
+        self.bootloader_until = inf
+
+    def forget_settings(self) -> None:
+        """Start with factory settings; what was remembered is gone, too."""
+        old, new = self.engine.settings, defaults(self.profile)
+        self.pending = new
+        self.writer.commit(Changes(replace_settings=True, blobs={EARLIER: None}))
+        self.persistent.persist(dict.fromkeys(self.persistent.of_engine()))
+        self._start_anew(new)
+        self.tell_watchers(old, new, ())
+
     def _power_off(self) -> None:
         self.carry_out(self.engine.stop(self.clock.read()), wake=False)
         self._tell_watchers()
@@ -193,7 +209,8 @@ class Controller(Hooks):
     def _start_anew(self, settings: Settings) -> None:
         self._power_off()
         journal = self.engine.machine.journal
-        was_waiting, self.bootloader_until = self.bootloader_until is not None, None
+        was_waiting = self.bootloader_until not in (None, inf)
+        self.bootloader_until = None
         former = self.engine.values
         self.engine = Engine(self.profile, settings, self._timezone, self.persistent.values)
         self.engine.machine.journal = journal

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
+from leverframe.controller.faults import Faults
 from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
@@ -41,6 +42,12 @@ class LivePart(Protocol):
 
 class RequestLog(Protocol):
     """The journal of what clients asked for."""
+
+    #: Requests since the start, kept or not.
+    count: int
+
+    def note(self, request: Any) -> Any:
+        """Note a request; its answer is filled in later."""
 
     def entries(self) -> list[Any]: ...
 
@@ -90,6 +97,8 @@ class Hooks:
         self.firmware_report: Callable[[], Any] = dict
         #: Parts around the controller that do something at a time of its clock.
         self.timed: list[Timed] = []
+        #: What goes wrong on purpose; None where the board is not simulated.
+        self.faults: Faults | None = None
         #: Parts around the controller that go back in time with it.
         self.live_parts: list[LivePart] = []
         #: The report of the GSM modem to the administrator, with the answer to the last command.

@@ -29,9 +29,6 @@ from leverframe.profile import Profile
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit
 
-#: What is remembered of a controller as such: another one that takes up a snapshot keeps its own.
-_OF_ITS_OWN = ("identity.", "snmp.", "profile.", "firmware", "mqtt")
-
 BY_SNAPSHOT = Cause("snapshot")
 
 
@@ -60,7 +57,7 @@ async def take_snapshot(controller: Controller) -> LiveSnapshot:
         controller.profile,
         controller.engine.settings,
         exported(controller.engine),
-        _remembered(controller.persistent.values),
+        controller.persistent.of_engine(),
         controller.clock.read(),
         controller.bootloader_until,
         tuple(part.live_state() for part in (board, *controller.live_parts)),
@@ -112,7 +109,7 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
     controller.clock.go_back(snapshot.moment)
     is_other_version = controller.profile != snapshot.profile
     controller.profile = snapshot.profile
-    controller.persistent.values.update(dict.fromkeys(_remembered(controller.persistent.values)))
+    controller.persistent.values.update(dict.fromkeys(controller.persistent.of_engine()))
     controller.persistent.values.update(snapshot.remembered)
     for part, state in zip((board, *controller.live_parts), snapshot.parts, strict=True):
         part.go_on_from(state)
@@ -126,7 +123,7 @@ def _go_on(controller: Controller, snapshot: LiveSnapshot) -> None:
 
 def _difference_of_remembered(controller: Controller, snapshot: LiveSnapshot) -> dict[str, Any]:
     """Return the rows that turn what is remembered now into what was."""
-    now = _remembered(controller.persistent.values)
+    now = controller.persistent.of_engine()
     then = snapshot.remembered
     rows: dict[str, Any] = {
         name: DELETED if then.get(name) is None else then[name]
@@ -136,10 +133,6 @@ def _difference_of_remembered(controller: Controller, snapshot: LiveSnapshot) ->
     if controller.profile.sw != snapshot.profile.sw:
         rows["profile.sw"] = snapshot.profile.sw
     return rows
-
-
-def _remembered(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if not name.startswith(_OF_ITS_OWN)}
 
 
 def _bench(controller: Controller) -> SimulatedBoard:

@@ -14,6 +14,10 @@ from leverframe.storage.writer import Commit, Writer
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 
 
+#: What is remembered of a controller as such, and not of its engine.
+_OF_THE_CONTROLLER = ("identity.", "snmp.", "profile.", "firmware", "mqtt")
+
+
 class PersistentState:
     def __init__(
         self,
@@ -30,6 +34,14 @@ class PersistentState:
         self._pause_s = FIRST_PAUSE_S
         self._again: asyncio.TimerHandle | None = None
         self._has_ended = False
+
+    def of_engine(self) -> dict[str, Any]:
+        """Return what is remembered of what the engine does."""
+        return {
+            name: value
+            for name, value in self.values.items()
+            if not name.startswith(_OF_THE_CONTROLLER)
+        }
 
     def persist(self, values: dict[str, Any]) -> asyncio.Future[None]:
         """Remember these; the future is done when they are on disk."""

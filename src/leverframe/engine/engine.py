@@ -217,6 +217,16 @@ class Engine:
         self.energy.save()
         return self._settled()
 
+    def lose_power(self, at: Moment) -> list[Effect]:
+        """Let the pins drop out, as without power; the next call is that of another engine."""
+        self._live_until(at)
+        self._drive_safe()
+        return self._finish()
+
+    def _drive_safe(self) -> None:
+        self.outputs.drive_safe()
+        self.pwm.drive_safe()
+
     def _live_until(self, at: Moment) -> None:
         """Serve the deadlines before this moment."""
         machine = self.machine
@@ -326,8 +336,7 @@ class Engine:
     def _start_bootloader(self, cause: Cause) -> None:
         """Turn the pins off and enter the bootloader; the controller then starts a new engine."""
         self.machine.log(cause, "bootloader starts")
-        self.outputs.drive_safe()
-        self.pwm.drive_safe()
+        self._drive_safe()
         self.machine.emit(EnterBootloader())
 
 

@@ -7,7 +7,7 @@ the field and what is allowed.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -105,7 +105,14 @@ class NumberOrLabel(Struct, frozen=True):
         return f"{self.number.allowed}, or one of {self.label.allowed}"
 
 
-FieldType = Number | Duration | OneOf | NumberOrLabel
+class FieldType(Protocol):
+    """The type of a field: what is taken for a value, and what is allowed, in words."""
+
+    @property
+    def allowed(self) -> str: ...
+
+    def take(self, value: Any) -> Any:
+        """Return the value; raise `BadPlant` where it is none."""
 
 
 class Field(Struct, frozen=True):

@@ -12,7 +12,7 @@ until it is plugged in again.
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -52,7 +52,7 @@ KEPT_MESSAGES = 20
 #: What makes the state of a board, by attribute.
 _LIVE = (
     *("_readings", "_bus", "outputs", "levels", "pin_settings", "history", "messages"),
-    *("_plants", "_wirings", "_unplugged"),
+    *("_plants", "_wirings", "_unplugged", "_told"),
 )
 
 
@@ -69,6 +69,16 @@ class ReceivedSms(NamedTuple):
     answer: str | None
 
 
+class BoardFaults(Protocol):
+    """What faults make of readings and relays."""
+
+    def sensed(self, readings: Readings) -> Readings:
+        """Return what the controller gets for what is measured."""
+
+    def driven(self, label: str, on: bool) -> bool:
+        """Return what a relay does when it is told to."""
+
+
 class SimulatedBoard:
     """A board without devices: what it senses is set by hand, what it drives is remembered."""
 
@@ -80,6 +90,10 @@ class SimulatedBoard:
         self._bus: list[str] = []
         self._sense: Sense = nobody_listens
         self.outputs = [False] * len(OUTPUTS)
+        #: What the relays were told, which they do unless there are faults.
+        self._told = [False] * len(OUTPUTS)
+        #: Changes what relays do and what is sensed, while such faults are set.
+        self.faults: BoardFaults | None = None
         self.levels = [0.0] * len(PWMS)
         #: What was set besides, by the name it has in the history.
         self.pin_settings: dict[str, int] = {}
@@ -109,9 +123,21 @@ class SimulatedBoard:
 
     def connect(self, sense: Sense) -> Readings:
         self._sense = sense
-        return {**self._readings, **self._bus_reading()}
+        readings = {**self._readings, **self._bus_reading()}
+        return readings if self.faults is None else self.faults.sensed(readings)
 
     def drive_output(self, index: int, on: bool) -> None:
+        self._told[index] = on
+        self.move_relay(
+            index, on if self.faults is None else self.faults.driven(OUTPUTS[index], on)
+        )
+
+    def drive_again(self, index: int) -> None:
+        """Let a relay do what it was told, as far as it can now."""
+        self.drive_output(index, self._told[index])
+
+    def move_relay(self, index: int, on: bool) -> None:
+        """Make a relay do something, whatever it was told."""
         now = self._now()
         self.outputs[index] = on
         self.history.append(Driven(now, OUTPUTS[index], int(on)))
@@ -167,7 +193,7 @@ class SimulatedBoard:
         finally:
             gathered, self._gathered = self._gathered, None
             if gathered:
-                self._sense(gathered)
+                self._tell(gathered)
 
     def plug(self, label: str) -> None:
         """Make a reading show again what its plant gives; do nothing where it has no plant."""
@@ -254,13 +280,24 @@ class SimulatedBoard:
                 if isinstance(value, float | int):
                     self._plants.put(label, value, now)
         if self._gathered is None:
-            self._sense(readings)
+            self._tell(readings)
         else:
             self._gather(self._gathered, readings)
 
+    def _tell(self, readings: Readings) -> None:
+        self._sense(readings if self.faults is None else self.faults.sensed(readings))
+
+    def deliver(self, readings: Readings) -> None:
+        """Tell the controller of readings, whatever is measured."""
+        self._sense(readings)
+
+    def deliver_again(self, key: str) -> None:
+        """Tell the controller once more of a reading, as faults change it now."""
+        self._tell({key: self._readings.get(key)})
+
     def _gather(self, gathered: dict[str, Any], readings: Readings) -> None:
         if any(label in gathered for label in readings if label != BUS):
-            self._sense(dict(gathered))
+            self._tell(dict(gathered))
             gathered.clear()
         gathered.update(readings)
 

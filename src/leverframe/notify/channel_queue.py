@@ -40,6 +40,8 @@ class QueueContext(Struct, frozen=True):
     settings: Callable[[], Settings]
     first_pause_s: float
     chance: Random
+    #: Why messages of a channel cannot go, for faults that are set on purpose.
+    down: dict[str, str]
 
 
 class QueuedMessage(Struct):
@@ -246,6 +248,8 @@ class ChannelQueue:
     async def _one_attempt(self, message: Message) -> str | None:
         timeout_s = self.channel.limits.timeout_s
         try:
+            if self.name in self._context.down:
+                raise CannotSend(self._context.down[self.name])
             async with asyncio.timeout(timeout_s):
                 message.answer = await self.channel.deliver(message, self._context.settings())
         except CannotSend as refusal:

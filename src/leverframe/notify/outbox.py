@@ -104,7 +104,7 @@ class Outbox:
         self._tell = tell
         #: What is wrong now, by channel; others read it, too.
         self._troubles = {} if troubles is None else troubles
-        self._context = QueueContext(clock, settings, first_pause_s, chance)
+        self._context = QueueContext(clock, settings, first_pause_s, chance, {})
         self._channels: dict[str, Channel] = {}
         #: Queues of the channels that have had something to send.
         self._queues: dict[str, ChannelQueue] = {}
@@ -112,6 +112,8 @@ class Outbox:
         self._counts: dict[tuple[str, str], int] = {}
         self._number = 0
         self._closed = False
+        #: Messages that are captured when that is over.
+        self._held: list[Message] = []
 
     def add(self, name: str, channel: Channel) -> None:
         """Send what is for this channel, or for this channel and slot (`http1`), through it."""
@@ -195,7 +197,10 @@ class Outbox:
 
     def _take(self, message: Message) -> "asyncio.Future[None] | None":
         if self.capture:
-            self._capture(message)
+            if message.channel in self._context.down:
+                self._hold(message)
+            else:
+                self._capture(message)
             return None
         stored = self._write({message.number: message})
         queue = self._queue(message.channel)
@@ -203,6 +208,24 @@ class Outbox:
         if not self._closed:
             self._put(queue, QueuedMessage(message, stored, expires_at))
         return stored
+
+    def set_down(self, channel: str, sentence: str | None) -> None:
+        """Say why messages of a channel cannot go, or with None that they can again."""
+        if sentence is not None:
+            self._context.down[channel] = sentence
+        elif self._context.down.pop(channel, None) is not None:
+            going = [message for message in self._held if message.channel == channel]
+            self._held = [message for message in self._held if message.channel != channel]
+            for message in going:
+                message.problem = None
+                self._capture(message)
+            self.try_again(channel)
+
+    def _hold(self, message: Message) -> None:
+        message.problem = self._context.down[message.channel]
+        message.attempts += 1
+        self._tell(message.channel, f"cannot deliver to {message.target}: {message.problem}")
+        self._held.append(message)
 
     def _capture(self, message: Message) -> None:
         try:
@@ -288,6 +311,7 @@ class Outbox:
             for queue in self._queues.values()
             for message, _ in zip(queue.waiting(), range(SHOWN_WAITING), strict=False)
         ]
+        waiting += self._held
         return OutboxReport(
             capture=self.capture,
             channels=self.figures(),
@@ -312,13 +336,15 @@ class Outbox:
     def live_state(self) -> Any:
         """Return the messages that are kept, and how many there were."""
         ended = {key: tuple(kept) for key, kept in self._ended.items()}
-        return ended, dict(self._counts), self._number
+        held = tuple(msgspec.structs.replace(message) for message in self._held)
+        return ended, dict(self._counts), self._number, held
 
     def go_on_from(self, state: Any) -> None:
         """Keep the messages of a state instead; what has been sent cannot be called back."""
         if not self.capture:
             return
-        ended, counts, self._number = state
+        ended, counts, self._number, held = state
+        self._held = [msgspec.structs.replace(message) for message in held]
         before = {message.number for message in self._kept(CAPTURED)}
         self._ended = {key: deque(kept) for key, kept in ended.items()}
         self._counts = dict(counts)

@@ -20,6 +20,7 @@ from leverframe.process.boards import make_board
 from leverframe.process.services import (
     Sending,
     Service,
+    connect_faults,
     connect_firmware_check,
     connect_history,
     connect_mqtt,
@@ -115,6 +116,7 @@ async def build(
         services.append(pinger)
     outbox = connect_outbox(controller, host_label, sending)
     services.append(outbox)
+    connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
     for channel, traps in snmp_traps(controller, snmp_identity).items():

@@ -42,6 +42,7 @@ from leverframe.servers.discovery.announcing import Announcing, announce
 from leverframe.servers.http.certificate import Certificate
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.routes.added_headers import by_tls_only
@@ -110,6 +111,8 @@ async def serve(config: Config) -> None:
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
         )
+        if built.controller.faults is not None:
+            HttpFaults(built.controller.faults, server, built.controller.request_journal)
         built.controller.figures.append(lambda: server_families(server))
         beside: list[Service] = [
             connect_snapshots(built.controller, folder.store_path, opened.store.settle)

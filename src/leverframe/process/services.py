@@ -12,6 +12,8 @@ from msgspec import Struct
 
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.controller.faults import Faults
+from leverframe.controller.faulty_unit import FaultyUnit
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
@@ -141,6 +143,16 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     controller.forget_captured = outbox.forget_captured
     controller.figures.append(lambda: outbox_families(outbox.figures()))
     return outbox
+
+
+def connect_faults(controller: Controller, outbox: Outbox) -> None:
+    """Let faults be set, where the board is simulated."""
+    bench = controller.board.bench
+    if bench is not None:
+        faults = Faults(FaultyUnit(controller, outbox.set_down), bench)
+        controller.faults = faults
+        controller.timed.append(faults)
+        controller.live_parts.append(faults)
 
 
 def connect_mqtt(

@@ -161,6 +161,8 @@ def _simulated_board() -> str:
 - `sms=+48601000000:1234:out=0` lets an SMS arrive from that number. `/api/sim` tells its answer.
 - `plant=room*heater:PWM0*reading:DS1*...` wires a [plant](simulation.md) between outputs and
   inputs, `plant=none` removes all, `DS1=plant` shows again what a plant gives.
+- `fault=slow*delay:5s*path:/json/all.json*times:2` sets a [fault](simulation.md#faults),
+  `fault=end:3` ends the one with that number, `fault=none` all of them.
 - `ping=router:5` lets a host answer the watchdog after milliseconds, `ping=router:none` no longer;
   only with `--virtual-time`. On real time pings are real.
 - `advance=3600` moves virtual time by seconds, `advance=next` to the next moment at which something

@@ -25,6 +25,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.http.server import HttpServer
+from leverframe.servers.http_faults import HttpFaults
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing.any_twin import AnyTwin, TwinAddress, checked
 from leverframe.testing.given_settings import BadSettings, GivenSettings, leaves_for, version_of
@@ -145,6 +146,8 @@ class Twin(AnyTwin):
                 admission=built.web.admit_body,
                 descriptors=descriptors,
             )
+            assert controller.faults is not None
+            HttpFaults(controller.faults, server, controller.request_journal)
             folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
             certificate = certificate_of(self._config, Path(folder), built.host_label)
             await listen(server, self._config, certificate, reach)

@@ -10,6 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 from pymodbus.client import AsyncModbusTcpClient
+from pymodbus.exceptions import ModbusException
 
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import READINGS
@@ -489,3 +490,46 @@ async def test_whoever_does_not_take_its_answers_is_not_read_from() -> None:
 
 async def test_random_frames_crash_nothing_and_write_nothing_wrong() -> None:
     assert await fuzz(frames=4000, seed=11) == 80
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def with_client(served_twin: ServedByModbus) -> AsyncIterator[AsyncModbusTcpClient]:
+    client = AsyncModbusTcpClient(HOST, port=served_twin.port, timeout=0.2, retries=0)
+    assert await client.connect()
+    yield client
+    client.close()
+
+
+async def test_a_fault_makes_the_server_answer_an_exception() -> None:
+    async with served() as served_twin:
+        await served_twin.twin.ok("/sim.cgi?fault=modbus*what:exception*code:6*times:1")
+        async with with_client(served_twin) as client:
+            answer = await client.read_coils(0, count=6)
+            assert answer.exception_code == 6
+            assert not (await client.read_coils(0, count=6)).isError()
+
+
+@pytest.mark.parametrize("what", ["silent", "garbage", "wrong id", "reset"])
+async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
+    async with served() as served_twin:
+        await served_twin.twin.ok(f"/sim.cgi?fault=modbus*what:{what.replace(' ', '+')}")
+        async with with_client(served_twin) as client:
+            with pytest.raises(ModbusException):
+                await client.read_coils(0, count=6)
+        await served_twin.twin.ok("/sim.cgi?fault=none")
+        async with with_client(served_twin) as client:
+            assert not (await client.read_coils(0, count=6)).isError()
+
+
+async def test_a_controller_that_is_off_drops_connections() -> None:
+    async with served() as served_twin, with_client(served_twin) as client:
+        assert not (await client.read_coils(0, count=6)).isError()
+        await served_twin.twin.ok("/sim.cgi?fault=refuse*for:1m")
+        reader, writer = await asyncio.open_connection(HOST, served_twin.port)
+        assert await has_ended(reader)
+        writer.close()
+        await served_twin.twin.controller.advance(60)
+        assert served_twin.server.is_off is False

@@ -1,10 +1,12 @@
 """The test bench at `/sim.cgi`."""
 
+import asyncio
 from datetime import UTC
 
 import pytest
 
 from leverframe.clock import SystemClock
+from leverframe.controller.faults import MAX_FAULTS
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
@@ -242,3 +244,59 @@ async def test_the_board_tells_when_something_is_due(twin: Twin) -> None:
     told = await twin.json("/api/sim")
     assert (told["virtual_time"], told["due"]) == (True, told["time"] + 5)
     assert told["time"] == (await twin.state())["time"]
+
+
+async def test_faults_are_set_and_ended_by_number(twin: Twin) -> None:
+    await twin.ok("/sim.cgi?DS1=20&fault=sensor_85*label:DS1*for:1h&fault=slow*delay:5s*path:/x")
+    assert (await twin.state())["DS1"] == 85
+    told = (await twin.json("/api/sim"))["faults"]
+    assert told["set"] == [
+        {"number": 1, "text": "sensor_85*label:DS1*for:1h", "is_on": True, "acted": 1},
+        {"number": 2, "text": "slow*delay:5s*path:/x", "is_on": True, "acted": 0},
+    ]
+    assert told["kinds"]["slow"]["fields"]["delay"]["required"]
+    assert told["kinds"]["garbage"]["fields"]["of"]["default"] == "body"
+    await twin.ok("/sim.cgi?fault=end:1")
+    assert (await twin.state())["DS1"] == 20
+    await twin.ok("/sim.cgi?fault=none")
+    assert (await twin.json("/api/sim"))["faults"]["set"] == []
+
+
+@pytest.mark.parametrize(
+    ("item", "status", "said"),
+    [
+        ("melted", 400, "slow, drip, refuse"),
+        ("slow*delay:soon", 400, "delay"),
+        ("sensor_85*label:DS9", 400, "DS1"),
+        ("end:7", 400, "none is set"),
+        ("refuse", 409, "for:TIME"),
+        ("reboot*takes:2h", 409, "takes:TIME"),
+    ],
+)
+async def test_a_fault_that_cannot_be_is_refused(
+    twin: Twin, item: str, status: int, said: str
+) -> None:
+    problem = await twin.refused(f"/sim.cgi?DS1=20&fault={item}", status)
+    assert said in problem["detail"]
+    assert (await twin.json("/api/sim"))["faults"]["set"] == []
+
+
+async def test_a_reboot_over_http_is_over_in_real_time(twin: Twin) -> None:
+    before = (await twin.state())["time"]
+    await twin.ok("/outs.cgi?out0=1")
+    await twin.ok("/sim.cgi?fault=reboot*takes:0.05s")
+    told = asyncio.Event()
+    twin.controller.watchers.add(told.set)
+    async with asyncio.timeout(10):
+        while twin.controller.bootloader_until is not None:
+            told.clear()
+            await told.wait()
+    state = await twin.state()
+    assert (state["OUT0"], state["time"]) == (0, before + 0.05)
+
+
+async def test_there_are_only_so_many_faults(twin: Twin) -> None:
+    for _ in range(MAX_FAULTS):
+        await twin.ok("/sim.cgi?fault=frozen")
+    problem = await twin.refused("/sim.cgi?fault=frozen", 409)
+    assert "fault=none" in problem["detail"]

@@ -11,6 +11,8 @@ Nothing is timed here: the server asks once a second which connections are overd
 
 import asyncio
 import logging
+import socket
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from enum import IntEnum, auto
 from math import inf
@@ -21,8 +23,11 @@ from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
     AnyReply,
+    Ending,
+    RawReply,
     Reply,
     Request,
+    SentReply,
     StreamCut,
     StreamReply,
 )
@@ -104,6 +109,8 @@ MAX_HELD_REPLIES = 4
 MAX_HELD_BYTES = 16 * KIB
 
 _NOTHING = memoryview(b"")
+#: A socket with this option is reset when it is closed.
+_NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Connection(asyncio.Protocol):
@@ -323,7 +330,7 @@ class Connection(asyncio.Protocol):
         self._admit_body(request, await self._awaited(request, check))
         self._proceed()
 
-    def _admit_body(self, request: Request, reply: AnyReply) -> None:
+    def _admit_body(self, request: Request, reply: SentReply) -> None:
         if self.state is not CHECKING:
             return  # the client has left
         if reply.status != CONTINUE.status or not isinstance(reply, Reply):
@@ -347,11 +354,11 @@ class Connection(asyncio.Protocol):
         else:
             self._server.run(self._answer_later(request, reply))
 
-    async def _answer_later(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> None:
+    async def _answer_later(self, request: Request, answer: Coroutine[Any, Any, SentReply]) -> None:
         self._deliver(request, await self._awaited(request, answer))
         self._proceed()
 
-    async def _awaited(self, request: Request, answer: Coroutine[Any, Any, AnyReply]) -> AnyReply:
+    async def _awaited(self, request: Request, answer: Coroutine[Any, Any, SentReply]) -> SentReply:
         try:
             return await answer
         except asyncio.CancelledError:
@@ -360,7 +367,7 @@ class Connection(asyncio.Protocol):
             logger.exception("The handler failed for %r.", request)
             return self._server.fault()
 
-    def _deliver(self, request: Request, reply: AnyReply) -> None:
+    def _deliver(self, request: Request, reply: SentReply) -> None:
         if request.body:
             self._server.bodies.give_back(request)
         if self.state is not ANSWERING:
@@ -370,6 +377,9 @@ class Connection(asyncio.Protocol):
         elif isinstance(reply, StreamReply):
             self._change(STREAM)
             self._stream = self._server.run(self._run_stream(request, reply))
+        elif isinstance(reply, RawReply):
+            self._change(STREAM)
+            self._stream = self._server.run(self._run_raw(reply))
         else:
             logger.error("The handler returned %r, which is no reply.", type(reply))
             self._send(request, self._server.fault())
@@ -469,6 +479,32 @@ class Connection(asyncio.Protocol):
         else:
             self._change(ANSWERED)
             self._proceed()
+
+    async def _run_raw(self, reply: RawReply) -> None:
+        self._server.answers[reply.status] += 1
+        try:
+            await self._pump(reply.pieces, chunked=False, head_only=False)
+            if reply.end is Ending.HANG:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass  # the client has left, or the server stops
+        self._stream = None
+        if self.state is not STREAMING:
+            return
+        if reply.end is Ending.GO_ON and not self._is_last():
+            self._change(ANSWERED)
+            self._proceed()
+        elif reply.end is Ending.RESET:
+            self.reset()
+        else:
+            self._close(LAST_ANSWERED)
+
+    def reset(self) -> None:
+        """Close at once, so that the client gets no orderly end but a reset."""
+        self._transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER
+        )
+        self.abort()
 
     async def _pump(self, chunks: AsyncIterator[bytes], chunked: bool, head_only: bool) -> None:
         try:

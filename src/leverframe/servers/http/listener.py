@@ -78,6 +78,23 @@ class HttpListener:
         if running := self._accepting | self._handshakes:
             await asyncio.wait(running)
 
+    def pause(self) -> None:
+        """Refuse connections, and keep the port: it is bound, and nobody listens."""
+        addresses = [listening.getsockname() for listening in self.sockets]
+        families = [listening.family for listening in self.sockets]
+        for listening in self.sockets:
+            self._loop.remove_reader(listening)
+            listening.close()
+        for client in tuple(self._silent):
+            self._drop(client)
+        self.sockets = tuple(map(_bound, families, addresses))
+
+    def resume(self) -> None:
+        """Listen again."""
+        for listening in self.sockets:
+            listening.listen(BACKLOG)
+            self._loop.add_reader(listening, self._accept, listening)
+
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(MAX_ACCEPTED_AT_ONCE):
             try:
@@ -185,17 +202,26 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     )
     sockets: list[socket.socket] = []
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):
-            listening = socket.socket(family, kind, protocol)
-            sockets.append(listening)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listening.setblocking(False)
-            listening.bind(address)
-            listening.listen(BACKLOG)
+        for family, _, _, _, address in dict.fromkeys(found):
+            sockets.append(_bound(family, address))
+            sockets[-1].listen(BACKLOG)
     except OSError:
         for listening in sockets:
             listening.close()
         raise
     return sockets
+
+
+def _bound(family: int, address: Any) -> socket.socket:
+    """Return a socket with this address that does not listen yet."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.setblocking(False)
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -10,6 +10,7 @@ one of each is made for every request.
 
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
+from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
@@ -106,10 +107,32 @@ class StreamReply(msgspec.Struct):
         return _head(self.status, self.content_type, self.headers + framing + closing)
 
 
+class Ending(Enum):
+    GO_ON = "go on"
+    CLOSE = "close"
+    RESET = "reset"
+    HANG = "hang"
+
+
+class RawReply(msgspec.Struct):
+    """An answer by the byte, for those who test what clients make of a faulty one.
+
+    `pieces` are written as they come. Then the connection goes on, or is closed, reset, or left
+    open without another word.
+    """
+
+    status: int
+    pieces: AsyncIterator[bytes]
+    end: Ending
+
+
 AnyReply = Reply | StreamReply
 #: A handler answers at once, or gives a coroutine that the connection runs as one task.
 Answer = AnyReply | Coroutine[Any, Any, AnyReply]
 Handler = Callable[[Request], Answer]
+#: What a connection sends: replies of handlers, and faulty ones.
+SentReply = AnyReply | RawReply
+SentAnswer = SentReply | Coroutine[Any, Any, SentReply]
 
 _CLOSE = ("Connection", "close")
 

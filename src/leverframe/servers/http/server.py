@@ -34,6 +34,7 @@ class HttpServer:
         admission: Handler = admit_every_body,
         descriptors: DescriptorBudget | None = None,
     ) -> None:
+        self._handler = handler
         self.state = ServerState(handler, limits, problem, admission)
         self.descriptors = descriptors or DescriptorBudget()
         #: Those who came to a TLS port without TLS.
@@ -50,7 +51,7 @@ class HttpServer:
         """Listen, by TLS with a `context`; `plain` then answers clients that come without TLS."""
         limits = self.state.limits
         self.state.is_stopping = False
-        plain = plain or self.state.handler
+        plain = plain or self._handler
         self._plain = ServerState(plain, limits, admission=plain)
         sockets = await listening_sockets(host, port)
         secure, others = partial(Connection, self.state), partial(Connection, self._plain)
@@ -69,6 +70,17 @@ class HttpServer:
     @property
     def connection_count(self) -> int:
         return len(self.state.connections)
+
+    def pause(self) -> None:
+        """Refuse connections and reset those that are open, as a unit does that is off."""
+        if self._listener is not None:
+            self._listener.pause()
+            for connection in (*self.state.connections, *self._plain.connections):
+                connection.reset()
+
+    def resume(self) -> None:
+        if self._listener is not None:
+            self._listener.resume()
 
     async def stop(self, grace_s: float = 5.0) -> None:
         """Accept no more; close idle connections, and the others when they have their answer.

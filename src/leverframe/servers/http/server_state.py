@@ -12,7 +12,14 @@ from typing import Any, Protocol
 import msgspec
 
 from leverframe.servers.http.limits import HttpLimits
-from leverframe.servers.http.messages import CONTINUE, Handler, Reply, Request, problem_reply
+from leverframe.servers.http.messages import (
+    CONTINUE,
+    Handler,
+    Reply,
+    Request,
+    SentAnswer,
+    problem_reply,
+)
 from leverframe.servers.http.parsing import BadRequest, BodyBudget
 
 SWEEP_S = 1.0
@@ -38,6 +45,9 @@ class SharingConnection(Protocol):
     def abort(self) -> None:
         """Close at once."""
 
+    def reset(self) -> None:
+        """Close at once and without an orderly end."""
+
 
 class ServerState:
     """The state that the connections of one server share: handler, clock, counters, themselves."""
@@ -49,7 +59,7 @@ class ServerState:
         problem: Callable[[int, str], Reply] = problem_reply,
         admission: Handler = admit_every_body,
     ) -> None:
-        self.handler = handler
+        self.handler: Callable[[Request], SentAnswer] = handler
         #: Asked before a body is read, with its head: `CONTINUE`, or the reply instead of reading.
         self.admission = admission
         self.limits = limits

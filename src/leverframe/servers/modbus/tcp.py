@@ -18,7 +18,9 @@ from typing import Any, cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
+from leverframe.controller.faults import Faults
 from leverframe.engine.settings import Settings
+from leverframe.hardware import fault_catalogue
 from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
@@ -77,6 +79,12 @@ class ModbusTcpServer:
         self._sweep: asyncio.TimerHandle | None = None
         self._wanted = False
         self._switching: asyncio.Task[None] | None = None
+        #: Asked at each request while faults are set on purpose.
+        self.faults: Faults | None = None
+        self._all_faults = controller.faults
+        self.is_off = False
+        if controller.faults is not None:
+            controller.faults.join(self)
 
     @property
     def port(self) -> int | None:
@@ -167,6 +175,15 @@ class ModbusTcpServer:
                 connection.drop()
             await listener.wait_closed()
 
+    # --- faults -----------------------------------------------------------------------------------
+
+    def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
+        self.faults = self._all_faults if is_faulty else None
+        self.is_off = is_closed
+        if is_closed:
+            for connection in tuple(self._connections):
+                connection.drop()
+
     # --- what connections tell --------------------------------------------------------------------
 
     def admit(self, connection: "_Connection", descriptor: int) -> Lease | None:
@@ -246,7 +263,7 @@ class _Connection(asyncio.Protocol):
         self.peer = str(name[0]) if name else ""
         self.may_write = self._server.may_write(self.peer)
         self._lease = self._server.admit(self, transport.get_extra_info("socket").fileno())
-        if self._lease is None:
+        if self._lease is None or self._server.is_off:
             self.drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -307,12 +324,32 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _take(self, request: TcpRequest) -> None:
+        if self._server.faults is not None and self._is_faulty(request, self._server.faults):
+            return
         answer = self._server.answer(request.pdu, self)
         if isinstance(answer, bytes):
             self._send(request, answer)
         else:
             self._waiting = answer
             answer.add_done_callback(partial(self._answered, request))
+
+    def _is_faulty(self, request: TcpRequest, faults: Faults) -> bool:
+        """Let a fault act instead of an answer, if one is set for it."""
+        active = faults.of_modbus(request.pdu[0])
+        if active is None or self._transport is None:
+            return False
+        answer = exception_answer(request.pdu[0], int(active["code"]))
+        match active["what"]:
+            case fault_catalogue.EXCEPTION:
+                self._send(request, answer)
+            case fault_catalogue.NONSENSE:
+                self._transport.write(active.random.randbytes(12))
+            case fault_catalogue.WRONG_ID:
+                frame = request.answer(answer)
+                self._transport.write(bytes([frame[0] ^ 0xFF]) + frame[1:])
+            case fault_catalogue.RESET:
+                self.drop()
+        return True
 
     def _answered(self, request: TcpRequest, answer: "asyncio.Future[bytes]") -> None:
         self._waiting = None

@@ -6,15 +6,17 @@
 `/api/sim` tells how it was answered. `plant=room*heater:PWM0*reading:DS1*...` wires a plant between
 outputs and inputs (see `hardware/plant_wiring.py`), `plant=none` removes all, and `DS1=plant` shows
 again what a plant gives there. `outbox=clear` forgets the messages that were captured, and
-`requests=clear` the requests that were noted. On virtual time `ping=HOST:MILLISECONDS` and
-`ping=HOST:none` say which hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All
-items are checked first, then carried out in order; readings that are joined are sensed at one
-instant.
+`requests=clear` the requests that were noted. `fault=slow*delay:5s*path:/json/all.json*times:2`
+sets a fault (see `hardware/fault_catalogue.py`), `fault=end:3` ends the one with that number,
+`fault=none` all of them. On virtual time `ping=HOST:MILLISECONDS` and `ping=HOST:none` say which
+hosts answer, and `advance=SECONDS` or `advance=next` moves the time. All items are checked first,
+then carried out in order; readings that are joined are sensed at one instant.
 
 A value outside what can be sensed there is refused; `DS1=raw:200` lets the board deliver it all the
 same, as a fault would, and the controller treats it as absent.
 """
 
+import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable
@@ -35,9 +37,16 @@ from leverframe.commands.table.refusals import (
     UnknownCommand,
 )
 from leverframe.controller import Controller
+from leverframe.controller.faults import MAX_FAULTS, Faults
 from leverframe.durations import MAX_S
 from leverframe.engine.labels import DIGITAL_INPUTS, LIGHTING, ONEWIRE, READINGS
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
+from leverframe.hardware.fault_catalogue import (
+    BadFault,
+    Fault,
+    fault_from_text,
+    time_unreachable_s,
+)
 from leverframe.hardware.plant_wiring import BadPlant, plant_from_text
 from leverframe.hardware.simulated import SETTABLE, ReceivedSms, SimulatedBoard
 from leverframe.servers.sms_commands import SmsCommands
@@ -49,6 +58,8 @@ PLANT = "plant"
 RAW = "raw:"
 MAX_MILLISECONDS = 60_000.0
 BARCODE_LETTERS = 64
+#: How long the controller may be made unreachable by a request.
+MAX_UNREACHABLE_S = 3600.0
 #: Four parts of a long SMS.
 SMS_LETTERS = 612
 _SENDER = re.compile(r"\+?[0-9]{1,20}")
@@ -70,6 +81,7 @@ PARAMETERS = (
     QueryParameter("outbox", Literal["clear"], "Forget the captured messages."),
     QueryParameter("requests", Literal["clear"], "Forget the requests noted so far."),
     QueryParameter("plant", str, "Wire a plant: KIND*FIELD:VALUE...; none removes all."),
+    QueryParameter("fault", str, "Set a fault: KIND*FIELD:VALUE...; end:NUMBER or none ends it."),
     QueryParameter("ping", str, "Let a host answer pings: HOST:MILLISECONDS, or HOST:none."),
     *(
         QueryParameter(
@@ -93,8 +105,14 @@ class Arrival(NamedTuple):
     receive: Callable[[], Awaitable[None]]
 
 
+class Deed(NamedTuple):
+    """Something that is no reading, done between the instants before and after it."""
+
+    do: Callable[[], object]
+
+
 #: Something to do to the board at once, or one of the others.
-Step = Callable[[], None] | Arrival | Advance
+Step = Callable[[], None] | Arrival | Advance | Deed
 
 
 class SimCommands:
@@ -102,6 +120,8 @@ class SimCommands:
         self._controller = controller
         self._board = board
         self._sms = SmsCommands(controller)
+        #: Time that moves by itself while the controller is off.
+        self._going_on: set[asyncio.Task[None]] = set()
 
     def steps(self, query: str) -> list[Step]:
         """Parse the items of a query; refuse the first bad one."""
@@ -126,6 +146,8 @@ class SimCommands:
                     await step.receive()
                 elif isinstance(step, Advance):
                     await self._controller.advance(step.seconds)
+                elif isinstance(step, Deed):
+                    step.do()
 
     def _step(self, item: str) -> Step:
         name, equals, raw = item.partition("=")
@@ -146,6 +168,8 @@ class SimCommands:
             return self._advance(text)
         if name == PLANT:
             return self._plant(text)
+        if name == "fault":
+            return self._fault(text)
         if name == "ping":
             return self._ping(text)
         if name == "sms":
@@ -197,7 +221,7 @@ class SimCommands:
             f"The simulated board has no {name[:40]!r}.",
             command=name[:40],
             discreet="The simulated board has no such reading.",
-            allowed="advance, plant, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
+            allowed="advance, plant, fault, ping, onewire, a 1-Wire ID, i2c, barcode, sms, "
             + ", ".join(sorted(SETTABLE)),
         )
 
@@ -209,6 +233,44 @@ class SimCommands:
         except BadPlant as error:
             raise BadValue(error.detail, value=error.value or None, allowed=error.allowed) from None
         return lambda: self._board.wire(plant, text)
+
+    def _fault(self, text: str) -> Step:
+        faults = self._controller.faults
+        assert faults is not None
+        if text == NONE:
+            return Deed(faults.clear)
+        ended, mark, number = text.partition(":")
+        if ended == "end" and mark:
+            known = [one.number for one in faults.report()]
+            if not number.isdecimal() or int(number) not in known:
+                allowed = ", ".join(map(str, known)) or "none is set"
+                raise BadValue(f"There is no fault {number[:20]!r}.", value=text, allowed=allowed)
+            return Deed(lambda: faults.remove_number(int(number)))
+        try:
+            fault = fault_from_text(text)
+        except BadFault as error:
+            raise BadValue(error.detail, value=error.value or None, allowed=error.allowed) from None
+        return Deed(lambda: self._set_fault(faults, fault))
+
+    def _set_fault(self, faults: Faults, fault: Fault) -> None:
+        """Set a fault; while nobody can ask, real time moves the virtual one."""
+        if len(faults.report()) >= MAX_FAULTS:
+            raise Conflict(f"There are {MAX_FAULTS} faults already; end some with fault=none.")
+        off_s = time_unreachable_s(fault)
+        if off_s is not None and off_s > MAX_UNREACHABLE_S:
+            raise Conflict(
+                "Over HTTP nobody could end this fault.",
+                allowed=f"for:TIME, or takes:TIME, up to {MAX_UNREACHABLE_S:.0f} s",
+            )
+        faults.add(fault)
+        if off_s is not None and self._controller.clock.is_virtual:
+            loop = asyncio.get_running_loop()
+            loop.call_later(off_s, lambda: self._go_on(off_s))
+
+    def _go_on(self, seconds: float) -> None:
+        task = asyncio.get_running_loop().create_task(self._controller.advance(seconds))
+        self._going_on.add(task)
+        task.add_done_callback(self._going_on.discard)
 
     def _one_sensor(self, sensor_id: str, text: str) -> Callable[[], None]:
         if text == NONE:

@@ -1,11 +1,13 @@
 """`/api/sim`: the simulated board as data, with everything that a page needs to play with it."""
 
+from functools import cache
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from leverframe.commands.table.codes import I2C_SENSORS
 from leverframe.controller import Controller
+from leverframe.controller.faults import FaultReport
 from leverframe.durations import text_from_seconds
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -17,6 +19,7 @@ from leverframe.engine.labels import (
     PWMS,
 )
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
+from leverframe.hardware.fault_catalogue import FAULTS, fields_of
 from leverframe.hardware.plant_wiring import (
     KINDS,
     REQUIRED,
@@ -91,6 +94,17 @@ class PlantReport(Struct, frozen=True):
     kinds: dict[str, PlantKind]
 
 
+class FaultKindReport(Struct, frozen=True):
+    doc: str
+    real: Annotated[str, Meta(description="What real units and networks do.")]
+    fields: dict[str, PlantField]
+
+
+class FaultsReport(Struct, frozen=True):
+    set: list[FaultReport]
+    kinds: dict[str, FaultKindReport]
+
+
 class SmsReport(Struct, frozen=True):
     sender: str
     text: str
@@ -122,6 +136,7 @@ class SimReport(Struct, frozen=True):
     i2c: SimulatedI2c
     barcode: BarcodeReader
     plants: PlantReport
+    faults: FaultsReport
     hosts: Annotated[dict[str, float], Meta(description="Milliseconds until they answer.")]
     sms: SmsInbox
 
@@ -148,6 +163,9 @@ def sim_report(context: Context) -> SimReport:
         i2c=SimulatedI2c(readings.get("i2c"), I2C_SENSORS[1:]),
         barcode=BarcodeReader(readings.get("barcode"), BARCODE_LETTERS),
         plants=PlantReport(board.wirings, _kinds()),
+        faults=FaultsReport(
+            controller.faults.report() if controller.faults else [], _fault_kinds()
+        ),
         hosts=board.hosts.answering,
         sms=SmsInbox(SMS_LETTERS, [SmsReport(*message) for message in board.messages]),
     )
@@ -181,10 +199,26 @@ def _kinds() -> dict[str, PlantKind]:
     }
 
 
+@cache
+def _fault_kinds() -> dict[str, FaultKindReport]:
+    return {
+        name: FaultKindReport(
+            kind.doc,
+            kind.real,
+            {key: _field(field) for key, field in fields_of(name).items()},
+        )
+        for name, kind in FAULTS.items()
+    }
+
+
 def _field(field: Field) -> PlantField:
     required = field.default is REQUIRED
-    default = "" if required or field.default is None else f"{field.default:g}"
+    default = "" if required or field.default is None else _shown(field.default)
     return _with_range(PlantField(field.doc, field.type.allowed, required, default), field.type)
+
+
+def _shown(default: float | str) -> str:
+    return default if isinstance(default, str) else f"{default:g}"
 
 
 def _with_range(field: PlantField, kind: FieldType) -> PlantField:
@@ -200,3 +234,4 @@ def _with_range(field: PlantField, kind: FieldType) -> PlantField:
             )
         case NumberOrLabel(number, label):
             return _with_range(_with_range(field, number), label)
+    return field

@@ -1,0 +1,434 @@
+"""The catalogue of faults: what can go wrong around a simulated controller, as data.
+
+A fault is a kind with its fields and, as far as the kind takes them, the fields of `SCOPES`: where,
+when and how often it acts. `slow*delay:5s*path:/json/all.json*times:2` at `/sim.cgi`, the functions
+of `leverframe.testing.faults` and the page mean the same; all end in `fault_from_fields`. A mistake
+names the field and what is allowed.
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.durations import DAY_S
+from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
+from leverframe.hardware.plant_wiring import (
+    REQUIRED,
+    BadPlant,
+    Duration,
+    Field,
+    Number,
+    OneOf,
+)
+from leverframe.hardware.simulated import SETTABLE
+
+HTTP, PORTS, POWER, CLOCK, PINS, READINGS, LEVELS, MODBUS, CHANNELS = (
+    *("http", "ports", "power", "clock", "pins", "readings", "levels", "modbus", "channels"),
+)
+#: Outbox channels by what people call the thing that is down.
+SERVERS = {
+    "mail": ("email",),
+    "broker": ("mqtt",),
+    "modem": ("sms",),
+    "http": ("http1", "http2", "http3", "http4"),
+}
+#: What a Modbus server does instead of answering.
+EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET = (
+    "exception",
+    "silent",
+    "garbage",
+    "wrong id",
+    "reset",
+)
+
+
+class BadFault(ValueError):
+    """A fault that cannot be: which field is wrong, why, and what is allowed."""
+
+    def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
+        super().__init__(f"{detail} Allowed: {allowed}.")
+        self.detail = detail
+        self.allowed = allowed
+        self.field = field
+        self.value = value
+
+
+class FreeText(Struct, frozen=True):
+    """A text that is taken as it is."""
+
+    allowed: str
+    max_letters: int = 200
+
+    def take(self, value: Any) -> str:
+        text = str(value)
+        if not 0 < len(text) <= self.max_letters or not text.isprintable():
+            raise BadPlant(f"{text[:40]!r} is not possible.", self.allowed)
+        return text
+
+
+class RequestPath(Struct, frozen=True):
+    allowed: str = "a path such as /json/all.json, or one that ends in / for all below it"
+
+    def take(self, value: Any) -> str:
+        text = str(value)
+        if not text.startswith("/") or not text.isprintable() or len(text) > 200:
+            raise BadPlant(f"{text[:40]!r} is no path.", self.allowed)
+        return text
+
+
+class FaultKind(Struct, frozen=True):
+    #: What it acts on.
+    where: str
+    #: What it does, in one sentence.
+    doc: str
+    #: What real units and networks do, so that a test is about something that happens.
+    real: str
+    fields: Mapping[str, Field] = {}
+    #: The fields of `SCOPES` that it takes.
+    scopes: tuple[str, ...] = ("after", "for")
+
+
+def _whole(low: float, high: float, unit: str) -> Number:
+    return Number(low, high, unit)
+
+
+#: Where, when and how often a fault acts. Times are those of the controller's clock.
+SCOPES: dict[str, Field] = {
+    "path": Field(RequestPath(), "requests to this path only"),
+    "times": Field(_whole(1, 1e6, "times"), "end after it acted so often"),
+    "after": Field(Duration(0.0, 30 * DAY_S), "begin so much later", 0.0),
+    "for": Field(Duration(0.001, 365 * DAY_S), "end after so long"),
+    "chance": Field(Number(0.001, 1.0, "of 1"), "act on this share of the occasions", 1.0),
+    "seed": Field(_whole(0, 2**31, ""), "what chance, noise and garbage are made from"),
+}
+_REQUESTS = ("path", "times", "after", "for", "chance", "seed")
+_OCCASIONS = ("times", "after", "for", "chance", "seed")
+_READING = {
+    "label": Field(OneOf(tuple(sorted(SETTABLE - set(DIGITAL_INPUTS)))), "the reading", REQUIRED)
+}
+_SAMPLED = {
+    **_READING,
+    "every": Field(Duration(0.1, DAY_S), "time between two samples", 1.0),
+}
+_RELAY = {"label": Field(OneOf(OUTPUTS), "the output", REQUIRED)}
+_EDGES = {
+    "edges": Field(_whole(1, 100, "edges"), "further edges of each change", 6.0),
+    "apart": Field(Duration(0.0005, 1.0), "time between two of them", 0.003),
+}
+_SEEDED = ("after", "for", "seed")
+
+FAULTS: dict[str, FaultKind] = {
+    "slow": FaultKind(
+        HTTP,
+        "The answer comes late, by real time.",
+        "A unit with a small processor answers within some 50 ms, and seconds late while it sends "
+        "an e-mail, saves settings or has many clients.",
+        {
+            "delay": Field(Duration(0.0, 3600.0), "how late", REQUIRED),
+            "jitter": Field(Duration(0.0, 3600.0), "up to so much later still, by chance", 0.0),
+        },
+        _REQUESTS,
+    ),
+    "drip": FaultKind(
+        HTTP,
+        "The answer comes in drops of a few bytes, by real time.",
+        "On a lossy radio link with small windows a page of two kilobytes takes half a minute.",
+        {"rate": Field(Number(1.0, 1e6, "bytes/s"), "bytes in a second", 100.0)},
+        _REQUESTS,
+    ),
+    "refuse": FaultKind(
+        PORTS,
+        "The port is closed: connections are refused, those that were open are reset.",
+        "A unit that starts has its network up before its server; a wrong port does the same.",
+    ),
+    "reset": FaultKind(
+        HTTP,
+        "The connection is reset, at once or after some bytes of the answer.",
+        "Small network stacks have room for a few connections and reset the others; a power cut "
+        "resets all of them.",
+        {"bytes": Field(_whole(0, 1e7, "bytes"), "bytes of the answer before it", 0.0)},
+        _REQUESTS,
+    ),
+    "cut": FaultKind(
+        HTTP,
+        "The connection is closed in the middle of the body.",
+        "A server that runs out of memory while it writes a page closes without an error.",
+        {"bytes": Field(_whole(0, 1e7, "bytes"), "bytes of the body before it; half if not given")},
+        _REQUESTS,
+    ),
+    "wrong_length": FaultKind(
+        HTTP,
+        "Content-Length is not the length of the body; then the connection is closed.",
+        "Pages that are filled in while they are sent have the length of the template.",
+        {"by": Field(Number(-1e6, 1e6, "bytes"), "so many more are promised than come", 10.0)},
+        _REQUESTS,
+    ),
+    "status": FaultKind(
+        HTTP,
+        "The answer is a bare error.",
+        "500 comes from a server whose script failed, 503 from one with too many clients, 401 "
+        "after a restart that forgot the password.",
+        {"code": Field(_whole(300, 599, ""), "the status", 500.0)},
+        _REQUESTS,
+    ),
+    "garbage": FaultKind(
+        HTTP,
+        "The body, or the whole answer, is random bytes.",
+        "Damaged files in the flash memory, and other programs on the expected port.",
+        {"of": Field(OneOf(("body", "answer")), "what is garbage", "body")},
+        _REQUESTS,
+    ),
+    "content_type": FaultKind(
+        HTTP,
+        "The answer has another content type.",
+        "Many units send XML and JSON as text/html, or without a type.",
+        {"type": Field(FreeText("a content type such as text/html"), "the type", "text/html")},
+        _REQUESTS,
+    ),
+    "stale": FaultKind(
+        HTTP,
+        "The answer is the one that this path gave first since the fault began.",
+        "Caches on the way, and units that build status files once in a while.",
+        {},
+        _REQUESTS,
+    ),
+    "half_open": FaultKind(
+        HTTP,
+        "The answer comes, then nothing more on this connection, which stays open.",
+        "After a restart, or behind a router that forgot it, a kept connection looks open for "
+        "hours.",
+        {},
+        _REQUESTS,
+    ),
+    "frozen": FaultKind(
+        HTTP,
+        "Connections are accepted and requests taken, and nothing is ever answered.",
+        "A unit whose program hangs: the network chip goes on accepting until the watchdog resets.",
+        {},
+        _REQUESTS,
+    ),
+    "raw": FaultKind(
+        HTTP,
+        "Status files say this value under a key, whatever is measured.",
+        "Values of sensors that are broken or of versions with other scales: -1270 for a lost "
+        "thermometer, 32767, an empty text, nan.",
+        {
+            "key": Field(
+                FreeText("a key of the status files such as ds1", 40), "the key", REQUIRED
+            ),
+            "value": Field(FreeText("any text", 100), "the text that stands there", REQUIRED),
+        },
+        _REQUESTS,
+    ),
+    "reboot": FaultKind(
+        POWER,
+        "The controller goes off, is unreachable for a while, and starts.",
+        "A unit needs 3 to 10 s from power to its first answer; its outputs drop out meanwhile.",
+        {
+            "takes": Field(Duration(0.0, DAY_S), "how long it is off", 5.0),
+            "loses": Field(OneOf(("nothing", "settings")), "what is gone afterwards", "nothing"),
+        },
+        ("after",),
+    ),
+    "brown_out": FaultKind(
+        POWER,
+        "The power fails again and again.",
+        "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
+        {
+            "cycles": Field(_whole(1, 1000, "times"), "how often", 3.0),
+            "off": Field(Duration(0.0, DAY_S), "how long it is off each time", 1.0),
+            "on": Field(Duration(0.1, DAY_S), "how long it runs in between", 2.0),
+        },
+        ("after",),
+    ),
+    "clock_wrong": FaultKind(
+        CLOCK,
+        "The wall clock is wrong by some seconds; it is right again at the end.",
+        "Without battery and time server a unit starts in 1970 or 2000; time zones are mistaken.",
+        {"by": Field(Number(-2e9, 2e9, "s"), "seconds ahead; negative is behind", 3600.0)},
+    ),
+    "clock_jumps": FaultKind(
+        CLOCK,
+        "The wall clock jumps forth and back.",
+        "Two time servers that disagree, or a crystal that is corrected in steps.",
+        {
+            "by": Field(Number(-1e6, 1e6, "s"), "seconds of a jump", 600.0),
+            "every": Field(Duration(1.0, DAY_S), "time between two jumps", 60.0),
+        },
+    ),
+    "output_stuck": FaultKind(
+        PINS,
+        "The relay does not follow; the controller does not know.",
+        "Contacts weld under inrush current, coils burn out.",
+        {
+            **_RELAY,
+            "at": Field(OneOf(("present", "on", "off")), "where it stays", "present"),
+        },
+    ),
+    "output_reversed": FaultKind(
+        PINS,
+        "The relay does the opposite.",
+        "The load hangs on the normally closed contact.",
+        _RELAY,
+    ),
+    "relay_bounce": FaultKind(
+        PINS,
+        "Each switching of the relay has further edges.",
+        "Contacts bounce for 1 to 10 ms.",
+        {**_RELAY, **_EDGES},
+    ),
+    "sensor_stuck": FaultKind(
+        READINGS,
+        "The reading stays what it is.",
+        "A sensor that hangs goes on giving its last conversion.",
+        _READING,
+    ),
+    "sensor_noisy": FaultKind(
+        READINGS,
+        "The reading scatters around what is measured.",
+        "Long cables beside mains give 0.1 to 1 degree, analog inputs some 10 mV.",
+        {**_SAMPLED, "sigma": Field(Number(0.0, 1e6, ""), "standard deviation", 0.5)},
+        _SEEDED,
+    ),
+    "sensor_drifting": FaultKind(
+        READINGS,
+        "The reading leaves what is measured, evenly.",
+        "Humidity sensors drift some percent in a year, CO2 sensors without calibration faster.",
+        {**_SAMPLED, "per_hour": Field(Number(-1e6, 1e6, "an hour"), "how fast", 1.0)},
+    ),
+    "sensor_spikes": FaultKind(
+        READINGS,
+        "Now and then one sample is far off.",
+        "Switching relays and motors are heard by sensors on the same supply.",
+        {
+            **_SAMPLED,
+            "by": Field(Number(-1e6, 1e6, ""), "how far", 50.0),
+            "share": Field(Number(0.0001, 1.0, "of 1"), "share of samples", 0.05),
+        },
+        _SEEDED,
+    ),
+    "sensor_absent": FaultKind(
+        READINGS,
+        "The sensor does not answer.",
+        "Plugs, broken cables, dead sensors.",
+        _READING,
+    ),
+    "sensor_85": FaultKind(
+        READINGS,
+        "The thermometer shows 85 degrees.",
+        "A DS18B20 that lost its supply during a conversion reads 85.00, its power-on value.",
+        _READING,
+    ),
+    "sensor_minus_127": FaultKind(
+        READINGS,
+        "The thermometer shows -127 degrees, which no reading can be.",
+        "Many drivers give -127 for a DS18B20 that does not answer.",
+        _READING,
+    ),
+    "input_chatter": FaultKind(
+        LEVELS,
+        "Each change of a digital input has further edges.",
+        "Buttons and float switches bounce for up to 20 ms.",
+        {"label": Field(OneOf(DIGITAL_INPUTS), "the input", REQUIRED), **_EDGES},
+    ),
+    "modbus": FaultKind(
+        MODBUS,
+        "The Modbus TCP server answers wrongly, or not at all.",
+        "Servers behind gateways answer exception 11 or nothing when the bus is silent, 6 while "
+        "they are busy; gateways mix up transactions.",
+        {
+            "what": Field(
+                OneOf((EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET)), "what it does", EXCEPTION
+            ),
+            "code": Field(_whole(1, 11, ""), "code of the exception", 4.0),
+        },
+        _OCCASIONS,
+    ),
+    "down": FaultKind(
+        CHANNELS,
+        "A server or modem that messages go through is down; they wait, and go when it is back.",
+        "Mail servers, brokers and networks of telephones are gone for hours now and then.",
+        {"server": Field(OneOf(tuple(SERVERS)), "what is down", REQUIRED)},
+    ),
+}
+
+
+class Fault(Struct, frozen=True):
+    """One fault of the catalogue with its fields, as checked values."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    #: As it was given, for people and for `/sim.cgi`.
+    given: Mapping[str, str]
+
+    @property
+    def where(self) -> str:
+        return FAULTS[self.kind].where
+
+    @property
+    def text(self) -> str:
+        return "*".join((self.kind, *(f"{name}:{value}" for name, value in self.given.items())))
+
+    def within(self, **scope: Any) -> "Fault":
+        """Return the same fault with fields of its scope: path, times, after, for, chance, seed."""
+        given = {name.rstrip("_"): value for name, value in scope.items() if value is not None}
+        return fault_from_fields(self.kind, {**self.given, **given})
+
+
+def fault_from_text(text: str) -> Fault:
+    """Decode `slow*delay:5s*...`."""
+    kind, *parts = text.split("*")
+    fields: dict[str, str] = {}
+    for part in parts:
+        name, colon, value = part.partition(":")
+        if not colon or name in fields:
+            raise BadFault(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
+        fields[name] = value
+    return fault_from_fields(kind, fields)
+
+
+def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
+    """Make a fault from its kind and its fields; raises `BadFault`."""
+    if kind not in FAULTS:
+        raise BadFault(f"There is no fault {kind[:40]!r}.", ", ".join(FAULTS), "kind", kind[:40])
+    known = fields_of(kind)
+    for name in fields:
+        if name not in known:
+            allowed = ", ".join(known) or "no fields"
+            raise BadFault(f"{kind} has no {name[:40]!r}.", allowed, name[:40])
+    values = {name: _value(kind, name, field, fields) for name, field in known.items()}
+    return Fault(kind, values, {name: str(value) for name, value in fields.items()})
+
+
+def fields_of(kind: str) -> dict[str, Field]:
+    """Return the fields of a kind, those of its scope last."""
+    one = FAULTS[kind]
+    return {**one.fields, **{name: SCOPES[name] for name in one.scopes}}
+
+
+def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        if field.default is REQUIRED:
+            raise BadFault(f"{kind} needs {name}: {field.doc}.", field.type.allowed, name)
+        return field.default
+    try:
+        return field.type.take(fields[name])
+    except BadPlant as error:
+        value = str(fields[name])[:40]
+        raise BadFault(f"{name}: {error.detail}", error.allowed, name, value) from None
+
+
+def time_unreachable_s(fault: Fault) -> float | None:
+    """Return how long no request gets through because of a fault, from its setting on."""
+    fields = fault.fields
+    match fault.kind:
+        case "refuse":
+            lasts_s = fields["for"]
+            return inf if lasts_s is None else float(fields["after"] + lasts_s)
+        case "reboot":
+            return float(fields["after"] + fields["takes"])
+        case "brown_out":
+            return float(fields["after"] + fields["cycles"] * (fields["off"] + fields["on"]))
+    return None

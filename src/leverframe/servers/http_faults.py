@@ -1,0 +1,210 @@
+"""Faulty answers: what clients of HTTP get while such faults are set (`controller/faults.py`).
+
+Nothing of this is on the way of a request otherwise: a server gets another handler while there are
+faults, and its own again afterwards. The paths of the test bench are spared, or nobody could end
+a fault over HTTP. What takes time here takes real time, in which clients live.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine
+from http import HTTPStatus
+from typing import Any
+
+from msgspec.structs import replace
+
+from leverframe.controller.faults import ActiveFault, Faults
+from leverframe.controller.hooks import RequestLog
+from leverframe.servers.http.messages import (
+    Ending,
+    RawReply,
+    Reply,
+    Request,
+    SentAnswer,
+    SentReply,
+    problem_reply,
+)
+from leverframe.servers.http.server import HttpServer
+
+#: Paths that answer whatever is set.
+SPARED = ("/sim.cgi", "/api/sim")
+#: Of an answer that never comes.
+NO_STATUS = 0
+#: How many answers a stale path remembers, one for each target.
+MAX_STALE = 100
+#: Drops come so often in a second.
+DROPS_PER_S = 20
+
+
+class HttpFaults:
+    """The faults of a controller as one of its HTTP servers shows them."""
+
+    def __init__(self, faults: Faults, server: HttpServer, journal: RequestLog | None) -> None:
+        self._faults = faults
+        self._server = server
+        #: Where requests are noted; it is told what clients really got.
+        self._journal = journal
+        self._handler: Callable[[Request], SentAnswer] = server.state.handler
+        self._is_closed = False
+        faults.join(self)
+
+    def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
+        self._server.state.handler = self._handle if is_faulty else self._handler
+        if is_closed != self._is_closed:
+            self._is_closed = is_closed
+            if is_closed:
+                self._server.pause()
+            else:
+                self._server.resume()
+
+    def _handle(self, request: Request) -> SentAnswer:
+        if request.path.startswith(SPARED):
+            return self._handler(request)
+        met = self._faults.of_request(request.path)
+        return self._faulty(request, met) if met else self._handler(request)
+
+    async def _faulty(self, request: Request, met: list[ActiveFault]) -> SentReply:
+        for active in met:
+            if active.fault.kind == "slow":
+                jitter_s = active["jitter"] * active.random.random()
+                await asyncio.sleep(active["delay"] + jitter_s)
+        acting = next((active for active in met if active.fault.kind != "slow"), None)
+        if acting is not None and acting.fault.kind == "status":
+            # Whatever was asked for is not done.
+            entry = None if self._journal is None else self._journal.note(request)
+            return _noted(entry, _status(acting))
+        count = None if self._journal is None else self._journal.count
+        answer = self._handler(request)
+        entry = None
+        if self._journal is not None and self._journal.count != count:
+            entry = self._journal.entries()[-1]
+        reply = await answer if isinstance(answer, Coroutine) else answer
+        if acting is None or not isinstance(reply, Reply):
+            return reply
+        return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply))
+
+
+def _noted(entry: Any, reply: SentReply) -> SentReply:
+    """Note what a client really got: no status where that never came."""
+    if entry is not None:
+        entry.status = reply.status or None
+    return reply
+
+
+def _raw(reply: Reply, data: bytes, end: Ending) -> RawReply:
+    return RawReply(reply.status, _at_once(data), end)
+
+
+async def _at_once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def _never() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+async def _in_drops(data: bytes, rate: float) -> AsyncIterator[bytes]:
+    size = max(1, round(rate / DROPS_PER_S))
+    for begin in range(0, len(data), size):
+        yield data[begin : begin + size]
+        await asyncio.sleep(size / rate)
+
+
+def _encoded(request: Request, reply: Reply) -> bytes:
+    return reply.encode(head_only=request.method == "HEAD")
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    head, mark, body = data.partition(b"\r\n\r\n")
+    return head + mark, body
+
+
+def _dripping(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    pieces = _in_drops(_encoded(request, reply), active["rate"])
+    return RawReply(reply.status, pieces, Ending.GO_ON)
+
+
+def _reset(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    data = _encoded(request, reply)[: int(active["bytes"])]
+    # What is still on its way when a connection is reset does not arrive.
+    pieces = _then_a_moment(data) if data else _never()
+    return RawReply(reply.status if data else NO_STATUS, pieces, Ending.RESET)
+
+
+async def _then_a_moment(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+    await asyncio.sleep(0.05)
+
+
+def _cut(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    head, body = _split(_encoded(request, reply))
+    count = active["bytes"]
+    kept = len(body) // 2 if count is None else int(count)
+    return _raw(reply, head + body[:kept], Ending.CLOSE)
+
+
+def _wrong_length(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    head, body = _split(_encoded(request, reply))
+    said = max(0, len(body) + int(active["by"]))
+    head = re.sub(rb"(?i)(content-length: )\d+", rb"\g<1>%d" % said, head)
+    return _raw(reply, head + body, Ending.CLOSE)
+
+
+def _status(active: ActiveFault) -> Reply:
+    code = int(active["code"])
+    known = code in {status.value for status in HTTPStatus}
+    title = HTTPStatus(code).phrase if known else "An error"
+    return problem_reply(code, f"{title}, by a fault that was set.")
+
+
+def _garbage(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    if active["of"] == "answer":
+        return _raw(reply, active.random.randbytes(max(64, len(reply.body))), Ending.CLOSE)
+    return replace(reply, body=active.random.randbytes(len(reply.body)))
+
+
+def _typed(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    return replace(reply, content_type=active["type"])
+
+
+def _stale(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    answers: dict[Any, Reply] = active.memory
+    target = (request.method, request.path, request.query)
+    if target not in answers and len(answers) >= MAX_STALE:
+        return reply
+    return answers.setdefault(target, reply)
+
+
+def _half_open(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    return _raw(reply, _encoded(request, reply), Ending.HANG)
+
+
+def _frozen(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    return RawReply(NO_STATUS, _never(), Ending.HANG)
+
+
+def _with_raw_value(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+    key, value = re.escape(active["key"]).encode(), active["value"].encode()
+    body = re.sub(rb"(<%b>)[^<]*" % key, lambda found: found[1] + value, reply.body)
+    body = re.sub(
+        rb'("%b":\s*)("?)(?:(?<=")[^"]*"|[^,}\]]*)' % key,
+        lambda found: found[1] + found[2] + value + found[2],
+        body,
+    )
+    return replace(reply, body=body)
+
+
+_Made = Callable[[ActiveFault, Request, Reply], SentReply]
+_MADE_FAULTY: dict[str, _Made] = {
+    "drip": _dripping,
+    "reset": _reset,
+    "cut": _cut,
+    "wrong_length": _wrong_length,
+    "garbage": _garbage,
+    "content_type": _typed,
+    "stale": _stale,
+    "half_open": _half_open,
+    "frozen": _frozen,
+    "raw": _with_raw_value,
+}

@@ -1,0 +1,216 @@
+"""Faults for tests: one function for each kind of the catalogue, checked when it is called.
+
+    with twin.fault(faults.slow("5s"), path="/json/all.json", times=2):
+        ...
+
+Durations are seconds, texts such as `90s`, or `timedelta`. A fault that cannot be is a `BadFault`
+with what is allowed. How long an answer takes is real time, in which the client lives; everything
+else goes by the controller's clock.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from leverframe.hardware.fault_catalogue import BadFault, Fault, fault_from_fields
+
+__all__ = [
+    "BadFault",
+    "Fault",
+    "absent",
+    "bounce",
+    "brown_out",
+    "chatter",
+    "clock_jumps",
+    "clock_wrong",
+    "content_type",
+    "cut",
+    "down",
+    "drifting",
+    "drip",
+    "frozen",
+    "garbage",
+    "half_open",
+    "modbus",
+    "noisy",
+    "raw",
+    "reads_85",
+    "reads_minus_127",
+    "reboot",
+    "refuse",
+    "reset",
+    "reset_after",
+    "reversed_output",
+    "slow",
+    "spikes",
+    "stale",
+    "status",
+    "stuck",
+    "stuck_output",
+    "wrong_length",
+]
+
+Time = float | str | timedelta
+
+
+def _fault(kind: str, **fields: Any) -> Fault:
+    given = {name.rstrip("_"): _plain(value) for name, value in fields.items() if value is not None}
+    return fault_from_fields(kind, given)
+
+
+def _plain(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+def slow(delay: Time, jitter: Time = 0) -> Fault:
+    """Answer late, by the delay and up to `jitter` more."""
+    return _fault("slow", delay=delay, jitter=jitter)
+
+
+def drip(rate: float = 100) -> Fault:
+    """Answer in drops, so many bytes in a second."""
+    return _fault("drip", rate=rate)
+
+
+def refuse() -> Fault:
+    """Close the port: connections are refused, and reset where they were open."""
+    return _fault("refuse")
+
+
+def reset() -> Fault:
+    """Reset the connection instead of answering."""
+    return _fault("reset")
+
+
+def reset_after(count: int) -> Fault:
+    """Reset the connection after so many bytes of the answer."""
+    return _fault("reset", bytes=count)
+
+
+def cut(count: int | None = None) -> Fault:
+    """Close the connection after so many bytes of the body, or after half of it."""
+    return _fault("cut", bytes=count)
+
+
+def wrong_length(by: int = 10) -> Fault:
+    """Promise so many bytes more than come, or fewer."""
+    return _fault("wrong_length", by=by)
+
+
+def status(code: int = 500) -> Fault:
+    """Answer with a bare error."""
+    return _fault("status", code=code)
+
+
+def garbage(of: str = "body") -> Fault:
+    """Answer with random bytes as the `body`, or as the whole `answer`."""
+    return _fault("garbage", of=of)
+
+
+def content_type(type_: str = "text/html") -> Fault:
+    """Answer with another content type."""
+    return _fault("content_type", type=type_)
+
+
+def stale() -> Fault:
+    """Go on giving the first answer of each address."""
+    return _fault("stale")
+
+
+def half_open() -> Fault:
+    """Answer, then leave the connection open without another word."""
+    return _fault("half_open")
+
+
+def frozen() -> Fault:
+    """Take requests and never answer."""
+    return _fault("frozen")
+
+
+def raw(key: str, value: str) -> Fault:
+    """Let the status files say this under a key, whatever is measured."""
+    return _fault("raw", key=key, value=value)
+
+
+def reboot(takes: Time = 5, loses: str = "nothing") -> Fault:
+    """Be off for so long, then start; `loses="settings"` is a start with factory settings."""
+    return _fault("reboot", takes=takes, loses=loses)
+
+
+def brown_out(cycles: int = 3, off: Time = 1, on: Time = 2) -> Fault:
+    """Lose the power again and again."""
+    return _fault("brown_out", cycles=cycles, off=off, on=on)
+
+
+def clock_wrong(by: float = 3600) -> Fault:
+    """Let the wall clock be wrong by so many seconds."""
+    return _fault("clock_wrong", by=by)
+
+
+def clock_jumps(by: float = 600, every: Time = 60) -> Fault:
+    """Let the wall clock jump forth and back."""
+    return _fault("clock_jumps", by=by, every=every)
+
+
+def stuck_output(label: str, at: str = "present") -> Fault:
+    """Let a relay stay where it is, `on` or `off`, whatever it is told."""
+    return _fault("output_stuck", label=label, at=at)
+
+
+def reversed_output(label: str) -> Fault:
+    """Let a relay do the opposite of what it is told."""
+    return _fault("output_reversed", label=label)
+
+
+def bounce(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
+    """Let a relay bounce whenever it is switched."""
+    return _fault("relay_bounce", label=label, edges=edges, apart=apart)
+
+
+def stuck(label: str) -> Fault:
+    """Let a reading stay what it is."""
+    return _fault("sensor_stuck", label=label)
+
+
+def noisy(label: str, sigma: float = 0.5, every: Time = 1) -> Fault:
+    """Let a reading scatter, by this standard deviation."""
+    return _fault("sensor_noisy", label=label, sigma=sigma, every=every)
+
+
+def drifting(label: str, per_hour: float = 1.0, every: Time = 1) -> Fault:
+    """Let a reading drift away from what is measured."""
+    return _fault("sensor_drifting", label=label, per_hour=per_hour, every=every)
+
+
+def spikes(label: str, by: float = 50.0, share: float = 0.05, every: Time = 1) -> Fault:
+    """Let a share of the samples be far off."""
+    return _fault("sensor_spikes", label=label, by=by, share=share, every=every)
+
+
+def absent(label: str) -> Fault:
+    """Let a sensor not answer."""
+    return _fault("sensor_absent", label=label)
+
+
+def reads_85(label: str) -> Fault:
+    """Let a thermometer show 85 degrees, as a DS18B20 does before its first conversion."""
+    return _fault("sensor_85", label=label)
+
+
+def reads_minus_127(label: str) -> Fault:
+    """Let a thermometer show -127 degrees, as drivers do for one that does not answer."""
+    return _fault("sensor_minus_127", label=label)
+
+
+def chatter(label: str, edges: int = 6, apart: Time = 0.003) -> Fault:
+    """Let a digital input bounce whenever it changes."""
+    return _fault("input_chatter", label=label, edges=edges, apart=apart)
+
+
+def modbus(what: str = "exception", code: int = 4) -> Fault:
+    """Let the Modbus TCP server give an `exception`, be `silent`, send `garbage`, and the like."""
+    return _fault("modbus", what=what, code=code)
+
+
+def down(server: str) -> Fault:
+    """Let the `mail` server, the `broker`, the `modem` or the `http` servers be down."""
+    return _fault("down", server=server)
