@@ -34,3 +34,15 @@ def test_a_name_has_at_most_31_letters() -> None:
 def test_neither_is_configured_by_default() -> None:
     config = read_config(None, {})
     assert (config.name, config.mac_address()) == (None, None)
+
+
+def test_virtual_time_begins_at_a_moment_of_the_local_clock_or_of_its_own_offset() -> None:
+    flags = {"virtual_time": True, "timezone": "Europe/Warsaw"}
+    assert read_config(None, flags).first_moment() is None
+    begins = [
+        read_config(None, {**flags, "virtual_start": text}).first_moment()
+        for text in ("2026-03-29T00:30", "2026-03-28T23:30+00:00")
+    ]
+    assert begins == [1774740600.0, 1774740600.0]
+    with pytest.raises(BadConfiguration, match="write it like 2026-03-29T00:30"):
+        read_config(None, {**flags, "virtual_start": "tomorrow"})

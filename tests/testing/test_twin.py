@@ -1,7 +1,7 @@
 """Twins in the test's process: started, moved through time, looked into."""
 
+import asyncio
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from leverframe.config import BadConfiguration
 from leverframe.durations import BadDuration
 from leverframe.maintenance.readable_backup import write
 from leverframe.profile import UnknownProfile
-from leverframe.servers.http.request_journal import KEPT_REQUESTS
+from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
+from leverframe.servers.http.request_journal import KEPT_REQUESTS, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.testing import Twin, TwinRefused
 from leverframe.testing.any_twin import TwinNotReached
@@ -21,12 +22,7 @@ from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.given_settings import BadSettings
 from leverframe.testing.rule_words import BadRule
 from leverframe.testing.time_words import BadMoment
-
-
-@pytest.fixture
-def twin() -> Iterator[Twin]:
-    with Twin() as twin:
-        yield twin
+from leverframe.uploads.site_archive import pack_site
 
 
 def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
@@ -121,6 +117,39 @@ def test_time_passes_until_a_condition_holds(twin: Twin) -> None:
     assert twin.now - begin == timedelta(hours=1, minutes=11)
     with pytest.raises(BadRule, match="There is no value 'DSX'"):
         twin.until("DSX >= 3")
+
+
+def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> None:
+    twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+    snapshot = twin.snapshot()
+    twin.advance("1h")
+    assert twin.state["OUT0"] == 0
+    twin.restore(snapshot)
+    assert twin.state["OUT0"] == 1
+    other = twin.fork()
+    other.advance("10min")
+    assert (other.state["OUT0"], twin.state["OUT0"]) == (0, 1)
+    assert (other.mac, other.profile) == (twin.mac, twin.profile)
+    assert other.url != twin.url
+    assert other.now != twin.now
+    other.close()
+    assert twin.is_on
+
+
+def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:
+    begin = twin.now
+    twin.rule(when="DS1 >= 30", then="eMail 1")
+    twin.sense(DS1=31)
+    httpx.post(f"{twin.url}/post.cgi?wwwfileupload", content=pack_site({"index.html": b"Own"}))
+    assert twin.get("/index.html") == "Own"
+    twin.advance("1h")
+    assert "DS1" in twin.get("/api/history?labels=DS1")
+    twin.reset()
+    assert (twin.now, twin.state["DS1"], twin.settings["rules"]) == (begin, None, [])
+    assert (twin.outbox.emails, twin.requests()) == ([], [])
+    assert "31" not in twin.get("/api/history?labels=DS1")
+    with pytest.raises(TwinRefused, match="404"):
+        twin.get("/index.html")
 
 
 # --- identity and settings ------------------------------------------------------------------------
@@ -267,14 +296,41 @@ def test_the_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> Non
     assert twin.requests() == []
 
 
-def test_requests_are_kept_without_secrets_and_up_to_a_bound(twin: Twin) -> None:
-    with httpx.Client() as client:
-        client.get(f"{twin.url}/stm.cgi?em4=secret&sname=Cellar")
-        assert [request.query for request in twin.requests()] == ["em4=***&sname=Cellar"]
-        for _ in range(KEPT_REQUESTS):
-            client.get(f"{twin.url}/outs.cgi")
-    assert len(twin.requests()) == KEPT_REQUESTS
-    assert {request.path for request in twin.requests()} == {"/outs.cgi"}
+def test_requests_are_kept_without_secrets(twin: Twin) -> None:
+    twin.get("/stm.cgi?em4=secret&sname=Cellar")
+    httpx.post(f"{twin.url}/sim.cgi?sms=%2B48601:1234:out=0&DS1=20")
+    httpx.get(f"{twin.url}/outs.cgi?out0")
+    assert [request.query for request in twin.requests()] == [
+        *("em4=***&sname=Cellar", "sms=***&DS1=20", "out0"),
+    ]
+
+
+def test_requests_are_kept_up_to_a_bound_and_with_what_failed() -> None:
+    def handle(request: Request) -> Answer:
+        if request.path == "/fails":
+            raise ZeroDivisionError
+        return later() if request.path == "/fails-later" else Reply(200, "text/plain", b"")
+
+    async def later() -> Reply:
+        raise ZeroDivisionError
+
+    journal = RequestJournal(lambda: 7.0, str)
+    noting = journal.before(handle)
+    for _ in range(KEPT_REQUESTS):
+        noting(Request("GET", "/outs.cgi"))
+    with pytest.raises(ZeroDivisionError):
+        noting(Request("GET", "/fails"))
+    answer = noting(Request("GET", "/fails-later"))
+    assert not isinstance(answer, Reply | StreamReply)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(answer)
+    assert journal.count == KEPT_REQUESTS + 2
+    entries = journal.entries()
+    assert len(entries) == KEPT_REQUESTS
+    assert [(entry.path, entry.status) for entry in entries[-2:]] == [
+        ("/fails", 500),
+        ("/fails-later", 500),
+    ]
 
 
 # --- rules and messages ---------------------------------------------------------------------------

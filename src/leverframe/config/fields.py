@@ -10,6 +10,7 @@ and lives in its store.
 """
 
 import re
+from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -167,6 +168,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     virtual_time: Annotated[
         bool, Meta(description="Time stands still until /sim.cgi?advance=SECONDS moves it.")
     ] = False
+    virtual_start: Annotated[
+        Annotated[str, Meta(extra={"metavar": "MOMENT"})] | None,
+        Meta(
+            description="When virtual time begins, by the clock of the time zone; without this key"
+            " on 5 January 2026.",
+            examples=["2026-03-29T00:30"],
+        ),
+    ] = None
     lenient: Annotated[
         bool, Meta(description="Skip bad commands and answer 200, as real units do.")
     ] = False
@@ -365,6 +374,19 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
                     " everybody; write networks such as 192.168.7.0/24."
                 )
         return networks
+
+    def first_moment(self) -> float | None:
+        """Return when virtual time begins, in seconds since 1970; None where nothing is said."""
+        if self.virtual_start is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(self.virtual_start)
+        except ValueError:
+            raise BadConfiguration(
+                f"virtual_start: {self.virtual_start!r} is not a moment; write it like"
+                " 2026-03-29T00:30."
+            ) from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=self.zone())).timestamp()
 
     def zone(self) -> ZoneInfo:
         try:

@@ -175,6 +175,7 @@ def _check_virtual_time(config: Config) -> None:
 _CHECKS: tuple[tuple[tuple[str, ...], Callable[[Config], object]], ...] = (
     (("hw", "sw"), lambda config: config.profile(None, None, None)),
     (("timezone",), Config.zone),
+    (("virtual_start", "timezone"), Config.first_moment),
     (("cors_origins",), _check_origins),
     (("name",), Config.check_name),
     (("mac",), Config.mac_address),

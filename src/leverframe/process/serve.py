@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from leverframe import __version__
-from leverframe.clock import SystemClock, VirtualClock
+from leverframe.clock import Clock, SystemClock, VirtualClock
 from leverframe.commands.table.bodies import LIST_BODY_LIMIT, SMALL_BODY_LIMIT
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import Config
@@ -169,7 +169,7 @@ async def _built(
     return await build(
         profile,
         store,
-        VirtualClock() if config.virtual_time else SystemClock(),
+        _clock(config),
         config.zone(),
         lenient=config.lenient,
         wiring=config.board,
@@ -186,6 +186,13 @@ async def _built(
         history=history_worker(config, folder),
         configured=ConfiguredIdentity(config.name, config.mac_address()),
     )
+
+
+def _clock(config: Config) -> Clock:
+    if not config.virtual_time:
+        return SystemClock()
+    wall = config.first_moment()
+    return VirtualClock() if wall is None else VirtualClock(wall)
 
 
 async def _services(

@@ -40,7 +40,8 @@ def _about(module: ModuleType) -> Iterator[str]:
 
 
 def _signature(name: str, value: Any) -> str:
-    if getattr(value, "_is_protocol", False):
+    is_raised = inspect.isclass(value) and issubclass(value, BaseException)
+    if is_raised or getattr(value, "_is_protocol", False):
         return ""
     return f"`{name}{_parameters(value)}`\n\n"
 

@@ -143,6 +143,9 @@ class MemoryStore(Store):
     def blob(self, name: str) -> bytes | None:
         return self._rows.blobs.get(name)
 
+    def upload_names(self) -> list[str]:
+        return [name for name, data in self._rows.blobs.items() if data is not None]
+
     def messages(self) -> dict[int, Any]:
         return messages_from_texts(self._rows.messages)
 

@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leverframe.testing.any_twin import AnyTwin, TwinRefused
+    from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached, TwinRefused
+    from leverframe.testing.fleet import Fleet
     from leverframe.testing.outbox import (
         SentEmail,
         SentHttp,
@@ -23,27 +24,37 @@ if TYPE_CHECKING:
         SentTrap,
         TwinOutbox,
     )
+    from leverframe.testing.process_twin import ProcessTwin
     from leverframe.testing.requests import TwinRequest
     from leverframe.testing.twin import Twin
+    from leverframe.testing.twin_clock import TwinClock
 
 __all__ = [
     "AnyTwin",
+    "Fleet",
+    "ProcessTwin",
     "SentEmail",
     "SentHttp",
     "SentMqtt",
     "SentSms",
     "SentTrap",
     "Twin",
+    "TwinAddress",
+    "TwinClock",
+    "TwinNotReached",
     "TwinOutbox",
     "TwinRefused",
     "TwinRequest",
 ]
 
 _MODULES = {
-    "any_twin": ("AnyTwin", "TwinRefused"),
+    "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached", "TwinRefused"),
+    "fleet": ("Fleet",),
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
+    "process_twin": ("ProcessTwin",),
     "requests": ("TwinRequest",),
     "twin": ("Twin",),
+    "twin_clock": ("TwinClock",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

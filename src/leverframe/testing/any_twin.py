@@ -15,6 +15,7 @@ from datetime import datetime, tzinfo
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
+from weakref import WeakSet
 
 import msgspec
 
@@ -27,10 +28,19 @@ from leverframe.testing.outbox import TwinOutbox
 from leverframe.testing.requests import TwinRequest, journal_from_json, requests_from
 from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
 from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.testing.twin_clock import TwinClock
 
 #: How long a client waits for an answer of a twin, in real seconds.
 ANSWER_S = 30.0
+#: Where twins listen.
+HOST = "127.0.0.1"
+#: Communities of a twin whose SNMP agent is switched on.
+READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
 DAY = "1d"
+#: How many requests and entries of the journal a report tells.
+REPORTED = 20
+#: All twins that were started and are not yet forgotten.
+STARTED_TWINS: "WeakSet[AnyTwin]" = WeakSet()
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<": operator.lt,
@@ -68,7 +78,6 @@ class AnyTwin(ABC):
 
     #: Where clients find it, without a slash at the end.
     url: str
-    profile: Profile
     #: The time zone of its schedule, and of `now`.
     zone: tzinfo
     #: Name and password that `get` signs in with, if it does.
@@ -80,6 +89,10 @@ class AnyTwin(ABC):
 
     def __init__(self) -> None:
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
+        #: Its time, for code under test that shall go by it.
+        self.clock = TwinClock(lambda: self.now)
+        #: What `report` said when the twin was closed because of an error.
+        self.last_report: str | None = None
 
     @abstractmethod
     def start(self) -> Self:
@@ -88,6 +101,41 @@ class AnyTwin(ABC):
     @abstractmethod
     def close(self) -> None:
         """Switch it off and give everything back."""
+
+    @property
+    @abstractmethod
+    def is_on(self) -> bool:
+        """Whether it was started, and not closed since."""
+
+    @property
+    @abstractmethod
+    def profile(self) -> Profile:
+        """Its hardware and software version."""
+
+    @property
+    @abstractmethod
+    def modbus(self) -> TwinAddress:
+        """Where its Modbus TCP server listens."""
+
+    @property
+    @abstractmethod
+    def snmp(self) -> TwinAddress:
+        """Where its SNMP agent listens, by UDP."""
+
+    @abstractmethod
+    def snapshot(self) -> Any:
+        """Return all that it goes on by: settings, state, timers, plants, clock, messages."""
+
+    @abstractmethod
+    def restore(self, snapshot: Any) -> None:
+        """Go on from a snapshot, as if what came since had not been."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Go on from the start; what was requested, sent and uploaded is forgotten.
+
+        The audit trail stays, as it does after a factory reset.
+        """
 
     @abstractmethod
     def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
@@ -102,7 +150,7 @@ class AnyTwin(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._leave(error)
 
     async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.start)
@@ -113,7 +161,14 @@ class AnyTwin(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await asyncio.to_thread(self.close)
+        await asyncio.to_thread(self._leave, error)
+
+    def _leave(self, error: BaseException | None) -> None:
+        try:
+            if error is not None:
+                self.last_report = self.report()
+        finally:
+            self.close()
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -188,6 +243,24 @@ class AnyTwin(ABC):
         """Say in sentences why a value is what it is."""
         return explain(label, self.state, self._json("/api/rules"), self.journal, self.zone)
 
+    def report(self) -> str:
+        """Tell the last requests and what happened last, for people who look for a mistake."""
+        requests = [str(request) for request in self.requests()[-REPORTED:]]
+        happened = [
+            f"{datetime.fromtimestamp(entry['time'], self.zone):%Y-%m-%d %H:%M:%S}"
+            f" {entry['cause']} {entry['detail']}: {entry['text']}"
+            for entry in self.journal[-REPORTED:]
+        ]
+        return "\n".join(
+            [
+                f"{self!r} at {self.now:%Y-%m-%d %H:%M:%S}",
+                "Last requests of clients:",
+                *(f"  {line}" for line in requests or ["none"]),
+                "What happened last:",
+                *(f"  {line}" for line in happened or ["nothing"]),
+            ]
+        )
+
     async def astate(self) -> dict[str, Any]:
         """Return the same as `state`, beside the event loop of the test."""
         return await asyncio.to_thread(lambda: self.state)
@@ -225,6 +298,7 @@ class AnyTwin(ABC):
         `"10min"`, `"1h30m"`, a number of seconds, or a `timedelta`.
         """
         self._operate(f"/sim.cgi?advance={seconds_of(duration)!r}")
+        self.clock.was_moved()
 
     async def aadvance(self, duration: Duration) -> None:
         """Do the same as `advance`, beside the event loop of the test."""

@@ -12,7 +12,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves
 from leverframe.errors import ErrorForPeople
 from leverframe.maintenance.readable_backup import read
-from leverframe.profile import Profile
+from leverframe.profile import Profile, existing, newest_software
 from leverframe.storage.backup import content_of
 
 GivenSettings = str | Path | Mapping[str, Any]
@@ -22,12 +22,15 @@ class BadSettings(ErrorForPeople, ValueError):
     """The settings that were given will not do: one sentence."""
 
 
-def version_of(given: GivenSettings | None) -> Profile | None:
-    """Return the version of the unit that a file is of; None where no file is given."""
-    if given is None or isinstance(given, Mapping):
-        return None
-    file = read(Path(given))
-    return Profile(file.hw, file.sw)
+def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:
+    """Return the version that was asked for; else that of the file, else the newest."""
+    if hw is None and sw is None:
+        if given is None or isinstance(given, Mapping):
+            return Profile()
+        file = read(Path(given))
+        return Profile(file.hw, file.sw)
+    hw = hw or Profile().hw
+    return existing(hw, sw or newest_software(hw))
 
 
 def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:

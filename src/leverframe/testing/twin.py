@@ -6,42 +6,47 @@ remembers nothing beyond its end, and nothing leaves it: messages are kept in it
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from copy import copy
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self
-from weakref import WeakSet
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
+from leverframe.controller import Controller
+from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import certificate_of, listen, reach_of
 from leverframe.process.serve import http_limits
 from leverframe.process.services import Sending
-from leverframe.profile import Profile, existing, newest_software
+from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.storage.store import Changes, MemoryStore
-from leverframe.testing.any_twin import AnyTwin, TwinAddress, checked
-from leverframe.testing.given_settings import BadSettings, GivenSettings, leaves_for, version_of
+from leverframe.testing.any_twin import (
+    HOST,
+    READ_COMMUNITY,
+    STARTED_TWINS,
+    WRITE_COMMUNITY,
+    AnyTwin,
+    TwinAddress,
+    checked,
+)
+from leverframe.testing.given_settings import BadSettings, GivenSettings, leaves_for, version_for
 from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.process_twin import ProcessTwin
 from leverframe.testing.time_words import WhenText, wall_of
 
-HOST = "127.0.0.1"
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"
-#: Communities of a twin whose agent is switched on.
-READ_COMMUNITY, WRITE_COMMUNITY = "public", "private"
 #: How long an end waits for answers that are being made.
 GRACE_S = 0.2
-
-#: Twins that were started and not closed.
-OPEN_TWINS: "WeakSet[Twin]" = WeakSet()
 
 
 class Twin(AnyTwin):
@@ -78,11 +83,11 @@ class Twin(AnyTwin):
         seed: int | None = None,
     ) -> None:
         super().__init__()
-        self.profile = _profile(hw, sw, settings)
+        self._profile = version_for(hw, sw, settings)
         self._config = Config(
             port=0,
-            hw=self.profile.hw,
-            sw=self.profile.sw,
+            hw=self._profile.hw,
+            sw=self._profile.sw,
             timezone=timezone,
             name=name,
             mac=mac,
@@ -97,7 +102,7 @@ class Twin(AnyTwin):
         self.zone = self._config.zone()
         self._wall = VirtualClock.START if start is None else wall_of(start, self.zone)
         self._leaves = {
-            **leaves_for(settings, self.profile),
+            **leaves_for(settings, self._profile),
             **({"modbus_tcp.enabled": True} if modbus else {}),
             **(_snmp_leaves() if snmp else {}),
             **(_mqtt_leaves(mqtt) if mqtt is not None else {}),
@@ -107,6 +112,9 @@ class Twin(AnyTwin):
         self._identity = ConfiguredIdentity(name, self._config.mac_address())
         self._built: BuiltController | None = None
         self._parts = AsyncExitStack()
+        self._memory = MemoryStore()
+        #: What `reset` goes back to.
+        self._first: LiveSnapshot | None = None
         if self._accounts:
             self.account = self._accounts[0]
 
@@ -115,21 +123,20 @@ class Twin(AnyTwin):
     def start(self) -> Self:
         if self._built is None:
             LOOP_THREAD.run(self._start())
-            OPEN_TWINS.add(self)
+            STARTED_TWINS.add(self)
         return self
 
     def close(self) -> None:
         if self._built is not None:
-            OPEN_TWINS.discard(self)
             self._built = None
             LOOP_THREAD.run(self._parts.aclose())
 
     async def _start(self) -> None:
         async with AsyncExitStack() as parts:
-            store = await self._store()
+            store = self._memory = await self._store()
             reach = reach_of(self._config)
             built = await build(
-                self.profile,
+                self._profile,
                 store,
                 VirtualClock(self._wall),
                 self.zone,
@@ -164,6 +171,7 @@ class Twin(AnyTwin):
                 parts.push_async_callback(service.close)
             self.url = f"{'https' if certificate else 'http'}://{HOST}:{server.port}"
             self.ca_file = str(Path(folder) / "tls-certificate.pem") if certificate else None
+            self._first = await take_snapshot(controller)
             self._built, self._parts = built, parts.pop_all()
 
     async def _store(self) -> MemoryStore:
@@ -181,7 +189,57 @@ class Twin(AnyTwin):
         await store.commit(Changes(settings=leaves, kept=identity))
         return store
 
+    @classmethod
+    def process(cls, **parameters: Any) -> ProcessTwin:
+        """Return a twin as a process of its own, which can be killed; see `ProcessTwin`."""
+        return ProcessTwin(**parameters)
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def snapshot(self) -> LiveSnapshot:
+        return LOOP_THREAD.run(take_snapshot(self._running.controller))
+
+    def restore(self, snapshot: LiveSnapshot) -> None:
+        LOOP_THREAD.run(go_back(self._running.controller, snapshot))
+
+    def fork(self) -> "Twin":
+        """Return another twin, on ports of its own, that goes on from here; close it, too."""
+        other = copy(self)
+        AnyTwin.__init__(other)
+        other._built = None
+        snapshot = self.snapshot()
+        other.start()
+        other.restore(snapshot)
+        return other
+
+    def reset(self) -> None:
+        LOOP_THREAD.run(self._reset())
+
+    async def _reset(self) -> None:
+        built, store = self._running, self._memory
+        controller = built.controller
+        assert self._first is not None
+        await go_back(controller, self._first)
+        if uploads := store.upload_names():
+            await store.commit(Changes(blobs=dict.fromkeys(uploads)))
+            for watcher in controller.upload_watchers:
+                for name in uploads:
+                    watcher(name)
+        if controller.history is not None:
+            controller.history.forget()
+        if controller.request_journal is not None:
+            controller.request_journal.clear()
+        built.web.access.sessions.close_all()
+
     # --- addresses --------------------------------------------------------------------------------
+
+    @property
+    def is_on(self) -> bool:
+        return self._built is not None
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile if self._built is None else self._built.controller.profile
 
     @property
     def mac(self) -> str:
@@ -195,12 +253,10 @@ class Twin(AnyTwin):
 
     @property
     def modbus(self) -> TwinAddress:
-        """Where its Modbus TCP server listens."""
         return self._port("modbus", "Modbus TCP", "modbus")
 
     @property
     def snmp(self) -> TwinAddress:
-        """Where its SNMP agent listens, by UDP."""
         return self._port("snmp", "SNMP", "snmp")
 
     def _port(self, key: str, what: str, parameter: str) -> TwinAddress:
@@ -210,6 +266,11 @@ class Twin(AnyTwin):
         return TwinAddress(HOST, port)
 
     # --- inside -----------------------------------------------------------------------------------
+
+    @property
+    def controller(self) -> Controller:
+        """The controller itself, for use on the loop of the twins alone."""
+        return self._running.controller
 
     @property
     def _running(self) -> BuiltController:
@@ -227,13 +288,6 @@ class Twin(AnyTwin):
         if not isinstance(answer, Reply | StreamReply):
             answer = await answer
         return checked(answer.status, answer.body)
-
-
-def _profile(hw: str | None, sw: str | None, settings: GivenSettings | None) -> Profile:
-    if hw is None and sw is None:
-        return version_of(settings) or Profile()
-    hw = hw or Profile().hw
-    return existing(hw, sw or newest_software(hw))
 
 
 def _snmp_leaves() -> dict[str, Any]:

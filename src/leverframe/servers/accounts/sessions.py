@@ -101,6 +101,9 @@ class Sessions:
     def close(self, cookies: str) -> None:
         self._sessions.pop(_digest(self._token(cookies)), None)
 
+    def close_all(self) -> None:
+        self._sessions.clear()
+
     def is_in(self, cookies: str) -> bool:
         """Tell whether the cookies name a session, whatever has become of it."""
         return bool(self._token(cookies))

@@ -80,6 +80,9 @@ class HistoryWorker(Protocol):
     async def ask(self, work: Callable[[Compactor], Result]) -> Result:
         """Run a question after all that was added; raises StoreUnavailable if it cannot."""
 
+    def forget(self) -> None:
+        """Forget everything where it is not durable; what is durable stays."""
+
     async def close(self, at: float) -> None:
         """Record that nothing is known from this time on, and let go of everything."""
 
@@ -100,6 +103,9 @@ class MemoryHistory:
 
     async def ask(self, work: Callable[[Compactor], Result]) -> Result:
         return work(self._compactor)
+
+    def forget(self) -> None:
+        self._opened = None
 
     async def close(self, at: float) -> None:
         """Do nothing: what is in memory ends with its controller."""
@@ -161,6 +167,9 @@ class ThreadHistoryWorker:
 
     async def ask(self, work: Callable[[Compactor], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask, work)
+
+    def forget(self) -> None:
+        """Do nothing: the file is for years."""
 
     async def close(self, at: float) -> None:
         self._is_closed = True
@@ -312,6 +321,11 @@ class HistoryRecorder:
         """Run a question on everything that came until now."""
         self.flush()
         return await self._worker.ask(work)
+
+    def forget(self) -> None:
+        """Forget all samples of a history that ends with its controller."""
+        self.samples.clear()
+        self._worker.forget()
 
     async def close(self) -> None:
         if self._worker.is_durable:

@@ -1,0 +1,150 @@
+"""Many twins that share one time."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from types import TracebackType
+from typing import Any, Self, overload
+
+from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
+from leverframe.errors import ErrorForPeople
+from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.testing.twin import Twin
+from leverframe.testing.twin_clock import TwinClock
+from leverframe.testing.versions import version_parameters
+
+
+class BadFleet(ErrorForPeople, ValueError):
+    """A fleet that cannot be: one sentence."""
+
+
+class Fleet(Sequence[Twin]):
+    """A number of twins, in turn of the versions given, whose time is moved together.
+
+    `Fleet(10, versions=["3.0/1.58a", "3.5/1.49"])`; further parameters are those of `Twin` and hold
+    for all. With a `seed`, each twin has one of its own made from it.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        versions: Sequence[str] = (),
+        *,
+        seed: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        if count < 1:
+            raise BadFleet(f"A fleet has at least one twin, not {count}.")
+        asked = [version_parameters(version) for version in versions] or [{}]
+        self._twins = [
+            Twin(
+                **{**parameters, **asked[number % len(asked)]},
+                seed=None if seed is None else seed + number,
+            )
+            for number in range(count)
+        ]
+        #: Their common time, for code under test that shall go by it.
+        self.clock = TwinClock(lambda: self._twins[0].now)
+
+    def start(self) -> Self:
+        """Switch all twins on; if one cannot be, the others are closed again."""
+        try:
+            for twin in self._twins:
+                twin.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """Switch all twins off."""
+        for twin in self._twins:
+            twin.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+    @overload
+    def __getitem__(self, place: int) -> Twin: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Twin]: ...
+    def __getitem__(self, place: int | slice) -> Twin | Sequence[Twin]:
+        return self._twins[place]
+
+    def __len__(self) -> int:
+        return len(self._twins)
+
+    def __iter__(self) -> Iterator[Twin]:
+        return iter(self._twins)
+
+    # --- together ---------------------------------------------------------------------------------
+
+    def command(self, *commands: str) -> None:
+        """Carry out commands on every twin."""
+        for twin in self._twins:
+            twin.command(*commands)
+
+    def reset(self) -> None:
+        """Let every twin go on from its start."""
+        for twin in self._twins:
+            twin.reset()
+        self.clock.was_moved()
+
+    def advance(self, duration: Duration) -> None:
+        """Let time pass for all; what is due happens in the order of time, whoever's it is."""
+        LOOP_THREAD.run(_advance(self._twins, seconds_of(duration)))
+        self.clock.was_moved()
+
+    async def aadvance(self, duration: Duration) -> None:
+        """Do the same as `advance`, beside the event loop of the test."""
+        await asyncio.to_thread(self.advance, duration)
+
+    def advance_to(self, moment: WhenText) -> None:
+        """Let time pass for all until the first twin has come to a moment."""
+        first = self._twins[0]
+        self.advance(seconds_of(wall_of(moment, first.zone) - first.state["time"]))
+
+
+async def _advance(twins: Sequence[Twin], seconds: float) -> None:
+    """Serve the deadlines of all in order; they do not concern each other."""
+    controllers = [twin.controller for twin in twins]
+    begins = [controller.clock.now() for controller in controllers]
+    due: list[tuple[float, int]] = []
+    for number, controller in enumerate(controllers):
+        deadline = controller.next_deadline()
+        if deadline is not None:
+            due.append((deadline - begins[number], number))
+    heapify(due)
+    served = 0
+    while due and due[0][0] <= seconds:
+        after_s, number = heappop(due)
+        controller = controllers[number]
+        for _ in controller.time.live_until(begins[number] + after_s):
+            served += 1
+            if served % DEADLINES_AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        deadline = controller.next_deadline()
+        if deadline is not None:
+            heappush(due, (deadline - begins[number], number))
+    for controller, begin in zip(controllers, begins, strict=True):
+        await controller.advance(begin + seconds - controller.clock.now())

@@ -1,0 +1,246 @@
+"""A twin as a process of its own, for tests that kill it and look at what it remembers.
+
+It costs about half a second of processor time; `Twin` costs a few milliseconds.
+"""
+
+import ssl
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+import httpx
+import msgspec
+
+from leverframe.config import Config
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.servers.http.request_journal import BENCH_HEADER
+from leverframe.storage.backup import BackupFile, pack
+from leverframe.testing.any_twin import (
+    ANSWER_S,
+    HOST,
+    READ_COMMUNITY,
+    STARTED_TWINS,
+    WRITE_COMMUNITY,
+    AnyTwin,
+    TwinAddress,
+    checked,
+)
+from leverframe.testing.given_settings import GivenSettings, leaves_for, version_for
+from leverframe.testing.time_words import WhenText, wall_of
+
+#: How long a start and an end may take, in real seconds.
+START_S, END_S = 30.0, 10.0
+#: The snapshot that `reset` goes back to.
+FIRST = "start"
+
+
+class TwinDidNotStart(ErrorForPeople):
+    """The process ended instead of serving: what it said."""
+
+
+class ProcessTwin(AnyTwin):
+    """A controller in a process of its own, on virtual time, with a data folder.
+
+    Takes what `Twin` takes, but no broker, and `data`: the folder in which it remembers, if none is
+    named a temporary one. After `kill`, `start` goes on with that folder.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: str | Path | None = None,
+        hw: str | None = None,
+        sw: str | None = None,
+        mac: str | None = None,
+        name: str | None = None,
+        start: WhenText | None = None,
+        timezone: str = "UTC",
+        settings: GivenSettings | None = None,
+        accounts: Mapping[str, str] | None = None,
+        tls: bool = False,
+        modbus: bool = False,
+        snmp: bool = False,
+        lenient: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self._profile = version_for(hw, sw, settings)
+        self.seed = SystemRandom().getrandbits(32) if seed is None else seed
+        self.zone = Config(timezone=timezone).zone()
+        self._temporary: TemporaryDirectory[str] | None = None
+        if data is None:
+            self._temporary = TemporaryDirectory()
+            data = self._temporary.name
+        self.data = Path(data)
+        options: dict[str, str | None] = {
+            "hw": self._profile.hw,
+            "sw": self._profile.sw,
+            "timezone": timezone,
+            "mac": mac,
+            "name": name,
+            "data": str(self.data),
+        }
+        if start is not None:
+            moment = datetime.fromtimestamp(wall_of(start, self.zone), UTC)
+            options["virtual-start"] = moment.isoformat()
+        flags = {"tls": tls, "lenient": lenient, "json": True, "virtual-time": True}
+        self._options = [
+            *(f"--{key}={value}" for key, value in options.items() if value is not None),
+            *(f"--{key}" for key, is_on in flags.items() if is_on),
+            *(f"--{key}=0" for key in ("port", "modbus-port", "snmp-port")),
+        ]
+        self._leaves = leaves_for(settings, self._profile)
+        self._accounts = list((accounts or {}).items())
+        self._commands = [
+            *(["stm.cgi?modbuson=1"] if modbus else []),
+            *([f"stm.cgi?snmp=1*{READ_COMMUNITY}*{WRITE_COMMUNITY}"] if snmp else []),
+        ]
+        self._process: subprocess.Popen[str] | None = None
+        self._client: httpx.Client | None = None
+        self._ports: dict[str, int] = {}
+        self._was_set_up = False
+        self._snapshots = 0
+        self.ca_file = str(self.data / "tls-certificate.pem") if tls else None
+
+    @property
+    def is_on(self) -> bool:
+        return self._process is not None
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._running.pid
+
+    def start(self) -> Self:
+        if self._process is not None and self._process.poll() is None:
+            return self
+        self.data.mkdir(parents=True, exist_ok=True)
+        with (self.data / "twin.log").open("a", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "leverframe", "run", *self._options],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self._client = None
+        self._be_told_where()
+        if not self._was_set_up:
+            self._set_up()
+            self._was_set_up = True
+        self._operate(f"/api/sim/snapshots?take={FIRST}", "POST")
+        STARTED_TWINS.add(self)
+        return self
+
+    def kill(self) -> None:
+        """End the process as a power cut would, without a word (SIGKILL)."""
+        self._running.kill()
+        self._end()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._end()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def _end(self) -> None:
+        process, self._process = self._running, None
+        if self._client is not None:
+            self._client.close()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(END_S)
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+
+    def _be_told_where(self) -> None:
+        """Read from the process where it listens."""
+        process, deadline = self._running, time.monotonic() + START_S
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = msgspec.json.decode(line)
+            if told["event"] == "ready":
+                self.url, self._ports = told["url"].rstrip("/"), told["ports"]
+                self._client = httpx.Client(
+                    verify=_context(self.ca_file), timeout=ANSWER_S, headers={BENCH_HEADER: "1"}
+                )
+                return
+            if time.monotonic() > deadline:
+                break
+        self.kill()
+        raise TwinDidNotStart((self.data / "twin.log").read_text(encoding="utf-8").strip())
+
+    def _set_up(self) -> None:
+        account, self.account = self.account, None
+        if self._leaves:
+            file = BackupFile(self._profile.hw, self._profile.sw, self._leaves)
+            self._operate("/post.cgi?settingsupload", "POST", pack(file))
+        self.command(*self._commands)
+        if self._accounts:
+            named = [*self._accounts, ("user", "")][:2]
+            parts = [b64encode(text.encode()).decode() for one in named for text in one]
+            self.command(f"stm.cgi?auth=11{'*'.join(parts)}")
+            account = self._accounts[0]
+        self.account = account
+
+    # --- what all twins can do --------------------------------------------------------------------
+
+    def snapshot(self) -> Any:
+        self._snapshots += 1
+        name = f"{self._snapshots}"
+        self._operate(f"/api/sim/snapshots?take={name}", "POST")
+        return name
+
+    def restore(self, snapshot: Any) -> None:
+        self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
+
+    def reset(self) -> None:
+        self.restore(FIRST)
+        self._operate("/sim.cgi?requests=clear")
+
+    @property
+    def modbus(self) -> TwinAddress:
+        return self._port("modbus")
+
+    @property
+    def snmp(self) -> TwinAddress:
+        return self._port("snmp")
+
+    def _port(self, name: str) -> TwinAddress:
+        port = self.state["ports"].get(name)
+        if port is None:
+            raise RuntimeError(f"It is off; switch it on with {name}=True.")
+        return TwinAddress(HOST, port)
+
+    @property
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            raise RuntimeError("The twin is off; start it with `with`, or with start().")
+        return self._process
+
+    def _operate(self, target: str, method: str = "GET", body: bytes = b"") -> bytes:
+        if self._client is None or self._process is None:
+            raise RuntimeError("The twin is off; start it with `with`, or with start().")
+        reply = self._client.request(
+            method, f"{self.url}{target}", content=body or None, auth=self.account
+        )
+        return checked(reply.status_code, reply.content)
+
+
+def _context(ca_file: str | None) -> ssl.SSLContext | bool:
+    return True if ca_file is None else ssl.create_default_context(cafile=ca_file)

@@ -1,0 +1,118 @@
+"""Many twins that share one time, and code under test that goes by it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leverframe.profile import UnknownProfile
+from leverframe.testing import Fleet, Twin
+from leverframe.testing.fleet import BadFleet
+from leverframe.testing.loop_thread import LOOP_THREAD
+
+
+def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
+    with Fleet(4, versions=["3.0/1.58a", "3.5"], timezone="Europe/Warsaw") as fleet:
+        assert [twin.profile.hw for twin in fleet] == ["3.0", "3.5", "3.0", "3.5"]
+        assert len({twin.url for twin in fleet}) == len(fleet) == 4
+        assert len({twin.mac for twin in fleet}) == 4
+        fleet.command("outs.cgi?out0=1")
+        assert [twin.state["OUT0"] for twin in fleet[:2]] == [1, 1]
+        fleet.reset()
+        assert fleet[3].state["OUT0"] == 0
+    assert not fleet[0].is_on
+
+
+def test_what_is_due_happens_in_the_order_of_time_whoever_it_concerns() -> None:
+    with Fleet(3) as fleet:
+        for place, seconds in enumerate((30, 10, 20)):
+            fleet[place].command(f"outs.cgi?ortime=0{seconds}", "outs.cgi?out0=1")
+        order: list[tuple[float, int]] = []
+
+        async def watch() -> None:
+            for place, twin in enumerate(fleet):
+                clock = twin.controller.clock
+                twin.controller.watchers.add(
+                    lambda clock=clock, place=place: order.append((clock.now(), place))  # type: ignore[misc]
+                )
+
+        LOOP_THREAD.run(watch())
+        fleet.advance("1min")
+        assert [(now, place) for now, place in order if now < 60] == [(10, 1), (20, 2), (30, 0)]
+        assert {twin.now for twin in fleet} == {fleet.clock.now}
+        assert [twin.state["OUT0"] for twin in fleet] == [0, 0, 0]
+
+
+async def test_a_fleet_has_async_forms_and_goes_to_a_moment() -> None:
+    async with Fleet(2, start="2026-03-29T00:30", timezone="Europe/Warsaw") as fleet:
+        await fleet.aadvance("30min")
+        fleet.advance_to("2026-03-29T03:30")
+        assert {twin.now.isoformat() for twin in fleet} == {"2026-03-29T03:30:00+02:00"}
+
+
+def test_a_fleet_that_cannot_be_is_told() -> None:
+    with pytest.raises(BadFleet, match="at least one twin, not 0"):
+        Fleet(0)
+    with pytest.raises(UnknownProfile, match="Choose one of 3.0"):
+        Fleet(2, versions=["4.0/1.0"])
+
+
+def test_when_one_cannot_start_the_others_are_closed() -> None:
+    fleet = Fleet(2)
+    fleet[1].start = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    with pytest.raises(ZeroDivisionError):
+        fleet.start()
+    assert not fleet[0].is_on
+
+
+class Traveller:
+    """What time-machine and freezegun give to move the time by."""
+
+    def __init__(self) -> None:
+        self.moments: list[datetime] = []
+
+    def move_to(self, moment: datetime) -> None:
+        self.moments.append(moment.astimezone(UTC))
+
+
+def test_the_time_of_the_code_under_test_follows_that_of_the_twins(twin: Twin) -> None:
+    traveller, begin = Traveller(), twin.now
+    with twin.clock.moving_with(traveller):
+        twin.advance("1h")
+        twin.until(lambda: twin.now - begin >= timedelta(hours=2), "1h")
+    twin.advance("1h")
+    hour = timedelta(hours=1)
+    assert traveller.moments[:2] == [begin, begin + hour]
+    assert traveller.moments[-1] == begin + 2 * hour
+
+
+def test_what_cannot_move_the_time_is_told(twin: Twin) -> None:
+    with pytest.raises(TypeError, match="give time_machine, freezegun"), twin.clock.moving_with(7):
+        pass
+
+
+def test_time_machine_and_freezegun_follow_a_fleet() -> None:
+    time_machine = pytest.importorskip("time_machine")
+    freezegun = pytest.importorskip("freezegun")
+    with Fleet(2) as fleet:
+        for module in (time_machine, freezegun):
+            with fleet.clock.moving_with(module):
+                fleet.advance("1h")
+                assert datetime.now(UTC) == fleet.clock.now
+        assert datetime.now(UTC) != fleet.clock.now
+
+
+def test_a_loop_of_the_code_under_test_lives_by_the_time_of_the_twins(twin: Twin) -> None:
+    async def code_under_test() -> float:
+        loop = asyncio.get_running_loop()
+        sleeping = asyncio.create_task(asyncio.sleep(3600))
+        await asyncio.sleep(0)
+        await twin.aadvance("59min 59s")
+        assert not sleeping.done()
+        await twin.aadvance("1s")
+        await sleeping
+        return loop.time()
+
+    with asyncio.Runner(loop_factory=twin.clock.new_event_loop) as runner:
+        assert runner.run(code_under_test()) == 3600
+    twin.advance("1h")

@@ -1,0 +1,64 @@
+"""Twins as processes of their own."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from leverframe.testing import ProcessTwin, Twin
+from leverframe.testing.process_twin import TwinDidNotStart
+
+
+def test_a_twin_that_was_killed_goes_on_with_what_it_had_confirmed(tmp_path: Path) -> None:
+    with Twin.process(
+        data=tmp_path,
+        hw="3.5",
+        sw="1.49",
+        settings={"outputs.0.name": "Pump"},
+        accounts={"keeper": "secretly"},
+        modbus=True,
+        snmp=True,
+        start="2026-03-29T00:30",
+        timezone="Europe/Warsaw",
+    ) as twin:
+        assert isinstance(twin, ProcessTwin)
+        assert twin.profile.sw == twin.state["profile"]["sw"] == "1.49"
+        assert twin.now.isoformat() == "2026-03-29T00:30:00+01:00"
+        assert httpx.get(f"{twin.url}/api/state").status_code == 401
+        twin.command("stm.cgi?sname=Cellar")
+        first = twin.pid
+        twin.kill()
+        with pytest.raises(RuntimeError, match="The twin is off"):
+            _ = twin.state
+        twin.start()
+        assert twin.start().pid != first
+        settings = twin.settings
+        assert (settings["name"], settings["outputs"][0]["name"]) == ("Cellar", "Pump")
+        assert twin.modbus.port != twin.snmp.port
+    with pytest.raises(RuntimeError, match="The twin is off"):
+        _ = twin.pid
+
+
+def test_it_can_do_what_all_twins_can() -> None:
+    with Twin.process(tls=True) as twin:
+        twin.get("/outs.cgi")
+        snapshot = twin.snapshot()
+        twin.rule(when="DS1 >= 30", then="eMail 1")
+        twin.sense(DS1=31)
+        assert [mail.text for mail in twin.outbox.emails] == ["DS1 >= 30"]
+        assert [request.path for request in twin.requests()] == ["/outs.cgi"]
+        twin.restore(snapshot)
+        assert twin.settings["rules"] == []
+        twin.advance("1h")
+        twin.reset()
+        assert twin.now.isoformat() == "2026-01-05T00:00:00+00:00"
+        assert twin.requests() == []
+        with pytest.raises(RuntimeError, match="switch it on with modbus=True"):
+            _ = twin.modbus
+        folder = twin.data
+    assert not folder.exists()
+
+
+def test_a_process_that_does_not_start_tells_why(tmp_path: Path) -> None:
+    with Twin.process(data=tmp_path), pytest.raises(TwinDidNotStart, match="is in use by process"):
+        Twin.process(data=tmp_path).start()

@@ -1,0 +1,234 @@
+"""The pytest plugin: what the fixtures start, what a failure tells, what is left over."""
+
+import pytest
+
+from leverframe.testing import Twin
+
+PLUGIN = (
+    *("-p", "leverframe.testing.pytest_plugin", "-p", "no:cacheprovider", "-W", "default"),
+    *("-o", "asyncio_default_fixture_loop_scope=function"),
+)
+UNIT = 'hw = "3.0"\nsw = "1.58a"\n[settings]\n"outputs.0.name" = "Pump"\n'
+
+
+def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*PLUGIN, *options)
+
+
+def test_the_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from leverframe.testing import Twin
+
+        def test_default(twin):
+            twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
+            twin.advance("10min")
+            assert twin.state["OUT0"] == 0
+
+        @pytest.mark.leverframe(hw="3.0", sw="1.58a", mac="02:00:00:00:00:01", name="unit7",
+            start="2026-03-29T00:30", timezone="Europe/Warsaw", settings="unit7.toml")
+        def test_old_unit(twin):
+            assert (twin.name, twin.mac) == ("unit7", "02:00:00:00:00:01")
+            assert twin.now.isoformat() == "2026-03-29T00:30:00+01:00"
+            assert twin.settings["outputs"][0]["name"] == "Pump"
+            twin.sense(DS1=21.5); twin.unplug("DS1")
+            assert twin.state["DS1"] is None
+
+        def test_alarm(twin):
+            twin.rule(when="DS1 >= 30", then="eMail 1", hysteresis=1)
+            twin.sense(DS1=31)
+            mail, = twin.outbox.emails
+            assert mail.subject and mail.sender and mail.to and mail.text
+            twin.outbox.clear()
+            snap = twin.snapshot(); twin.advance("1h"); twin.restore(snap)
+            other = twin.fork(); other.advance("1d"); assert twin.now != other.now
+            other.close()
+            print(twin.explain("OUT2"))
+            twin.reset()
+            assert twin.settings["rules"] == []
+
+        def test_many(fleet):
+            units = fleet(10, versions=["3.0/1.58a", "3.5/1.49", "3.9/1.75"])
+            units.advance("1h"); assert len({u.url for u in units}) == 10
+
+        def test_without_pytest():
+            with Twin(hw="3.5", sw="1.49") as twin: twin.get("/json/status.json")
+
+        async def atest():
+            async with Twin() as twin: await twin.aget("/api/state")
+
+        def test_async():
+            import asyncio
+            asyncio.run(atest())
+
+        def test_killed(twin_factory, tmp_path):
+            twin = twin_factory(process=True, data=tmp_path / "folder")
+            twin.command("stm.cgi?sname=Cellar"); twin.kill(); twin.start()
+            assert twin.settings["name"] == "Cellar"
+    """)
+    pytester.makefile(".toml", unit7=UNIT)
+    run(pytester).assert_outcomes(passed=7)
+
+
+def test_several_marks_or_versions_run_a_test_once_for_each(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        pytestmark = pytest.mark.leverframe(timezone="Europe/Warsaw")
+
+        @pytest.mark.leverframe(hw="3.0", sw="1.58a")
+        @pytest.mark.leverframe(hw="3.5", sw="1.49")
+        def test_marks(twin):
+            assert twin.now.utcoffset().seconds == 3600
+
+        @pytest.mark.leverframe(versions=["3.0", "3.5/1.49", "newest"])
+        def test_versions(twin):
+            assert twin.state["profile"]["sw"] in ("1.58a", "1.49", "1.75")
+
+        @pytest.mark.leverframe(lenient=True)
+        @pytest.mark.leverframe(lenient=False)
+        def test_unnamed(twin): pass
+
+        @pytest.mark.parametrize("label", ["OUT0", "OUT1"])
+        def test_other_parameters(twin, label):
+            assert twin.state[label] == 0
+    """)
+    result = run(pytester, "-v")
+    result.assert_outcomes(passed=9)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*test_marks[[]3.0/1.58a[]]*",
+            "*test_marks[[]3.5/1.49[]]*",
+            "*test_versions[[]3.9/1.75[]]*",
+            "*test_unnamed[[]twin1[]]*",
+        ]
+    )
+
+
+def test_the_option_names_the_versions_for_tests_that_name_none(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        def test_any(twin): print("was", twin.profile)
+        @pytest.mark.leverframe(hw="3.0")
+        def test_old(twin): pass
+        def test_without(): pass
+    """)
+    run(pytester, "--leverframe-versions=3.0/1.58a,3.5/1.49").assert_outcomes(passed=4)
+    run(pytester, "--leverframe-versions=hardware").assert_outcomes(passed=8)
+    all_of_them = run(pytester, "--leverframe-versions=all").parseoutcomes()["passed"]
+    assert all_of_them > 40
+    result = run(pytester, "--leverframe-versions=4.0")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--leverframe-versions: Hardware '4.0' is unknown. Choose one*"])
+
+
+def test_a_failure_tells_the_last_requests_the_journal_and_the_seed(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile("""
+        from leverframe.testing import Twin
+        def test_fixture(twin):
+            twin.get("/outs.cgi?out1=1")
+            assert twin.state["OUT1"] == 0
+        def test_own():
+            with Twin(seed=7) as twin:
+                twin.get("/outs.cgi?out2=1")
+                assert False
+        def test_killed(twin_factory):
+            twin = twin_factory(process=True)
+            import os, signal
+            os.kill(twin.pid, signal.SIGKILL)
+            assert False
+    """)
+    result = run(pytester)
+    result.assert_outcomes(failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "*leverframe twin 1*",
+            "<Twin HW 3.9 SW 1.75 seed *> at 2026-01-05 00:00:00",
+            "Last requests of clients:",
+            "  2026-01-05 00:00:00 GET /outs.cgi[?]out1=1 200",
+            "What happened last:",
+            "  2026-01-05 00:00:00 command 127.0.0.1: OUT1 on",
+            "The same again: pytest '*::test_fixture', or seed=*.",
+            "*GET /outs.cgi[?]out2=1 200",
+            "The same again: *::test_own', or seed=7.",
+            "*could not tell what happened*",
+        ]
+    )
+
+
+def test_the_seeds_of_a_test_are_the_same_in_every_run(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_seeds(twin, twin_factory, fleet):
+            one, two = twin_factory(), fleet(2)
+            print("seeds", twin.mac, one.mac, *(unit.mac for unit in two))
+            assert len({twin.mac, one.mac, two[0].mac, two[1].mac}) == 4
+    """)
+    lines = []
+    for _ in range(2):
+        result = run(pytester, "-s")
+        result.assert_outcomes(passed=1)
+        lines.append([line for line in result.outlines if "seeds" in line])
+    assert lines[0] == lines[1]
+
+
+def test_a_twin_that_was_left_on_is_closed_and_told(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from leverframe.testing import Twin
+
+        @pytest.fixture(scope="module")
+        def shared():
+            with Twin() as twin: yield twin
+
+        kept = []
+        def test_leaks(shared):
+            kept.append(Twin().start())
+        def test_is_closed(shared):
+            assert not kept[0].is_on
+            assert shared.is_on
+    """)
+    result = run(pytester)
+    result.assert_outcomes(passed=2, warnings=1)
+    result.stdout.fnmatch_lines(["*test_leaks left 1 twins on; they were closed. Start them with*"])
+
+
+def test_a_mark_takes_keywords_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.leverframe("3.0")
+        def test_bad(twin): pass
+    """)
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*takes keywords such as hw='3.0', not ('3.0',)*"])
+
+
+@pytest.mark.thorough
+def test_workers_beside_each_other_do_not_meet(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        @pytest.mark.parametrize("number", range(8))
+        def test_one(twin, number):
+            twin.command(f"stm.cgi?sname=unit{number}")
+            assert twin.name == f"unit{number}"
+    """)
+    result = pytester.runpytest_subprocess(*PLUGIN, "-n", "2", "-p", "xdist")
+    result.assert_outcomes(passed=8)
+
+
+def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import sys
+        def test_nothing():
+            loaded = [name for name in sys.modules if name.startswith("leverframe")]
+            assert sorted(loaded) == [
+                "leverframe", "leverframe.testing", "leverframe.testing.pytest_plugin"
+            ]
+    """)
+    pytester.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=1)
+
+
+@pytest.mark.leverframe(hw="3.0", sw="1.58a")
+def test_the_mark_is_known_in_this_project_too(twin: Twin) -> None:
+    assert twin.profile.hw == "3.0"
