@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from leverframe.testing import ProcessTwin, Twin
+from leverframe.testing import ProcessTwin, Twin, TwinRefused, faults
 from leverframe.testing.process_twin import TwinDidNotStart
 
 
@@ -47,6 +47,12 @@ def test_it_can_do_what_all_twins_can() -> None:
         twin.sense(DS1=31)
         assert [mail.text for mail in twin.outbox.emails] == ["DS1 >= 30"]
         assert [request.path for request in twin.requests()] == ["/outs.cgi"]
+        with twin.fault(faults.status(503)):
+            with pytest.raises(TwinRefused, match="503"):
+                twin.get("/outs.cgi")
+            assert twin.state["DS1"] == 31
+        twin.fault(faults.status(503), times=1).end()
+        assert twin.get("/outs.cgi")
         twin.restore(snapshot)
         assert twin.settings["rules"] == []
         twin.advance("1h")

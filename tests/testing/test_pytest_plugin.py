@@ -18,7 +18,7 @@ def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
 def test_the_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
-        from leverframe.testing import Twin
+        from leverframe.testing import Fleet, Twin, faults
 
         def test_default(twin):
             twin.command("outs.cgi?ortime=0600", "outs.cgi?out0=1")
@@ -33,6 +33,24 @@ def test_the_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
             assert twin.settings["outputs"][0]["name"] == "Pump"
             twin.sense(DS1=21.5); twin.unplug("DS1")
             assert twin.state["DS1"] is None
+            twin.raw(ds1="-1270")
+            assert '"ds1":"-1270"' in twin.get("/json/all.json")
+            with twin.fault(faults.slow("0.01s"), path="/json/all.json", times=2):
+                twin.get("/json/all.json"); twin.get("/json/all.json")
+            with twin.fault(faults.refuse()), twin.fault(faults.reset_after(300)):
+                with twin.fault(faults.status(500)), twin.fault(faults.garbage()):
+                    with pytest.raises(ConnectionRefusedError):
+                        twin.get("/json/all.json")
+            assert len(twin.requests("/json/all.json")) == 3
+            request = twin.requests("/json/all.json")[0]
+            assert (request.time, request.method, request.path) == (
+                twin.now, "GET", "/json/all.json")
+            assert (request.query, request.status, request.problem) == (None, 200, None)
+            twin.reboot(takes="8s")
+            with pytest.raises(ConnectionRefusedError):
+                twin.get("/json/all.json")
+            twin.advance("8s")
+            assert twin.get("/json/all.json")
 
         def test_alarm(twin):
             twin.rule(when="DS1 >= 30", then="eMail 1", hysteresis=1)

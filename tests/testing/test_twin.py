@@ -16,7 +16,7 @@ from leverframe.profile import UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
 from leverframe.servers.http.request_journal import KEPT_REQUESTS, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
-from leverframe.testing import Twin, TwinRefused
+from leverframe.testing import Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.given_settings import BadSettings
@@ -331,6 +331,55 @@ def test_requests_are_kept_up_to_a_bound_and_with_what_failed() -> None:
         ("/fails", 500),
         ("/fails-later", 500),
     ]
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def test_a_fault_acts_until_its_end(twin: Twin) -> None:
+    with twin.fault(faults.status(503), path="/json/all.json") as fault:
+        assert repr(fault).startswith("<TwinFault status*code:503*path:/json/all.json*seed:")
+        assert httpx.get(f"{twin.url}/json/all.json").status_code == 503
+        assert httpx.get(f"{twin.url}/outs.cgi").status_code == 200
+    assert httpx.get(f"{twin.url}/json/all.json").status_code == 200
+    fault.end()
+    twin.fault(faults.status(), times=1)
+    assert [httpx.get(f"{twin.url}/outs.cgi").status_code for _ in range(2)] == [500, 200]
+    twin.fault(faults.frozen(), after="1min", for_=60)
+    twin.advance("1min")
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.get(f"{twin.url}/outs.cgi", timeout=0.05)
+    assert twin.requests()[-1].status is None
+    twin.advance("1min")
+    assert twin.get("/outs.cgi")
+
+
+def test_the_same_seed_makes_the_same_chances() -> None:
+    def statuses() -> list[int]:
+        with Twin(seed=7) as twin, httpx.Client(base_url=twin.url) as client:
+            twin.fault(faults.status(), chance=0.5)
+            return [client.get("/outs.cgi").status_code for _ in range(20)]
+
+    assert statuses() == statuses()
+    assert set(statuses()) == {200, 500}
+
+
+def test_raw_texts_hide_what_is_measured_until_they_are_taken_back(twin: Twin) -> None:
+    twin.raw(ds1="-1270")
+    twin.raw(ds1="850")
+    assert '"ds1":"850"' in twin.get("/json/all.json")
+    twin.raw(ds1=None)
+    assert '"ds1":"850"' not in twin.get("/json/all.json")
+    twin.raw(ds1="850")
+    twin.reset()
+    assert '"ds1":"850"' not in twin.get("/json/all.json")
+
+
+def test_a_fault_that_cannot_be_is_told_at_the_call(twin: Twin) -> None:
+    with pytest.raises(faults.BadFault, match="Allowed: "):
+        twin.fault(faults.slow("5 parsecs"))
+    with pytest.raises(faults.BadFault, match="sensor_stuck has no 'path'. Allowed: label"):
+        twin.fault(faults.stuck("DS1"), path="/outs.cgi")
 
 
 # --- rules and messages ---------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leverframe.testing import faults
     from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached, TwinRefused
     from leverframe.testing.fleet import Fleet
     from leverframe.testing.outbox import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from leverframe.testing.process_twin import ProcessTwin
     from leverframe.testing.requests import TwinRequest
+    from leverframe.testing.set_fault import TwinFault
     from leverframe.testing.twin import Twin
     from leverframe.testing.twin_clock import TwinClock
 
@@ -41,10 +43,12 @@ __all__ = [
     "Twin",
     "TwinAddress",
     "TwinClock",
+    "TwinFault",
     "TwinNotReached",
     "TwinOutbox",
     "TwinRefused",
     "TwinRequest",
+    "faults",
 ]
 
 _MODULES = {
@@ -53,6 +57,7 @@ _MODULES = {
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
     "process_twin": ("ProcessTwin",),
     "requests": ("TwinRequest",),
+    "set_fault": ("TwinFault",),
     "twin": ("Twin",),
     "twin_clock": ("TwinClock",),
 }
@@ -60,6 +65,8 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "faults":
+        return import_module(f"{__name__}.faults")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

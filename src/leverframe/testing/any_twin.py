@@ -21,12 +21,15 @@ import msgspec
 
 from leverframe.commands.table.rules import event_query
 from leverframe.errors import ErrorForPeople
+from leverframe.hardware.fault_catalogue import FAULTS, Fault
 from leverframe.profile import Profile
 from leverframe.testing.explanation import explain
+from leverframe.testing.faults import raw, reboot
 from leverframe.testing.message_setup import missing_setup
 from leverframe.testing.outbox import TwinOutbox
 from leverframe.testing.requests import TwinRequest, journal_from_json, requests_from
 from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
+from leverframe.testing.set_fault import TwinFault
 from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.twin_clock import TwinClock
 
@@ -91,6 +94,9 @@ class AnyTwin(ABC):
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)
         #: Its time, for code under test that shall go by it.
         self.clock = TwinClock(lambda: self.now)
+        self._faults_set = 0
+        #: Faults of `raw`, by key of the status files.
+        self._raw: dict[str, TwinFault] = {}
         #: What `report` said when the twin was closed because of an error.
         self.last_report: str | None = None
 
@@ -349,6 +355,61 @@ class AnyTwin(ABC):
             return _COMPARE[compare](value, number)
 
         return holds
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def fault(
+        self,
+        fault: Fault,
+        *,
+        path: str | None = None,
+        times: int | None = None,
+        after: Duration | None = None,
+        for_: Duration | None = None,
+        chance: float | None = None,
+        seed: int | None = None,
+    ) -> TwinFault:
+        """Let something go wrong from now on: `with twin.fault(faults.slow("5s"), times=2): ...`.
+
+        `path` chooses requests; `times`, `after`, `for_` and `chance` say how often and when it
+        acts, as far as the kind takes them. Chance is the same in every run with the same seed.
+        """
+        if seed is None and "seed" in FAULTS[fault.kind].scopes and "seed" not in fault.given:
+            seed = (self.seed + self._faults_set) % 2**31
+        self._faults_set += 1
+        whole = fault.within(
+            path=path,
+            times=times,
+            after=None if after is None else seconds_of(after),
+            for_=None if for_ is None else seconds_of(for_),
+            chance=chance,
+            seed=seed,
+        )
+        number = self._set_fault(whole)
+        return TwinFault(whole.text, lambda: self._end_fault(number))
+
+    def raw(self, **values: str | None) -> None:
+        """Let the status files say these texts under their keys, whatever is measured.
+
+        `raw(ds1="-1270")`; None lets them tell the truth again.
+        """
+        for key, value in values.items():
+            if key in self._raw:
+                self._raw.pop(key).end()
+            if value is not None:
+                self._raw[key] = self.fault(raw(key, value))
+
+    def reboot(self, takes: Duration = 5) -> None:
+        """Restart it: it is off, and cannot be reached, until that much time has passed."""
+        self.fault(reboot(seconds_of(takes)))
+
+    @abstractmethod
+    def _set_fault(self, fault: Fault) -> int:
+        """Set a fault and return its number."""
+
+    @abstractmethod
+    def _end_fault(self, number: int) -> None:
+        """End a fault; do nothing where it has ended."""
 
     # --- rules ------------------------------------------------------------------------------------
 

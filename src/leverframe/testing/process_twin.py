@@ -14,12 +14,14 @@ from pathlib import Path
 from random import SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx
 import msgspec
 
 from leverframe.config import Config
 from leverframe.errors import ErrorForPeople
+from leverframe.hardware.fault_catalogue import Fault
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.storage.backup import BackupFile, pack
@@ -210,8 +212,20 @@ class ProcessTwin(AnyTwin):
         self._operate(f"/api/sim/snapshots?restore={snapshot}", "POST")
 
     def reset(self) -> None:
+        self._raw.clear()
         self.restore(FIRST)
         self._operate("/sim.cgi?requests=clear")
+
+    def _set_fault(self, fault: Fault) -> int:
+        self._operate(f"/sim.cgi?fault={quote(fault.text, safe='')}")
+        number: int = self._json("/api/sim")["faults"]["set"][-1]["number"]
+        return number
+
+    def _end_fault(self, number: int) -> None:
+        if self.is_on and number in [
+            one["number"] for one in self._json("/api/sim")["faults"]["set"]
+        ]:
+            self._operate(f"/sim.cgi?fault=end:{number}")
 
     @property
     def modbus(self) -> TwinAddress:

@@ -40,7 +40,7 @@ def requests_from(
             one.method,
             one.path,
             one.query,
-            one.status,
+            one.status or None,
             one.problem,
             one.source,
         )

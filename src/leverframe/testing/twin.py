@@ -17,6 +17,7 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
+from leverframe.hardware.fault_catalogue import Fault
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import certificate_of, listen, reach_of
@@ -213,6 +214,7 @@ class Twin(AnyTwin):
         return other
 
     def reset(self) -> None:
+        self._raw.clear()
         LOOP_THREAD.run(self._reset())
 
     async def _reset(self) -> None:
@@ -230,6 +232,21 @@ class Twin(AnyTwin):
         if controller.request_journal is not None:
             controller.request_journal.clear()
         built.web.access.sessions.close_all()
+
+    def _set_fault(self, fault: Fault) -> int:
+        async def set_it() -> int:
+            assert self.controller.faults is not None
+            return self.controller.faults.add(fault).number
+
+        return LOOP_THREAD.run(set_it())
+
+    def _end_fault(self, number: int) -> None:
+        async def end_it() -> None:
+            faults = None if self._built is None else self._built.controller.faults
+            if faults is not None:
+                faults.remove_number(number)
+
+        LOOP_THREAD.run(end_it())
 
     # --- addresses --------------------------------------------------------------------------------
 
