@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.live_rule import Firing
-from leverframe.engine.rule_trial import MAX_FIRINGS, Course, sources_of_trial, try_rule
+from leverframe.engine.rule_trial import MAX_FIRINGS, sources_of_trial, try_rule
 from leverframe.engine.settings import Rule
+from leverframe.engine.timeline import Course
 from leverframe.profile import Profile
 from tests.effort import examples
 

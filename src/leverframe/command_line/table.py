@@ -139,6 +139,50 @@ readings. The same scenario always gives the same result.
 """,
 )
 
+WHAT_IF = Task(
+    "what-if",
+    "simulation.what_if:compare_futures",
+    "show what commands would change in the coming hours",
+    (
+        argument(
+            "--commands",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="the commands to try, one in a line, like /outs.cgi?out0=1",
+        ),
+        argument(
+            "--for",
+            dest="for_s",
+            metavar="TIME",
+            type=_step,
+            default=DAY_S,
+            help="how far to look ahead, like 12h or 7d (default 24h)",
+        ),
+        argument(
+            "--plants",
+            dest="scenario",
+            metavar="SCENARIO.toml",
+            type=Path,
+            help="let the plants of this scenario give their readings",
+        ),
+        argument("--json", action="store_true", help="print one JSON object"),
+    ),
+    """\
+Copy a controller that is stopped twice, carry out commands on one copy, let both live ahead on
+virtual time, and show what differs between their journals. Nothing is changed. The readings of the
+last hours come again, as they were recorded.
+
+  leverframe what-if --data cellar --commands change.txt --for 24h
+  leverframe what-if --data cellar --commands change.txt --for 7d --plants greenhouse.toml
+
+The exit code is 0 where nothing differs and 1 where something does. For a controller that runs
+there is /api/what-if.
+""",
+    takes_config=True,
+    config_keys=("data", "timezone"),
+)
+
 LIST_COMMANDS = Task(
     "commands",
     "reference.terminal:list_commands",
@@ -434,6 +478,7 @@ Look after the data folder of a controller that is stopped.
 COMMANDS: tuple[Task | Group, ...] = (
     RUN,
     SIMULATE,
+    WHAT_IF,
     LIST_COMMANDS,
     PASSWD,
     CONFIG,

@@ -151,6 +151,11 @@ class Engine:
         """Every reading and state by label, and the present PWM duties (`PWM0.duty`)."""
         return self.machine.values
 
+    @property
+    def listened_to(self) -> frozenset[str]:
+        """Return the labels that something is derived from or that a rule looks at."""
+        return self._listened_to
+
     def uptime(self, at: Moment) -> float:
         """Return the seconds since the start."""
         return at.now - self.machine.started.now

@@ -7,7 +7,6 @@ switched on does not change the recorded temperature.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import merge
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,15 +18,12 @@ from leverframe.engine.machine import Value
 from leverframe.engine.moment import Moment
 from leverframe.engine.rule_courses import conditions_of, turns_of
 from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.timeline import Course, changes_by_time
 from leverframe.profile import Profile
 
 DAY_S = 86400.0
 #: More than this is never read, and a rule that chatters would fill the reply.
 MAX_FIRINGS = 500
-
-#: Moments, ascending, and the values that held from then on.
-Course = Sequence[tuple[float, Value]]
-_Change = tuple[float, str, Value]
 
 
 class RuleTrial(Struct, frozen=True):
@@ -88,7 +84,7 @@ def _only(rules: Sequence[Rule], index: int, profile: Profile) -> Settings:
 
 def _lived(engine: Engine, courses: Mapping[str, Course], last: float) -> Iterator[float]:
     """Run the engine through all changes and the deadlines between them; yield each moment."""
-    for time, changes in _by_time(courses):
+    for time, changes in changes_by_time(courses):
         if time > last:
             break
         yield from _served(engine, time)
@@ -104,28 +100,6 @@ def _served(engine: Engine, until: float) -> Iterator[float]:
     while (deadline := engine.next_deadline()) is not None and deadline <= until:
         engine.tick(Moment(deadline, deadline))
         yield deadline
-
-
-def _by_time(courses: Mapping[str, Course]) -> Iterator[tuple[float, list[tuple[str, Value]]]]:
-    """Yield all changes of one moment together."""
-    now: float | None = None
-    together: list[tuple[str, Value]] = []
-    for time, label, value in merge(
-        *(_changes(label, course) for label, course in courses.items()),
-        key=lambda change: change[0],
-    ):
-        if now is not None and time != now:
-            yield now, together
-            together = []
-        now = time
-        together.append((label, value))
-    if now is not None:
-        yield now, together
-
-
-def _changes(label: str, course: Course) -> Iterator[_Change]:
-    for time, value in course:
-        yield time, label, value
 
 
 def turning(course: Iterable[tuple[float, Value]], turns: Sequence[float]) -> Course:

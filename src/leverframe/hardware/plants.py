@@ -39,6 +39,11 @@ class Plants:
         return bool(self._plants)
 
     @property
+    def fed(self) -> set[str]:
+        """Return the readings that plants give."""
+        return {label for plant in self._plants for label in plant.feeds}
+
+    @property
     def wired(self) -> tuple[Plant, ...]:
         return tuple(self._plants)
 

@@ -212,6 +212,10 @@ class SimulatedBoard:
         return tuple(self._bus)
 
     @property
+    def plants(self) -> Plants:
+        return self._plants
+
+    @property
     def wirings(self) -> list[str]:
         """Return the wiring of each plant."""
         return [self._wirings[plant] for plant in self._plants.wired]

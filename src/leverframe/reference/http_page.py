@@ -12,6 +12,7 @@ from leverframe.servers.routes.endpoints import (
     STATUS_FILES,
     STREAM_PATH,
     VALUES,
+    WHAT_IF,
 )
 from leverframe.servers.routes.sim import SENSED
 
@@ -133,6 +134,7 @@ def http_page() -> str:
                 [(code(x.path), _READERS[x.role], prose(x.doc)) for x in VALUES],
             ),
             f"\n`POST {RULE_TRIAL.path}`, for the administrator: {prose(RULE_TRIAL.doc)}\n",
+            f"\n`POST {WHAT_IF.path}`, for the administrator: {prose(WHAT_IF.doc)}\n",
             _STREAM,
             "\n## Status files\n",
             "What clients of such controllers read. [Files](files.md) tells every key.\n",

@@ -20,6 +20,7 @@ from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
 from leverframe.engine.rule_report import RuleReport
 from leverframe.engine.rule_trial import RuleTrial
 from leverframe.engine.settings import Settings
+from leverframe.engine.what_if import WhatIf
 from leverframe.hardware.display_picture import png_of
 from leverframe.hardware.modem_status import ModemReport
 from leverframe.notify.outbox import OutboxReport
@@ -48,6 +49,8 @@ from leverframe.servers.routes.site_session import with_session
 from leverframe.servers.routes.state import State, state
 from leverframe.servers.routes.stream import EVENT_STREAM, stream
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
+from leverframe.servers.routes.what_if import PARAMETERS as WHAT_IF_PARAMETERS
+from leverframe.servers.routes.what_if import tried_commands
 from leverframe.storage.audit import AuditEntry
 
 HTML = "text/html"
@@ -340,6 +343,20 @@ RULE_TRIAL = Endpoint(
     "recorded. The body is the `event` command that would set it; nothing is changed.",
 )
 
+WHAT_IF = Endpoint(
+    "/api/what-if",
+    role=ADMIN,
+    reply=WhatIf,
+    methods=("POST",),
+    query=WHAT_IF_PARAMETERS,
+    body=Annotated[str, Meta(description="Commands, one in a line, such as /outs.cgi?out0=1.")],
+    function=tried_commands,
+    doc="Show what commands would change in the coming hours (`for=24h`), without doing any of it: "
+    "the entries of the journal and the messages that would come only with them, and only without "
+    "them, and what the outputs would do. The recorded readings of as many hours come again; "
+    "plants of a simulated board go on. Pings are taken to be answered.",
+)
+
 STATUS_FILES = tuple(
     Endpoint(
         file.path,
@@ -418,4 +435,4 @@ OTHERS = (
     ),
 )
 
-ENDPOINTS = (*VALUES, RULE_TRIAL, *STATUS_FILES, *OTHERS)
+ENDPOINTS = (*VALUES, RULE_TRIAL, WHAT_IF, *STATUS_FILES, *OTHERS)

@@ -13,7 +13,6 @@ from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.controller import Controller
 from leverframe.engine.rule_trial import (
     DAY_S,
-    Course,
     RuleTrial,
     sources_of_trial,
     try_rule,
@@ -21,6 +20,7 @@ from leverframe.engine.rule_trial import (
     turns_of_trial,
 )
 from leverframe.engine.settings import Rule
+from leverframe.engine.timeline import Course
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import NOT_KEPT, Reply
 from leverframe.servers.routes.context import Context

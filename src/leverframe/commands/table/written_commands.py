@@ -1,0 +1,63 @@
+"""Commands as people write them in a file: one request a line, such as `/outs.cgi?out0=1`.
+
+A command with a body has it behind a space. Empty lines and lines that begin with `#` are left out.
+"""
+
+from typing import NamedTuple
+
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
+from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
+from leverframe.commands.table.stage import Stage
+
+MAX_LINES = 500
+
+
+class WrittenCommand(NamedTuple):
+    line: int
+    path: str
+    query: str
+    body: bytes
+
+
+def written_commands(text: str) -> list[WrittenCommand]:
+    """Read the commands of a text; raise a refusal of the first that is none."""
+    found: list[WrittenCommand] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        target, _, body = line.strip().partition(" ")
+        if not target or target.startswith("#"):
+            continue
+        path, _, query = target.partition("?")
+        path = "/" + path.lstrip("/")
+        if path not in COMMAND_PATHS or not query:
+            raise UnknownCommand(
+                f"Line {number} is no command.",
+                allowed=f"PATH?COMMAND with one of {', '.join(sorted(COMMAND_PATHS))}",
+            )
+        found.append(WrittenCommand(number, path, query, body.strip().encode()))
+    if not 0 < len(found) <= MAX_LINES:
+        raise Malformed(
+            f"There are {len(found)} commands.", allowed=f"1 to {MAX_LINES}, one in a line"
+        )
+    return found
+
+
+def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
+    """Perform all commands on a stage; a refusal says in which line it is."""
+    for command in commands:
+        try:
+            _perform(command, stage)
+        except Refusal as refusal:
+            refusal.detail = f"Line {command.line}: {refusal.detail}"
+            raise
+
+
+def _perform(command: WrittenCommand, stage: Stage) -> None:
+    method = "POST" if command.body else "GET"
+    for call in find(method, command.path, items_of(command.query), stage.profile):
+        if not isinstance(call, Call):
+            raise call
+        body = call.row.body
+        if isinstance(body, Upload):
+            raise Malformed("A file cannot be tried.", allowed="commands without uploaded files")
+        call.perform(stage, None if body is None else body.read(command.body, "", stage.profile))

@@ -1,0 +1,268 @@
+"""What-if: two futures of one engine, with and without a change, and what differs between them.
+
+Both begin as copies of the same engine and live through the same readings: those that were
+recorded, shifted into the future, or what plants make of the outputs. Pings are answered, messages
+are counted and not sent, and a restart is a restart. Recorded readings come as they were shown: a
+change of how a sensor is converted has no effect on them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Literal, Protocol
+
+from msgspec import Meta, Struct, field
+
+from leverframe.engine import effects
+from leverframe.engine.actions import Action
+from leverframe.engine.effects import Effect
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import (
+    DIFFERENTIALS,
+    ENERGIES,
+    EVENT_VARIABLES,
+    OUTPUTS,
+    POWERS,
+    PWMS,
+)
+from leverframe.engine.live_state import LiveState, imported
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.engine.timeline import Course, changes_by_time
+
+#: Entries that differ beyond this are counted and not listed.
+MAX_LISTED = 500
+#: A ping is answered after so long.
+ANSWER_MS = 1.0
+#: Labels that follow from others or that the engine sets: they are never given.
+MADE_HERE = frozenset(
+    {*OUTPUTS, *PWMS, *EVENT_VARIABLES, *DIFFERENTIALS, *POWERS, *ENERGIES, "DEWPOINT", "MQTT"}
+)
+BY_CHANGE = Cause("what-if")
+BEFORE: Literal["without"] = "without"
+AFTER: Literal["with"] = "with"
+
+
+class World(Protocol):
+    """Plants between outputs and readings."""
+
+    def put(self, label: str, value: float, now: float) -> None: ...
+
+    def next_deadline(self) -> float | None: ...
+
+    def tick(self, now: float) -> Mapping[str, float]: ...
+
+
+class TriedChange(Struct, frozen=True):
+    """What is tried: settings to adopt, and actions, in the order of a request."""
+
+    settings: Settings
+    actions: Sequence[Action] = ()
+
+
+class DifferingEntry(Struct, frozen=True):
+    time: Annotated[float, Meta(description="Seconds since 1970.")]
+    cause: str
+    text: str
+    only: Annotated[
+        Literal["without", "with"], Meta(description="In which of the two futures it happens.")
+    ]
+
+
+class OutputUse(Struct):
+    """What an output does in one future."""
+
+    changes: int = 0
+    on_s: Annotated[float, Meta(description="Seconds that it is on.")] = 0.0
+
+
+class WhatIf(Struct, frozen=True):
+    """Two futures compared; times are seconds since 1970."""
+
+    first: float
+    last: float
+    #: Entries of the journal, and messages, that happen in both, and those that do not.
+    same: int
+    differing: list[DifferingEntry]
+    not_listed: Annotated[int, Meta(description="Further entries that differ.")]
+    without: Annotated[dict[str, OutputUse], Meta(description="Outputs without the change.")]
+    with_: Annotated[dict[str, OutputUse], Meta(description="Outputs with the change.")] = field(
+        name="with"
+    )
+
+
+_Entry = tuple[float, str, str]
+
+
+class _Future:
+    """One engine that lives on by itself."""
+
+    def __init__(self, engine: Engine, at: Moment, world: World | None) -> None:
+        self.engine = engine
+        self.entries: list[_Entry] = []
+        self.uses = {label: OutputUse() for label in (*OUTPUTS, *PWMS)}
+        self._world = world
+        self._now = at.now
+        self._offset_s = at.wall - at.now
+        self._number = engine.machine.journal.count
+        self._remembered = dict(engine.machine.persisted)
+        self._on_since = {label: at.now for label in self.uses if engine.values[label]}
+
+    @property
+    def at(self) -> Moment:
+        return Moment(self._now, self._now + self._offset_s)
+
+    def apply(self, change: TriedChange) -> None:
+        self._take(self.engine.apply(change.settings, change.actions, self.at, BY_CHANGE))
+
+    def live_until(self, now: float) -> None:
+        """Serve what is due up to a moment, at its own moments."""
+        while (due := self._due()) is not None and due <= now:
+            self._now = max(due, self._now)
+            if self._world is not None:
+                readings = self._world.tick(self._now)
+                if readings:
+                    self._take(self.engine.sense(readings, self.at))
+            self._take(self.engine.tick(self.at))
+        self._now = now
+
+    def give(self, readings: Iterable[tuple[str, float | int | None]]) -> None:
+        """Show readings as they were recorded."""
+        for label, value in readings:
+            self.engine.machine.put(label, value)
+        self._take(self.engine.sense({}, self.at))
+
+    def end(self) -> None:
+        for label, since in self._on_since.items():
+            self.uses[label].on_s += self._now - since
+
+    def _due(self) -> float | None:
+        own = self.engine.next_deadline()
+        of_world = None if self._world is None else self._world.next_deadline()
+        if own is None or of_world is None:
+            return of_world if own is None else own
+        return min(own, of_world)
+
+    def _take(self, emitted: list[Effect]) -> None:
+        waiting = list(emitted)
+        while waiting:
+            waiting += self._carried_out(waiting.pop(0))
+        self._note_entries()
+        self._note_outputs()
+
+    def _carried_out(self, effect: Effect) -> list[Effect]:
+        match effect:
+            case effects.DriveOutput(index, on) if self._world is not None:
+                self._world.put(OUTPUTS[index], float(on), self._now)
+            case effects.DrivePwm(index, level) if self._world is not None:
+                self._world.put(PWMS[index], level, self._now)
+            case effects.Persist(name, value):
+                self._remembered[name] = value
+            case effects.Notify(channel, slot, active):
+                number = f" {slot}" if slot else ""
+                what = "begins" if active else "ends"
+                self._add(effect.reason, f"sends {channel}{number} ({what})")
+            case effects.PingHost(entry):
+                return self.engine.ping_answered(entry, ANSWER_MS, self.at)
+            case effects.SetClock(wall):
+                self._offset_s = wall - self._now
+                return self.engine.clock_changed(self.at)
+            case effects.RestartController() | effects.EnterBootloader():
+                return self._restarted()
+        return []
+
+    def _restarted(self) -> list[Effect]:
+        """Start another engine, as the power does, with the readings of this moment."""
+        self._note_entries()
+        old = self.engine
+        machine = old.machine
+        self.engine = Engine(machine.profile, old.settings, machine.timezone, self._remembered)
+        self._number = 0
+        started = self.engine.start(self.at)
+        for label, value in old.values.items():
+            if label not in MADE_HERE and label in self.engine.values:
+                self.engine.machine.put(label, value)
+        return started + self.engine.sense({}, self.at)
+
+    def _note_entries(self) -> None:
+        for entry in self.engine.machine.journal.since(self._number):
+            self._number = entry.number
+            self.entries.append((entry.wall, str(entry.cause), entry.text))
+
+    def _add(self, cause: str, text: str) -> None:
+        self._note_entries()
+        self.entries.append((self.at.wall, cause, text))
+
+    def _note_outputs(self) -> None:
+        values = self.engine.values
+        for label, use in self.uses.items():
+            since = self._on_since.get(label)
+            if bool(values[label]) is (since is not None):
+                continue
+            use.changes += 1
+            if since is None:
+                self._on_since[label] = self._now
+            else:
+                use.on_s += self._now - since
+                del self._on_since[label]
+
+
+def labels_needed(state: LiveState[Engine], change: TriedChange) -> set[str]:
+    """Return the labels whose readings matter in one of the two futures."""
+    engine = imported(state)
+    settings = (engine.settings, change.settings)
+    needed = engine.listened_to | {one.pid.source for one in settings}
+    engine.apply(change.settings, (), engine.machine.at, BY_CHANGE)
+    return set((needed | engine.listened_to) - MADE_HERE)
+
+
+def what_if(
+    state: LiveState[Engine],
+    at: Moment,
+    for_s: float,
+    change: TriedChange,
+    courses: Mapping[str, Course],
+    worlds: tuple[World | None, World | None] = (None, None),
+) -> WhatIf:
+    """Live two futures of an engine, and compare them; courses are by wall time."""
+    futures = [_Future(imported(state), at, world) for world in worlds]
+    futures[1].apply(change)
+    given = list(_within(courses, at, for_s))
+    for future in futures:
+        for now, readings in given:
+            future.live_until(now)
+            future.give(readings)
+        future.live_until(at.now + for_s)
+        future.end()
+    return _compared(futures[0], futures[1], at, for_s)
+
+
+def _within(
+    courses: Mapping[str, Course], at: Moment, for_s: float
+) -> Iterator[tuple[float, list[tuple[str, float | int | None]]]]:
+    for time, readings in changes_by_time(courses):
+        now = max(time - at.wall, 0.0) + at.now
+        if now <= at.now + for_s:
+            yield now, readings
+
+
+def _compared(without: _Future, with_: _Future, at: Moment, for_s: float) -> WhatIf:
+    before, after = Counter(without.entries), Counter(with_.entries)
+    differing = [DifferingEntry(*entry, only=BEFORE) for entry in (before - after).elements()] + [
+        DifferingEntry(*entry, only=AFTER) for entry in (after - before).elements()
+    ]
+    differing.sort(key=lambda entry: entry.time)
+    used = [
+        label
+        for label in without.uses
+        if any(one.uses[label] != OutputUse() for one in (without, with_))
+    ]
+    return WhatIf(
+        first=at.wall,
+        last=at.wall + for_s,
+        same=(before & after).total(),
+        differing=differing[:MAX_LISTED],
+        not_listed=max(0, len(differing) - MAX_LISTED),
+        without={label: without.uses[label] for label in used},
+        with_={label: with_.uses[label] for label in used},
+    )

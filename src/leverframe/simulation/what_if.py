@@ -1,0 +1,181 @@
+"""`leverframe what-if`: what commands would change at a controller that is stopped, hour by hour.
+
+Its settings and what it remembers come from its data folder, and so do the readings: those of the
+last hours come again. With a scenario, its plants give their readings instead.
+"""
+
+import time
+from contextlib import closing
+from datetime import datetime, tzinfo
+from math import isnan
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.stage import Stage
+from leverframe.commands.table.written_commands import perform_written, written_commands
+from leverframe.config import Config
+from leverframe.durations import text_from_seconds
+from leverframe.engine.engine import Engine
+from leverframe.engine.labels import LABELS
+from leverframe.engine.live_state import exported
+from leverframe.engine.machine import Value
+from leverframe.engine.moment import Moment
+from leverframe.engine.settings import Settings
+from leverframe.engine.timeline import Course
+from leverframe.engine.tree import settings_from_leaves
+from leverframe.engine.what_if import (
+    AFTER,
+    MADE_HERE,
+    TriedChange,
+    WhatIf,
+    labels_needed,
+    what_if,
+)
+from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE, NO
+from leverframe.hardware.plants import Plants
+from leverframe.process.build import stored_profile
+from leverframe.profile import Profile
+from leverframe.servers.routes.what_if import recorded_again
+from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
+from leverframe.storage.audit import is_audit
+from leverframe.storage.datafolder import DataFolder, folder_with_store
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.history.chunks import ChunkStore
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.reading import TimeSpan, raw
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Stored
+
+
+class BadWhatIf(ErrorForPeople):
+    """Something that cannot be tried: one sentence."""
+
+
+async def compare_futures(
+    config: Config, commands: Path, for_s: float, scenario: Path | None, json: bool
+) -> int:
+    """Print what differs; return whether anything does, as an exit code."""
+    with folder_with_store(Path(config.data)) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            profile, stored = config.profile(*stored_profile(store)), store.load()
+        finally:
+            await store.close()
+        settings, _ = settings_from_leaves(profile, stored.settings)
+        change = _change(commands, profile, settings)
+        engine, at = _started(folder, stored, profile, settings, config.zone())
+        result = _compared(folder, engine, at, for_s, change, scenario)
+    if json:
+        print(msgspec.json.encode(result).decode())
+    else:
+        _print(result, config.zone())
+    return NO if result.differing else DONE
+
+
+def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise BadWhatIf(f"{file} cannot be read: {why}.") from None
+    stage = Stage(profile, settings)
+    try:
+        perform_written(written_commands(text), stage)
+    except Refusal as refusal:
+        raise BadWhatIf(f"{file}: {sentence_of(refusal)}") from None
+    return TriedChange(stage.settings, tuple(stage.actions))
+
+
+def _started(
+    folder: DataFolder, stored: Stored, profile: Profile, settings: Settings, zone: tzinfo
+) -> tuple[Engine, Moment]:
+    """Start an engine as the controller would, with the last readings, when these ended."""
+    remembered = {name: value for name, value in stored.kept.items() if not is_audit(name)}
+    engine = Engine(profile, settings, zone, remembered)
+    wall, values = _last_readings(folder)
+    at = Moment(0.0, wall)
+    engine.start(at)
+    for label, value in values.items():
+        engine.machine.put(label, value)
+    engine.sense({}, at)
+    return engine, at
+
+
+def _last_readings(folder: DataFolder) -> tuple[float, dict[str, Value]]:
+    if not folder.history_path.exists():
+        return time.time(), {}
+    with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+        compactor = Compactor(chunk_store, Bounds())
+        wall = chunk_store.recorded_until()
+        if wall is None:
+            return time.time(), {}
+        span = TimeSpan((), wall - 1.0, wall, 1, wall)
+        values = {label: raw(compactor, span, label)[1] for label in compactor.labels()}
+    known: dict[str, Value] = {
+        label: found[-1]
+        for label, found in values.items()
+        if found and not isnan(found[-1]) and label in LABELS and label not in MADE_HERE
+    }
+    return wall, known
+
+
+def _compared(
+    folder: DataFolder,
+    engine: Engine,
+    at: Moment,
+    for_s: float,
+    change: TriedChange,
+    scenario: Path | None,
+) -> WhatIf:
+    worlds: tuple[Plants | None, Plants | None] = (None, None)
+    if scenario is not None:
+        worlds = (_plants(scenario, engine, at), _plants(scenario, engine, at))
+    state = exported(engine)
+    fed = set() if worlds[0] is None else worlds[0].fed
+    courses: dict[str, Course] = {}
+    if folder.history_path.exists():
+        with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+            labels = labels_needed(state, change) - fed
+            compactor = Compactor(chunk_store, Bounds())
+            courses = recorded_again(compactor, labels, at.wall, for_s)
+    return what_if(state, at, for_s, change, courses, worlds)
+
+
+def _plants(scenario: Path, engine: Engine, at: Moment) -> Plants:
+    plants = Plants()
+    known = {label: float(value) for label, value in engine.values.items() if value is not None}
+    for table in read_scenario(scenario).plants:
+        plants.wire(plant_from_table(table), at.now, known)
+    return plants
+
+
+def _print(result: WhatIf, zone: tzinfo) -> None:
+    console = Console(highlight=False)
+    for entry in result.differing:
+        local = datetime.fromtimestamp(entry.time, zone)
+        sign, colour = ("+", "green") if entry.only == AFTER else ("-", "red")
+        line = Text(f"{sign} {local:%a %d %b %H:%M:%S}  {entry.text:<44}  ", style=colour)
+        line.append(entry.cause, style="dim")
+        console.print(line, soft_wrap=True)
+    if result.not_listed:
+        console.print(f"... and {result.not_listed} more")
+    console.print(
+        f"{len(result.differing) + result.not_listed} entries differ, {result.same} are the same."
+    )
+    if result.without:
+        console.print(_uses(result))
+
+
+def _uses(result: WhatIf) -> Table:
+    table = Table("output", "switched without", "with", "time on without", "with")
+    for label, before in result.without.items():
+        after = result.with_[label]
+        times = (text_from_seconds(round(one.on_s)) for one in (before, after))
+        table.add_row(label, str(before.changes), str(after.changes), *times)
+    return table
