@@ -47,7 +47,8 @@ CHECKS = {
         "thorough": [*PYTEST, "-m", "thorough or hypothesis or sampled"],
         "measured": [
             *PYTEST,
-            *("-q", "--cov", "--cov-report=term"),
+            # Properties try again, many times over, what other tests have covered.
+            *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
             *(f"--ignore=tests/{path}" for path in UNMEASURED),
         ],
         "coverage": ["tools.coverage_goals"],
