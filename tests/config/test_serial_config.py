@@ -50,7 +50,7 @@ def test_the_check_finds_a_port_that_is_there(
     assert main(["board", "check", "--config", str(config)]) == 0
     told = capsys.readouterr().out
     assert 'simulated; [board] kind = "linux"' in told
-    assert "All 1 are there" in told
+    assert "All 1 can be used" in told
 
 
 def test_the_check_tells_of_ports_that_are_missing_or_none(
@@ -62,4 +62,4 @@ def test_the_check_tells_of_ports_that_are_missing_or_none(
     told = capsys.readouterr().out
     assert "/dev/ttyUSB99 is not there" in told
     assert "no serial port" in told
-    assert "2 of 2 are missing" in told
+    assert "2 of 2 cannot be used" in told

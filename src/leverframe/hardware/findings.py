@@ -69,11 +69,11 @@ def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:
     for label, path in ports.items():
         try:
             _try_port(path)
-        except OSError as error:
-            yield Finding(label, path, False, told(error, path))
-        except termios.error:
+        except (IsADirectoryError, termios.error):
             text = f"{path} has no serial port behind it; check the adapter and the configuration."
             yield Finding(label, path, False, text)
+        except OSError as error:
+            yield Finding(label, path, False, told(error, path))
         else:
             yield Finding(label, path, True, "serial port, can be opened")
 
