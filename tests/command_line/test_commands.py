@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from leverframe.commands.table.matching import TABLE
+from leverframe.exit_codes import DONE, NO
 from leverframe.profile import Profile
 from leverframe.reference.terminal import list_commands, print_commands
 
@@ -46,6 +47,11 @@ def test_a_word_finds_commands_by_form_setting_sentence_and_code(word: str, line
 
 def test_a_word_that_nothing_contains_is_answered_with_a_sentence() -> None:
     assert printed("[zzz]") == "HW 3.9 SW 1.75 has no command with '[zzz]'.\n"
+
+
+@pytest.mark.parametrize(("word", "code"), [("ortime", DONE), ("zzz", NO), (None, DONE)])
+def test_the_exit_code_says_whether_something_was_found(word: str | None, code: int) -> None:
+    assert list_commands(word, "3.9", None) == code
 
 
 def test_plain_text_is_never_wrapped() -> None:

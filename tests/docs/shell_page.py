@@ -3,6 +3,8 @@
 Small programs come first on the path. `leverframe` gives a controller free ports where neither its
 options nor its file name one; `curl` fails on a refusal, and both it and `mbpoll` wait for a port
 that is still being opened. Ports that the page names are exchanged for free ones throughout.
+What a block says goes into a file of its own, and its effects are looked for behind it, for as long
+as there is patience: some of them need a moment.
 """
 
 import os
@@ -14,6 +16,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from shlex import quote
 
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import PROJECT, SHELL, Block
@@ -38,7 +41,27 @@ exec {program} -m leverframe "$@"
 """
 _OPENING = """\
 set -euo pipefail
+# As in any sh; jobs are those of bash, because sh has none without a terminal.
+set +B
 trap 'kill $(jobs -p) 2> /dev/null || true' EXIT
+exec 3>&1 4>&2
+"""
+#: `expect WHERE TEXT`, see `blocks.py`.
+_EXPECT = """\
+expect() {
+  for _ in $(seq TRIES); do
+    case $1 in
+    said) found=$(cat .block) ;;
+    /*) found=$(curl "http://127.0.0.1:8080$1" 2>&1 || true) ;;
+    [0-9]*/*) found=$(curl "http://127.0.0.1:$1" 2>&1 || true) ;;
+    *) found=$(cat "$1" 2>&1 || true) ;;
+    esac
+    case $found in *"$2"*) return ;; esac
+    sleep 0.2
+  done
+  printf 'NO EFFECT: %s does not have %s, but:\\n%s\\n' "$1" "$2" "$found"
+  return 1
+}
 """
 _CURL = """\
 #!/usr/bin/env bash
@@ -58,13 +81,19 @@ exit $result
 """
 
 
-def run_page(blocks: list[Block], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs the blocks of one page in an empty folder beside `examples` and `packaging`."""
+def run_page(
+    blocks: list[Block], folder: Path, patience_s: int = 10
+) -> subprocess.CompletedProcess[str]:
+    """Runs the blocks of one page in an empty folder beside `examples` and `packaging`.
+
+    An effect may come up to `patience_s` after its command.
+    """
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     _write_programs(folder / ".programs", ports)
     for name in ("examples", "packaging"):
         (folder / name).symlink_to(PROJECT / name)
-    script = _OPENING + "".join(map(_step, blocks))
+    expect = _EXPECT.replace("TRIES", str(5 * patience_s))
+    script = _OPENING + expect + "".join(map(_step, blocks))
     with (folder / ".said").open("wb") as said:
         shell = subprocess.Popen(
             # Ends by itself even if the tests are killed.
@@ -83,12 +112,18 @@ def run_page(blocks: list[Block], folder: Path) -> subprocess.CompletedProcess[s
         with suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
-    text = (folder / ".said").read_text(encoding="utf-8", errors="replace")
+    said = [folder / ".said", *folder.glob(".block")]
+    text = "".join(path.read_text(encoding="utf-8", errors="replace") for path in said)
     return subprocess.CompletedProcess(script, shell.returncode, text)
 
 
 def _step(block: Block) -> str:
-    return f"\necho '### {block}'\n{block.text}\n" if _is_run(block) else ""
+    if not _is_run(block):
+        return ""
+    expected = "".join(f"expect {quote(where)} {quote(text)}\n" for where, text in block.effects)
+    # Appended to: what still runs in the background goes on writing there.
+    begun, ended = ": > .block; exec >> .block 2>&1", "exec >&3 2>&4\ncat .block"
+    return f"\necho '### {block}'\n{begun}\n{block.text}\n{ended}\n{expected}"
 
 
 def _is_run(block: Block) -> bool:

@@ -39,9 +39,22 @@ def test_every_block_says_its_language(document: Path) -> None:
 @pytest.mark.parametrize("block", blocks_in(SHELL), ids=str)
 def test_shell_is_shell(block: Block) -> None:
     checked = subprocess.run(
-        ["bash", "-n"], input=block.text, text=True, capture_output=True, check=False
+        ["sh", "-n"], input=block.text, text=True, capture_output=True, check=False
     )
     assert (checked.returncode, checked.stderr) == (0, "")
+    if not block.is_hidden:
+        assert only_in_bash(block.text) == []
+
+
+def only_in_bash(shell: str) -> list[str]:
+    """What other shells take for text, or do not know."""
+    return re.findall(r"\{\w+\.\.\w+\}|\[\[|\(\(|<\(|\$'|\bfunction\b|&>", shell)
+
+
+def test_what_only_bash_understands_is_found() -> None:
+    assert only_in_bash("echo {1..28}") == ["{1..28}"]
+    assert only_in_bash("[[ -f x ]] &> y") == ["[[", "&>"]
+    assert only_in_bash("rest=$(printf '*00%.0s' $(seq 28)); [ -f x ] && curl \"$c/x\"") == []
 
 
 def hurried(shell: str) -> list[str]:

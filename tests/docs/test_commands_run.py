@@ -1,4 +1,4 @@
-"""Every shell command in the documents works when it is typed as it stands."""
+"""Every shell command in the documents does what it is for when it is typed as it stands."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROGRAM_FOLDERS
-from tests.docs.blocks import SHELL, WRITTEN, Block, blocks, blocks_in, name_of, needed_programs
+from tests.docs.blocks import (
+    SHELL,
+    WRITTEN,
+    Block,
+    blocks,
+    blocks_in,
+    blocks_of,
+    name_of,
+    needed_programs,
+)
 from tests.docs.shell_page import run_page
 
 PAGES = [
@@ -42,6 +51,37 @@ def test_what_fails_in_a_page_fails_its_run(tmp_path: Path) -> None:
     done = run_page([block], tmp_path)
     assert done.returncode == 1
     assert "never" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "text", "status"),
+    [
+        ("said", "all is well", 0),
+        ("said", "all is better", 1),
+        ("written", "some words", 0),
+        ("written", "other words", 1),
+        ("missing", "words", 1),
+    ],
+)
+def test_a_command_without_its_effect_fails_the_run_of_its_page(
+    where: str, text: str, status: int, tmp_path: Path
+) -> None:
+    code = "echo all is well\necho some words > written\n"
+    block = Block(WRITTEN[0], 1, "sh", code, effects=((where, text),))
+    done = run_page([block], tmp_path, patience_s=1)
+    assert done.returncode == status
+    assert ("NO EFFECT" in done.stdout) is (status == 1)
+
+
+def test_effects_are_read_as_they_stand_behind_their_block() -> None:
+    page = '```sh\ncurl x\n```\n\n<!-- effect:\nsaid => a => b\n/api/state => "OUT0":1\n-->\n'
+    (block,) = blocks_of(WRITTEN[0], page)
+    assert block.effects == (("said", "a => b"), ("/api/state", '"OUT0":1'))
+
+
+def test_every_command_that_a_page_says_to_type_has_an_effect_to_look_for() -> None:
+    typed = [x for x in blocks_in(SHELL, WRITTEN) if not (x.not_run or x.is_hidden)]
+    assert [f"{x}: {x.commands()}" for x in typed if len(x.effects) < len(x.commands())] == []
 
 
 def test_every_block_that_is_not_run_says_why() -> None:

@@ -45,9 +45,10 @@ def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
     ends = {end for node in nodes.values() for wires in node.get("wires", ()) for end in wires}
     assert ends <= nodes.keys()
     text = path.read_text(encoding="utf-8")
-    paths = set(re.findall(r"127\.0\.0\.1:8080(/[\w./]+)", text))
+    paths = set(re.findall(r"\}(/[\w./]+)", text))
     assert paths
     assert paths <= PATHS
+    assert text.count("127.0.0.1") == 1, "the address stands in one place"
     sent = {f"/outs.cgi?{x}" for x in re.findall(r"[\"`](out\d=)", text)}
     assert sent
     assert all(name in names_at(path) for x in sent for path, name in commands_in(x))

@@ -10,9 +10,10 @@ from leverframe.reference.markdown import code, prose, table
 #: Exit code -> its meaning; the man page has the same.
 EXIT_CODES = {
     DONE: "it is done, or the answer is yes",
-    NO: "the answer is no: two backups differ, a store is not sound, a device is missing, a"
-    " configuration is wrong",
-    NOT_DONE: "it could not be done, or was not understood; one line on the error output says why",
+    NO: "the answer is no: backup diff found a difference, data check damage, board check a device"
+    " that cannot be used, config check a wrong configuration, commands WORD nothing",
+    NOT_DONE: "it could not be done, or was not understood, also because its configuration is"
+    " wrong; one line on the error output says why",
     INTERRUPTED: "it was interrupted from the keyboard",
     NOBODY_READS: "nobody reads its output any more",
 }

@@ -18,26 +18,29 @@ from leverframe.commands.describe.listing import (
     FieldDescription,
     command_table,
 )
+from leverframe.exit_codes import DONE, NO
 from leverframe.profile import Profile, existing, newest_software
 
 Schema = dict[str, Any]
 
 
-def list_commands(word: str | None, hw: str, sw: str | None) -> None:
+def list_commands(word: str | None, hw: str, sw: str | None) -> int:
     """Print the commands of a version, or those that contain a word."""
-    print_commands(existing(hw, sw or newest_software(hw)), word, Console())
+    return print_commands(existing(hw, sw or newest_software(hw)), word, Console())
 
 
-def print_commands(profile: Profile, word: str | None, console: Console) -> None:
+def print_commands(profile: Profile, word: str | None, console: Console) -> int:
+    """Print the commands that contain a word; return the exit code, as grep does."""
     found = [row for row in command_table(profile) if _is_about(row, word or "")]
     if not found:
         console.print(f"{profile} has no command with {word!r}.", markup=False)
-        return
+        return NO
     for section, rows in groupby(found, key=lambda row: row["section"]):
         if console.is_terminal:
             console.print(_section_table(section, list(rows)))
         else:
             _print_plainly(section, list(rows), console)
+    return DONE
 
 
 def _is_about(row: CommandDescription, word: str) -> bool:
