@@ -27,6 +27,9 @@ from leverframe.durations import (
         ("1d2h3m4s", 93784),
         ("10min", 600),
         ("1h 5min 3s", 3903),
+        ("250ms", 0.25),
+        ("1m 5ms", 60.005),
+        ("2min5ms", 120.005),
     ],
 )
 def test_units_add_up(text: str, seconds: float) -> None:
@@ -49,6 +52,7 @@ def test_units_add_up(text: str, seconds: float) -> None:
         "٣s",
         "1h30",
         "5mins",
+        "5ms1s",
     ],
 )
 def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:

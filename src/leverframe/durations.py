@@ -1,6 +1,6 @@
-"""Durations as people write them: `90s`, `1h30m`, `2d 3h`, `10min`, or a bare number of seconds.
+"""Durations as people write them: `90s`, `1h30m`, `2d 3h`, `10min`, `250ms`, or bare seconds.
 
-Days, hours, minutes and seconds, the greater unit first, each at most once; spaces do not matter.
+From days to milliseconds, the greater unit first, each at most once; spaces do not matter.
 """
 
 import re
@@ -12,10 +12,14 @@ DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 MAX_S = 3.2e9
 
 _UNITS = {"d": DAY_S, "h": HOUR_S, "m": MINUTE_S, "s": 1.0}
+#: Only read: nobody wants to see a second as a thousand of something.
+_READ_UNITS = {**_UNITS, "ms": 0.001}
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 #: Minutes are often written so, to tell them from metres and months.
-_WRITTEN = {"m": "m(?:in)?"}
-_WITH_UNITS = re.compile("".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _UNITS))
+_WRITTEN = {"m": "m(?:in|(?!s))"}
+_WITH_UNITS = re.compile(
+    "".join(rf"(?:{_NUMBER}{_WRITTEN.get(unit, unit)})?" for unit in _READ_UNITS)
+)
 _SECONDS = re.compile(_NUMBER)
 
 
@@ -31,7 +35,7 @@ def seconds_from_text(text: str) -> float:
     if bare:
         seconds = float(bare[1])
     elif found:
-        parts = zip(found.groups(), _UNITS.values(), strict=True)
+        parts = zip(found.groups(), _READ_UNITS.values(), strict=True)
         seconds = sum(float(number) * unit_s for number, unit_s in parts if number)
     else:
         raise BadDuration(f"{text[:40]!r} is not a duration; write it like 90s, 1h30m, 24h or 7d.")

@@ -136,6 +136,13 @@ def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> N
     assert twin.is_on
 
 
+def test_a_fork_is_closed_with_its_original() -> None:
+    with Twin() as twin:
+        fork = twin.fork()
+        fork_of_fork = fork.fork()
+    assert not (fork.is_on or fork_of_fork.is_on)
+
+
 def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:
     begin = twin.now
     twin.rule(when="DS1 >= 30", then="eMail 1")

@@ -116,6 +116,7 @@ class Twin(AnyTwin):
         self._memory = MemoryStore()
         #: What `reset` goes back to.
         self._first: LiveSnapshot | None = None
+        self._forks: list[Twin] = []
         if self._accounts:
             self.account = self._accounts[0]
 
@@ -128,6 +129,9 @@ class Twin(AnyTwin):
         return self
 
     def close(self) -> None:
+        for fork in self._forks:
+            fork.close()
+        self._forks.clear()
         if self._built is not None:
             self._built = None
             LOOP_THREAD.run(self._parts.aclose())
@@ -204,13 +208,15 @@ class Twin(AnyTwin):
         LOOP_THREAD.run(go_back(self._running.controller, snapshot))
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that goes on from here; close it, too."""
+        """Return another twin, on ports of its own, that goes on from here; closed with this one."""
         other = copy(self)
         AnyTwin.__init__(other)
         other._built = None
+        other._forks = []
         snapshot = self.snapshot()
         other.start()
         other.restore(snapshot)
+        self._forks.append(other)
         return other
 
     def reset(self) -> None:
