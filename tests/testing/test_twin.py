@@ -140,7 +140,8 @@ def test_a_fork_is_closed_with_its_original() -> None:
     with Twin() as twin:
         fork = twin.fork()
         fork_of_fork = fork.fork()
-    assert not (fork.is_on or fork_of_fork.is_on)
+    assert not fork.is_on
+    assert not fork_of_fork.is_on
 
 
 def test_a_reset_leads_back_to_the_start(twin: Twin) -> None:

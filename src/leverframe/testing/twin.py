@@ -208,7 +208,7 @@ class Twin(AnyTwin):
         LOOP_THREAD.run(go_back(self._running.controller, snapshot))
 
     def fork(self) -> "Twin":
-        """Return another twin, on ports of its own, that goes on from here; closed with this one."""
+        """Return another twin, on ports of its own, that goes on from here; closed with this."""
         other = copy(self)
         AnyTwin.__init__(other)
         other._built = None
