@@ -21,9 +21,11 @@ ENGINE = CORE | {"engine"}
 INTERFACE = ENGINE | {"uploads", "commands", "wire"}
 EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller", "log_throttle"}
-SERVED = JOINED | {"servers", "config", "wiring", "durations", "shutdown", "exit_codes"}
+SERVED = JOINED | {
+    *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
+}
 #: What the commands of the program are made of; these do not know each other.
-WORK = {"simulation", "maintenance", "reference"}
+WORK = {"simulation", "maintenance", "recording", "reference"}
 
 #: Part -> the other parts it may import. The edges do not know each other: the controller joins
 #: them, and the servers speak to the controller.
@@ -36,6 +38,7 @@ MAY_IMPORT = {
     "commands": ENGINE | {"uploads"},
     "wire": ENGINE,
     "naming": ENGINE | {"wire"},
+    "exchanges": ENGINE | {"commands"},
     "status_files": INTERFACE,
     "clock": ENGINE,
     "shutdown": set[str](),
@@ -47,6 +50,7 @@ MAY_IMPORT = {
         edge: INTERFACE | {"clock", "durations", "wiring", "shutdown", "log_throttle"}
         for edge in EDGES
     },
+    "storage": INTERFACE | {"clock", "shutdown", "log_throttle", "exchanges"},
     "controller": INTERFACE | EDGES | {"clock", "log_throttle"},
     "servers": JOINED | {"durations"},
     "process": SERVED,
@@ -92,7 +96,7 @@ WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}
 #: Parts in which values go in and values come out, and nothing else happens.
 PURE = {
     *("errors", "profile", "durations", "engine", "uploads", "commands", "wire", "naming"),
-    *("status_files", "wiring", "exit_codes"),
+    *("status_files", "wiring", "exit_codes", "exchanges"),
 }
 IMPURE_MODULES = {
     *("asyncio", "socket", "threading", "subprocess"),

@@ -183,6 +183,94 @@ there is /api/what-if.
     config_keys=("data", "timezone"),
 )
 
+_CA_FILE = argument(
+    "--ca-file", metavar="FILE", help="further certificate authorities to trust (PEM)"
+)
+_AS_JSON = argument(
+    "--json", dest="as_json", action="store_true", help="tell scripts, one JSON object a line"
+)
+
+RECORD = Task(
+    "record",
+    "recording.record:record",
+    "record what a client and a unit say to each other",
+    (
+        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument("--out", metavar="FILE", type=Path, required=True, help="the new recording"),
+        argument(
+            "--port",
+            type=int,
+            default=0,
+            metavar="PORT",
+            help="the loopback port to listen on (default: any that is free)",
+        ),
+        _CA_FILE,
+        _AS_JSON,
+    ),
+    """\
+Stand between a client and a unit, real or a twin, and write every exchange down, one JSON object a
+line. The first line that is printed tells the loopback address that the client has to use instead
+of the unit's. Passwords, logins, cookies and other secrets are masked before anything is written.
+
+  leverframe record http://192.168.1.10 --out session.jsonl
+  leverframe replay session.jsonl --against http://127.0.0.1:8080
+  leverframe run --recorded session.jsonl     answers what the version does not know as recorded
+""",
+)
+
+REPLAY = Task(
+    "replay",
+    "recording.replay:replay",
+    "send a recording to another unit and tell what is different; ends with 1 if anything is",
+    (
+        argument("recording", metavar="RECORDING", type=Path, help="made by leverframe record"),
+        argument(
+            "--against", metavar="URL", required=True, help="the unit, like http://127.0.0.1:8080"
+        ),
+        argument(
+            "--exclude",
+            metavar="KEY,KEY",
+            action="append",
+            default=[],
+            help="keys that do not count, besides time, uptime, mac, sname and ports",
+        ),
+        argument(
+            "--strict",
+            action="store_true",
+            help="count also what always differs, such as time and mac",
+        ),
+        argument(
+            "--tolerance",
+            metavar="NUMBER",
+            default="0",
+            help="how far numbers may be apart, like 0.5 or 2%% (default 0)",
+        ),
+        argument(
+            "--pace",
+            choices=("fast", "recorded", "virtual"),
+            default="fast",
+            help="fast, with the recorded pauses, or moving the virtual time of a twin by them "
+            "(default fast)",
+        ),
+        argument(
+            "--user",
+            metavar="NAME",
+            help="sign in where the recorded client did; the password is asked for",
+        ),
+        _CA_FILE,
+        _AS_JSON,
+    ),
+    """\
+Send the requests of a recording to a unit, real or a twin, and compare the answers by what they
+mean: keys of JSON and XML in any order, numbers within a tolerance. Keys that always differ, such
+as time, uptime and mac, are named and not counted. Requests whose secrets were masked are not sent.
+
+  leverframe replay session.jsonl --against http://127.0.0.1:8080
+  leverframe replay session.jsonl --against http://192.168.1.11 --tolerance 2% --exclude vin,temp
+  leverframe replay session.jsonl --against http://127.0.0.1:8080 --pace virtual
+""",
+)
+
 LIST_COMMANDS = Task(
     "commands",
     "reference.terminal:list_commands",
@@ -479,6 +567,8 @@ COMMANDS: tuple[Task | Group, ...] = (
     RUN,
     SIMULATE,
     WHAT_IF,
+    RECORD,
+    REPLAY,
     LIST_COMMANDS,
     PASSWD,
     CONFIG,

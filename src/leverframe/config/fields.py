@@ -179,6 +179,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     lenient: Annotated[
         bool, Meta(description="Skip bad commands and answer 200, as real units do.")
     ] = False
+    recorded: Annotated[
+        File | None,
+        Meta(
+            description="Recording, made by `leverframe record`, whose answers are given to"
+            " requests that this version does not know.",
+            examples=["session.jsonl"],
+        ),
+    ] = None
     capture: Annotated[
         bool | None,
         Meta(

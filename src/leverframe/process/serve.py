@@ -7,7 +7,7 @@ import logging
 import platform
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -94,6 +94,7 @@ def _needs_length(path: str, query: str | None) -> bool:
 
 async def serve(config: Config) -> None:
     """Run one controller until SIGTERM or SIGINT."""
+    with_recording = _with_recording(config.recorded)
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
         with _told_if_it_cannot_listen(config):
@@ -106,7 +107,7 @@ async def serve(config: Config) -> None:
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
         server = HttpServer(
-            _outward(reach, built.handler),
+            _outward(reach, with_recording(built.handler)),
             http_limits(lenient=config.lenient),
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,
@@ -151,6 +152,17 @@ async def serve(config: Config) -> None:
             services = (service.close for service in reversed(beside))
             await close_all([*services, server.stop, built.stop])
         log.info("leverframe %s stopped", __version__)
+
+
+def _with_recording(recorded: str | None) -> Callable[[Handler], Handler]:
+    """Read the recording that is configured; return what adds its answers to a handler."""
+    if recorded is None:
+        return lambda handler: handler
+    # Imported here: few controllers have one.
+    from leverframe.process.recorded import RecordedUnit, read_answers
+
+    answers = read_answers(Path(recorded))
+    return lambda handler: RecordedUnit(handler, answers).handle
 
 
 def _outward(reach: Reach, handler: Handler) -> Handler:

@@ -148,13 +148,13 @@ def find(method: str, path: str, items: list[str], profile: Profile) -> Iterator
             if not looked:
                 hidden, looked = any(map(may_hold_secret, items)), True
             if hidden:
-                told = _without_values(found.command or items[position])
+                told = without_value(found.command or items[position])
                 if not isinstance(found, UnknownCommand) or told != f"{found.command}=...":
                     found.without_value()
                 found.command = told
         elif hidden or found.row.secret:
             hidden = True
-            found = replace(found, text=_without_values(items[position]) or found.row.line)
+            found = replace(found, text=without_value(items[position]) or found.row.line)
         yield found
         position += taken
 
@@ -230,7 +230,7 @@ def may_hold_secret(text: str) -> bool:
     return name.startswith(_SECRET_KEYS) or _PLAIN_NAME.fullmatch(name) is None
 
 
-def _without_values(text: str) -> str | None:
+def without_value(text: str) -> str | None:
     """Return the name of a command that may hold a secret; None where the name may hold it, too."""
     name = text.partition("=")[0]
     key = name_key(name)

@@ -1,0 +1,307 @@
+"""What must not be written down: passwords, logins, cookies, tokens, addresses of web hooks.
+
+The command table says which commands hold a secret; beside one, nothing of a query is kept, because
+a secret that was sent with a bare `&` in it goes on in the next item. Status files and settings are
+masked by their keys. What cannot be looked into, such as a backup, is left out as a whole.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote, unquote_plus
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.commands.table.bodies import Upload
+from leverframe.commands.table.matching import TABLE, may_hold_secret, without_value
+from leverframe.engine.tree import MASK, is_confidential
+from leverframe.exchanges.exchange import MAX_TEXT_BYTES, NO_BODY, LeftOut, RecordedBody
+
+JSON_TYPES = ("application/json", "application/problem+json")
+FORM_TYPE = "application/x-www-form-urlencoded"
+EVENT_STREAM = "text/event-stream"
+
+#: Headers that matter for what a unit does, or for who looks at a recording.
+REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "range", "user-agent")
+ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
+#: Of these it is only told that they were there.
+SECRET_REQUEST_HEADERS = ("authorization", "backup-passphrase", "cookie")
+SECRET_ANSWER_HEADERS = ("set-cookie",)
+
+#: Names of values that are secret, wherever they stand.
+_SECRET_NAME = re.compile(
+    r"pass(?!ed|ive)|pwd|secret|token|credential|cookie|authorization"
+    r"|api_?key|community|authentication_key|privacy_key"
+    r"|^(em4|gsmapn|gsmcode|httpauth\d?|httppost\d?|http\d|mqtt|snmp\w*)$",
+    re.IGNORECASE,
+)
+#: Paths of files that hold everything.
+_BACKUP_PATHS = frozenset(row.form.path for row in TABLE if not row.form.items)
+_BODY_PATH = "/post.cgi"
+#: Commands whose body is a list or a form without secrets.
+_OPEN_BODIES = frozenset(
+    row.form.items[0].text
+    for row in TABLE
+    if row.body is not None and not row.secret and not isinstance(row.body, Upload)
+)
+#: Commands of one item each.
+_SINGLE_ROWS = tuple(row for row in TABLE if len(row.form.items) == 1)
+#: Its second part is the key to somebody's session.
+_SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
+_TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
+#: For JSON that is not quite right, and for scripts.
+_PAIR = re.compile(r'("(\w+)"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_INPUT_TAG = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
+_VALUE_OF_INPUT = re.compile(r"""(\bvalue\s*=\s*)("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+#: A shorter text is in any answer by chance.
+MIN_ECHO_LETTERS = 4
+
+
+class MaskedRequest(Struct, frozen=True):
+    path: str
+    query: str | None
+    body: RecordedBody
+    #: Something was left out of them.
+    is_masked: bool
+    #: What was left out, in all its spellings; nothing of it may be in the answer either.
+    hidden: frozenset[str]
+
+
+def masked_request(path: str, query: str | None, content_type: str, body: bytes) -> MaskedRequest:
+    """Return what may be written down of a request."""
+    open_path, in_path = _masked_path(path)
+    open_query, in_query = (None, []) if query is None else _masked_items(query)
+    open_body, in_body = _masked_request_body(path, query, content_type, body)
+    hidden = [*in_path, *in_query, *in_body]
+    is_masked = bool(hidden) or bool(open_body.left_out)
+    spellings = frozenset(
+        spelling
+        for text in hidden
+        for spelling in _spellings(text)
+        if len(spelling) >= MIN_ECHO_LETTERS
+    )
+    return MaskedRequest(open_path, open_query, open_body, is_masked, spellings)
+
+
+def masked_answer(
+    path: str,
+    content_type: str,
+    body: bytes,
+    hidden: Iterable[str] = (),
+    *,
+    size: int | None = None,
+) -> RecordedBody:
+    """Return what may be written down of an answer; `size` is its length if `body` is a part."""
+    size = len(body) if size is None else size
+    if path in _BACKUP_PATHS:
+        return _left_out("secret", size)
+    kind = media_type(content_type)
+    if kind == EVENT_STREAM:
+        return _left_out("stream", size)
+    if size > min(len(body), MAX_TEXT_BYTES):
+        return _left_out("large", size)
+    read = _as_text(body, kind)
+    if read is None:
+        return _left_out("file", size)
+    text = _masked_text(read.text, kind)
+    if any(secret in text for secret in hidden):
+        return _left_out("secret", size)
+    return RecordedBody(text, encoding=read.encoding)
+
+
+def masked_headers(
+    headers: Mapping[str, str], kept: Iterable[str], secret: Iterable[str]
+) -> dict[str, str]:
+    """Return the headers, by lower-case names, that are written down."""
+    found = {name: headers[name] for name in kept if name in headers}
+    return found | {name: MASK for name in secret if name in headers}
+
+
+def masked_address(address: str) -> str:
+    """Return an address to which a client is led, without what is secret in it."""
+    place, mark, query = address.partition("?")
+    begin, slashes, rest = place.rpartition("://")
+    path, _ = _masked_path(rest)
+    return begin + slashes + path + mark + (_masked_items(query)[0] if mark else "")
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def _left_out(why: LeftOut, size: int) -> RecordedBody:
+    return RecordedBody(left_out=why, size=size)
+
+
+def _masked_path(path: str) -> tuple[str, list[str]]:
+    """Mask the key of a session, and a query that was encoded by mistake and is in the path."""
+    key = _SESSION_KEY.match(path)
+    path = _SESSION_KEY.sub(rf"\1{MASK}", path)
+    hidden = [key[0].rpartition("/")[2]] if key else []
+    mistaken = re.search(r"%3[fF]|=|%3[dD]", path)
+    if mistaken is None:
+        return path, hidden
+    return path[: mistaken.start()] + MASK, [*hidden, path[mistaken.start() :]]
+
+
+def _masked_items(query: str) -> tuple[str, list[str]]:
+    """Return a query, or a form, with its values masked if one of them may be a secret."""
+    items = query.split("&")
+    if not any(_may_hold_secret(item) for item in items):
+        return query, []
+    hidden = [item for item in items if _open_item(item) != item]
+    return "&".join(map(_open_item, items)), hidden
+
+
+def _may_hold_secret(item: str) -> bool:
+    name = item.partition("=")[0].lower()
+    if "=" not in item and may_hold_secret(name) and without_value(name) is not None:
+        # A command with a body, such as `signin`, or one that only asks.
+        return False
+    if _is_open_command(name):
+        return False
+    return name.startswith("sms") or may_hold_secret(name) or bool(_SECRET_NAME.search(name))
+
+
+def _is_open_command(name: str) -> bool:
+    """Tell whether a name is that of a command without a secret, such as `em1` beside `em4`."""
+    rows = [row for row in _SINGLE_ROWS if row.form.items[0].match_name(name) is not None]
+    return bool(rows) and not any(row.secret for row in rows)
+
+
+def _open_item(item: str) -> str:
+    name, equals, _ = item.partition("=")
+    shown = without_value(item)
+    if shown is None:
+        is_name = re.fullmatch(r"[A-Za-z_]{1,20}\d?", name) is not None and bool(equals)
+        return f"{name}={MASK}" if is_name else MASK if item else ""
+    return f"{shown.partition('=')[0]}={MASK}" if equals else item
+
+
+def _masked_request_body(
+    path: str, query: str | None, content_type: str, body: bytes
+) -> tuple[RecordedBody, list[str]]:
+    kind = media_type(content_type)
+    if not body:
+        return NO_BODY, []
+    text = None if len(body) > MAX_TEXT_BYTES else _as_text(body, kind)
+    if text is None:
+        return _left_out("file" if len(body) <= MAX_TEXT_BYTES else "large", len(body)), []
+    if path == _BODY_PATH:
+        if query in _OPEN_BODIES:
+            return text, []
+        return _left_out("secret", len(body)), text.text.split("&")
+    if kind in JSON_TYPES:
+        shown = _masked_json(text.text)
+        if shown is None:
+            return _left_out("secret", len(body)), [text.text]
+        return RecordedBody(shown), list(_strings(text.text) - _strings(shown))
+    if kind in (FORM_TYPE, "", "text/plain"):
+        shown, hidden = _masked_items(text.text.strip())
+        return RecordedBody(shown) if hidden else text, hidden
+    return _left_out("file", len(body)), []
+
+
+def _as_text(body: bytes, kind: str) -> RecordedBody | None:
+    """Return a body as text; None for what is none, such as a picture."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
+        return RecordedBody(body.decode("latin-1"), encoding="latin-1") if is_text else None
+    return None if _CONTROL_CHARACTER.search(text) else RecordedBody(text)
+
+
+def _masked_text(text: str, kind: str) -> str:
+    if kind in JSON_TYPES or text[:1] in ("{", "["):
+        shown = _masked_json(text)
+        if shown is not None:
+            return shown
+    if kind == "text/html":
+        return _INPUT_TAG.sub(_masked_input, text)
+    return _PAIR.sub(_masked_pair, _TEXT_OF_TAG.sub(_masked_tag, text))
+
+
+def _masked_pair(pair: re.Match[str]) -> str:
+    return f'{pair[1]}"{MASK}"' if _SECRET_NAME.search(pair[2]) else pair[0]
+
+
+def _masked_tag(tag: re.Match[str]) -> str:
+    name = tag[1]
+    return f"<{name}>{MASK}</{name}>" if _SECRET_NAME.search(name) else tag[0]
+
+
+def _masked_input(tag: re.Match[str]) -> str:
+    return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if _SECRET_NAME.search(tag[0]) else tag[0]
+
+
+def _masked_json(text: str) -> str | None:
+    """Return a document with its secrets masked; None for what is no document."""
+    try:
+        document = msgspec.json.decode(text)
+        shown = _masked_value(document, "")
+        return text if shown == document else msgspec.json.encode(shown).decode()
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _masked_value(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        # A request that was, or would have been, sent somewhere: who knows it can send it, too.
+        is_call = isinstance(value.get("url"), str) and "method" in value
+        return {
+            name: _open_url(one) if is_call and name == "url"
+            else MASK if is_call and name == "body" and one
+            else _masked_member(one, f"{path}.{name}" if path else name)
+            for name, one in value.items()
+        }  # fmt: skip
+    if isinstance(value, list):
+        return [_masked_value(one, f"{path}.{place}") for place, one in enumerate(value)]
+    return value
+
+
+def _masked_member(value: Any, path: str) -> Any:
+    name = path.rpartition(".")[2]
+    is_secret = is_confidential(path.removeprefix("settings.")) or _SECRET_NAME.search(name)
+    if isinstance(value, str) and value and is_secret:
+        return MASK
+    if path.startswith("sms.received.") and name == "text":
+        # It begins with the code.
+        return MASK
+    return _masked_value(value, path)
+
+
+def _open_url(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    host, slash, _ = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{MASK if slash else ''}"
+
+
+def _strings(text: str) -> set[str]:
+    """Return the texts in a JSON document."""
+    found: set[str] = set()
+    waiting = [msgspec.json.decode(text)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            found.add(value)
+        elif isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    return found
+
+
+def _spellings(hidden: str) -> Iterator[str]:
+    """Yield the parts of a masked item as they may be repeated by an answer."""
+    value = hidden.partition("=")[2] or hidden
+    for text in {value, unquote(value), unquote_plus(value)}:
+        yield text
+        for part in text.split("*"):
+            yield part
+            try:
+                yield b64decode(part, validate=True).decode()
+            except (NotBase64, ValueError):
+                continue

@@ -1,0 +1,272 @@
+"""The proxy between a client and a unit: passes everything on, and tells what was exchanged.
+
+Hop-by-hop headers are its own; names of the proxy in `Origin`, `Referer` and `Location` become
+those of the unit and back, so that pages work through it. A large or endless answer is passed on
+piece by piece, as fast as the client reads. An exchange is told when it is over.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import httpx
+
+from leverframe.commands.table.bodies import UPLOAD_LIMIT
+from leverframe.commands.table.refusals import Refusal
+from leverframe.exchanges.exchange import (
+    MAX_TEXT_BYTES,
+    Exchange,
+    RecordedAnswer,
+    RecordedBody,
+)
+from leverframe.exchanges.masking import (
+    ANSWER_HEADERS,
+    REQUEST_HEADERS,
+    SECRET_ANSWER_HEADERS,
+    SECRET_REQUEST_HEADERS,
+    masked_address,
+    masked_answer,
+    masked_headers,
+    masked_request,
+)
+from leverframe.recording.unit_client import UnitClient, UnitSilent
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.http.messages import (
+    Answer,
+    AnyReply,
+    Headers,
+    Reply,
+    Request,
+    StreamCut,
+    StreamReply,
+    problem_reply,
+)
+from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.problems import reply_to_refusal
+
+HOST = "127.0.0.1"
+#: Of one connection alone, or about it.
+HOP_BY_HOP = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"),
+        *("upgrade", "content-length", "host", "expect"),
+        # Bodies come as they are, so that they can be looked into; and the proxy itself has no TLS.
+        *("accept-encoding", "strict-transport-security"),
+    }
+)
+#: Pieces that wait for a client who reads slowly, and how long they do.
+WAITING_PIECES = 8
+CLIENT_S = 60.0
+
+Tell = Callable[[Exchange], None]
+
+
+class Proxy:
+    def __init__(self, unit: UnitClient, tell: Tell) -> None:
+        self._unit = unit
+        self._tell = tell
+        self._names = OwnNames(HOST)
+        self._passing: set[asyncio.Task[None]] = set()
+        limits = HttpLimits(body_limit=lambda *_: UPLOAD_LIMIT)
+        self._server = HttpServer(self.handle, limits)
+
+    async def start(self, port: int) -> None:
+        await self._server.start(HOST, port)
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self._server.port}/"
+
+    async def stop(self) -> None:
+        await self._server.stop()
+        for passing in tuple(self._passing):
+            passing.cancel()
+        await asyncio.gather(*self._passing, return_exceptions=True)
+
+    def handle(self, request: Request) -> Answer:
+        try:
+            # The unit sees its own name: a page with a name of its own must not get there.
+            self._names.check_host(request)
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
+        return self._passed_on(request)
+
+    async def _passed_on(self, request: Request) -> AnyReply:
+        account = _ExchangeAccount(request, self._tell)
+        own = f"http://{request.headers.get('host', '')}"
+        target = request.path if request.query is None else f"{request.path}?{request.query}"
+        headers = _to_unit(request.headers, own, self._unit.origin)
+        try:
+            response = await self._unit.begin(request.method, target, headers, request.body)
+        except UnitSilent as failure:
+            account.close(RecordedAnswer(0, problem=str(failure)))
+            return problem_reply(failure.status, str(failure))
+        account.begin(response)
+        passed = _to_client(response, self._unit.origin, own)
+        if request.method == "HEAD" or response.status_code in (204, 304):
+            await response.aclose()
+            account.end()
+            return _without_body(response.status_code, passed)
+        if int(response.headers.get("content-length", MAX_TEXT_BYTES + 1)) <= MAX_TEXT_BYTES:
+            return await self._whole(account, response, passed)
+        return StreamReply(response.status_code, "", self._pieces(account, response), passed)
+
+    async def _whole(
+        self, account: "_ExchangeAccount", response: httpx.Response, headers: Headers
+    ) -> Reply:
+        try:
+            async for part in response.aiter_raw():
+                account.add(part)
+        except httpx.HTTPError:
+            account.cut()
+            return problem_reply(502, f"{self._unit.unit} broke off in the middle of its answer.")
+        finally:
+            await response.aclose()
+        account.end()
+        return Reply(response.status_code, "", bytes(account.beginning), headers)
+
+    def _pieces(
+        self, account: "_ExchangeAccount", response: httpx.Response
+    ) -> AsyncGenerator[bytes, None]:
+        """Begin to read the answer, in a task that ends whether or not anybody reads on."""
+        pieces: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_PIECES)
+        task = asyncio.get_running_loop().create_task(_read(account, response, pieces))
+        self._passing.add(task)
+        task.add_done_callback(self._passing.discard)
+        return _taken(pieces, task, account)
+
+
+async def _read(
+    account: "_ExchangeAccount", response: httpx.Response, pieces: asyncio.Queue[bytes | None]
+) -> None:
+    try:
+        async for part in response.aiter_raw():
+            account.add(part)
+            async with asyncio.timeout(CLIENT_S):
+                await pieces.put(part)
+        account.end()
+    except (httpx.HTTPError, TimeoutError):
+        account.cut()
+    except asyncio.CancelledError:
+        account.cut()
+        raise
+    finally:
+        with suppress(asyncio.QueueFull):
+            pieces.put_nowait(None)
+        await response.aclose()
+
+
+async def _taken(
+    pieces: asyncio.Queue[bytes | None], task: asyncio.Task[None], account: "_ExchangeAccount"
+) -> AsyncGenerator[bytes, None]:
+    try:
+        while not (task.done() and pieces.empty()):
+            part = await pieces.get()
+            if part is None:
+                break
+            yield part
+        if account.is_cut:
+            raise StreamCut("the unit broke off in the middle of its answer")
+    finally:
+        task.cancel()
+
+
+class _ExchangeAccount:
+    """What is known of an exchange that is under way; told once, when it is over."""
+
+    def __init__(self, request: Request, tell: Tell) -> None:
+        self._request = request
+        self._shown = masked_request(
+            request.path, request.query, request.headers.get("content-type", ""), request.body
+        )
+        self._tell = tell
+        self._at = datetime.now(UTC)
+        self._began = time.monotonic()
+        self._response: httpx.Response | None = None
+        self._is_over = False
+        self._size = 0
+        self.beginning = bytearray()
+        self.is_cut = False
+
+    def begin(self, response: httpx.Response) -> None:
+        self._response = response
+
+    def add(self, part: bytes) -> None:
+        self._size += len(part)
+        self.beginning += part[: MAX_TEXT_BYTES - len(self.beginning)]
+
+    def end(self) -> None:
+        """Tell an answer that came to its end."""
+        response = self._response
+        assert response is not None
+        headers = dict(response.headers)
+        kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
+        if "location" in headers:
+            kept["location"] = masked_address(headers["location"])
+        body = masked_answer(
+            self._request.path,
+            headers.get("content-type", ""),
+            bytes(self.beginning),
+            self._shown.hidden,
+            size=self._size,
+        )
+        if self.is_cut and body.left_out != "stream":
+            body = RecordedBody(left_out="cut", size=self._size)
+        self.close(RecordedAnswer(response.status_code, kept, body))
+
+    def cut(self) -> None:
+        """Tell an answer that did not come to its end."""
+        if not self._is_over:
+            self.is_cut = True
+            self.end()
+
+    def close(self, answer: RecordedAnswer) -> None:
+        self._is_over = True
+        headers, shown = self._request.headers, self._shown
+        self._tell(
+            Exchange(
+                at=self._at,
+                took_s=round(time.monotonic() - self._began, 6),
+                method=self._request.method,
+                path=shown.path,
+                query=shown.query,
+                answer=answer,
+                headers=masked_headers(headers, REQUEST_HEADERS, SECRET_REQUEST_HEADERS),
+                body=shown.body,
+                masked=shown.is_masked,
+            )
+        )
+
+
+def _to_unit(headers: dict[str, str], own: str, unit: str) -> dict[str, str]:
+    """Return the headers that the unit gets: those of the client, with its own name in them."""
+    passed = {name: value for name, value in headers.items() if name not in HOP_BY_HOP}
+    for name in ("origin", "referer"):
+        if passed.get(name, "").startswith(own):
+            passed[name] = unit + passed[name].removeprefix(own)
+    return {**passed, "accept-encoding": "identity"}
+
+
+def _to_client(response: httpx.Response, unit: str, own: str) -> Headers:
+    passed: list[tuple[str, str]] = []
+    for raw_name, raw_value in response.headers.raw:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if name.lower() == "location" and value.startswith(unit):
+            value = own + value.removeprefix(unit)
+        if name.lower() not in HOP_BY_HOP and value.replace("\xa0", " ").isprintable():
+            passed.append((name, value))
+    return tuple(passed)
+
+
+def _without_body(status: int, headers: Headers) -> AnyReply:
+    if status in (204, 304):
+        return Reply(status, "", b"", headers)
+
+    async def nothing() -> AsyncGenerator[bytes, None]:
+        return
+        yield b""
+
+    # Without a length: that of the unit's body is not known here.
+    return StreamReply(status, "", nothing(), headers)

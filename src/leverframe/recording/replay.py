@@ -1,0 +1,145 @@
+"""`leverframe replay`: send a recording to another unit, and print what it answers otherwise."""
+
+import getpass
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from leverframe.exchanges.comparison import VARYING, ComparisonRules, Difference, Tolerance
+from leverframe.exit_codes import DONE, NO
+from leverframe.process.json_lines import print_json
+from leverframe.recording.replayer import (
+    Pace,
+    ReplayedExchange,
+    Replayer,
+    UnitLogin,
+    needs_login,
+)
+from leverframe.recording.unit_client import unit_client
+from leverframe.storage.recording_file import read_recording
+
+
+async def replay(
+    recording: Path,
+    against: str,
+    exclude: list[str],
+    strict: bool,
+    tolerance: str,
+    pace: Pace,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+) -> int:
+    """Replay a recording; the result is 1 where an answer is different."""
+    allowed = Tolerance.of(tolerance)
+    exchanges = list(read_recording(recording))
+    named = {key.strip().lower() for keys in exclude for key in keys.split(",") if key.strip()}
+    rules = ComparisonRules(allowed, frozenset(named | (set() if strict else VARYING)))
+    login = None if user is None else UnitLogin(user, _password(user))
+    report = JsonReport() if as_json else Report()
+    async with unit_client(against, ca_file) as client:
+        with _progress(len(exchanges)) as advance:
+            async for one in Replayer(client, rules, pace, login).replay(exchanges):
+                report.add(one)
+                advance()
+    report.close()
+    if login is None and report.differing and needs_login(exchanges):
+        print("The recorded client had signed in; --user NAME does so here, too.", file=sys.stderr)
+    return NO if report.differing else DONE
+
+
+def _password(user: str) -> str:
+    if sys.stdin.isatty():
+        return getpass.getpass(f"Password of {user}: ")
+    return sys.stdin.readline().rstrip("\n")
+
+
+class Report:
+    """Differences for people: each once, with how often it came, when all have been sent."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        #: Exchanges with a difference that counts.
+        self.differing = 0
+        self._not_sent: Counter[str] = Counter()
+        self._varying: Counter[str] = Counter()
+        self._found: dict[tuple[str, str], tuple[ReplayedExchange, Difference]] = {}
+        self._times: Counter[tuple[str, str]] = Counter()
+
+    def add(self, one: ReplayedExchange) -> None:
+        if one.not_sent:
+            self._not_sent[one.not_sent] += 1
+            return
+        self.sent += 1
+        counted = [difference for difference in one.differences if not difference.varies]
+        self.differing += bool(counted)
+        self._varying.update(difference.key for difference in one.differences if difference.varies)
+        for difference in counted:
+            place = one.exchange.request, difference.key
+            self._found.setdefault(place, (one, difference))
+            self._times[place] += 1
+
+    def close(self) -> None:
+        for (request, key), (one, difference) in self._found.items():
+            times = self._times[request, key]
+            often = f" (the first of {times} times)" if times > 1 else ""
+            print(
+                f"{one.number}. {request}: {key} was {difference.recorded}, is {difference.now}"
+                f"{often}"
+            )
+        for why, count in self._not_sent.items():
+            print(f"Not sent: {count}, because {why}.")
+        if self._varying:
+            print(f"Not counted, because they always differ: {_listed(self._varying)}.")
+        print(self._summary())
+
+    def _summary(self) -> str:
+        if not self.differing:
+            return f"{self.sent} requests were answered as recorded."
+        return f"{self.differing} of {self.sent} requests were answered otherwise than recorded."
+
+
+class JsonReport(Report):
+    """The same for scripts: one object a line, for every difference, then the sums."""
+
+    def add(self, one: ReplayedExchange) -> None:
+        super().add(one)
+        request = {"number": one.number, "request": one.exchange.request}
+        if one.not_sent:
+            print_json({"event": "not sent", **request, "why": one.not_sent})
+        for difference in one.differences:
+            print_json(
+                {
+                    "event": "difference",
+                    **request,
+                    "key": difference.key,
+                    "recorded": difference.recorded,
+                    "now": difference.now,
+                    "counted": not difference.varies,
+                }
+            )
+
+    def close(self) -> None:
+        sums = {"sent": self.sent, "differing": self.differing}
+        print_json({"event": "done", **sums, "not_sent": self._not_sent.total()})
+
+
+def _listed(counted: Counter[str]) -> str:
+    return ", ".join(sorted(counted))
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar while the replay goes on, for people who look at a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,151 @@
+"""A recording sent again, to another unit or to the same, and its answers compared.
+
+Requests are sent one after the other, in the order in which they began. What held a secret cannot
+be sent again, and an endless stream is not: both are named.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from leverframe.errors import ErrorForPeople
+from leverframe.exchanges.comparison import ComparisonRules, Difference, differences
+from leverframe.exchanges.exchange import MAX_TEXT_BYTES, Exchange, RecordedAnswer
+from leverframe.exchanges.masking import (
+    ANSWER_HEADERS,
+    EVENT_STREAM,
+    SECRET_ANSWER_HEADERS,
+    masked_address,
+    masked_answer,
+    masked_headers,
+    masked_request,
+    media_type,
+)
+from leverframe.recording.unit_client import UnitClient, UnitSilent
+
+#: As fast as answers come, with the pauses of the recording, or with virtual time moved by them.
+Pace = Literal["fast", "recorded", "virtual"]
+#: A unit that gave no answer so often in a row is given up.
+MAX_SILENT = 3
+#: What a login of the replay stands for.
+LOGIN_HEADERS = ("authorization", "cookie")
+
+
+class ReplayFailed(ErrorForPeople):
+    """The replay could not be carried through: one sentence."""
+
+
+class UnitLogin(NamedTuple):
+    name: str
+    password: str
+
+    def header(self) -> str:
+        return "Basic " + b64encode(f"{self.name}:{self.password}".encode()).decode()
+
+
+class ReplayedExchange(Struct, frozen=True):
+    #: From 1, in the order in which they are sent.
+    number: int
+    exchange: Exchange
+    #: Why it was not sent; empty if it was.
+    not_sent: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+class Replayer:
+    def __init__(
+        self,
+        client: UnitClient,
+        rules: ComparisonRules | None = None,
+        pace: Pace = "fast",
+        login: UnitLogin | None = None,
+    ) -> None:
+        self._client = client
+        self._rules = rules or ComparisonRules()
+        self._pace = pace
+        self._login = login
+        self._silent = 0
+
+    async def replay(self, exchanges: Sequence[Exchange]) -> AsyncIterator[ReplayedExchange]:
+        """Send every exchange again; yield what became of it."""
+        in_order = sorted(exchanges, key=lambda exchange: exchange.at)
+        before = in_order[0].at if in_order else None
+        for number, exchange in enumerate(in_order, start=1):
+            assert before is not None
+            await self._wait((exchange.at - before).total_seconds())
+            before = exchange.at
+            if why := _why_not_sent(exchange):
+                yield ReplayedExchange(number, exchange, why)
+                continue
+            answer = await self._answer(exchange)
+            self._count_silence(answer, number, len(in_order))
+            found = differences(exchange.answer, answer, self._rules)
+            yield ReplayedExchange(number, exchange, differences=tuple(found))
+
+    async def _wait(self, seconds: float) -> None:
+        if self._pace == "recorded":
+            await asyncio.sleep(seconds)
+        elif self._pace == "virtual" and seconds > 0:
+            target = f"/sim.cgi?advance={seconds:.6f}"
+            try:
+                response, *_ = await self._client.whole("GET", target, self._headers({}), b"", 0)
+            except UnitSilent as failure:
+                raise ReplayFailed(str(failure)) from failure
+            if response.status_code != 200:
+                raise ReplayFailed(
+                    f"{self._client.unit} does not move its time (status {response.status_code});"
+                    " is it a twin that runs with --virtual-time?"
+                )
+
+    def _headers(self, recorded: dict[str, str]) -> dict[str, str]:
+        headers = {name: value for name, value in recorded.items() if name not in LOGIN_HEADERS}
+        headers["accept-encoding"] = "identity"
+        if self._login is not None and (self._pace == "virtual" or _had_login(recorded)):
+            headers["authorization"] = self._login.header()
+        return headers
+
+    async def _answer(self, exchange: Exchange) -> RecordedAnswer:
+        """Send a request again; return the answer as a recorder would have written it down."""
+        try:
+            response, body, size = await self._client.whole(
+                exchange.method,
+                exchange.target,
+                self._headers(exchange.headers),
+                exchange.body.content(),
+                MAX_TEXT_BYTES,
+            )
+        except UnitSilent as failure:
+            return RecordedAnswer(0, problem=str(failure))
+        headers = dict(response.headers)
+        kept = masked_headers(headers, ANSWER_HEADERS, SECRET_ANSWER_HEADERS)
+        if "location" in headers:
+            kept["location"] = masked_address(headers["location"])
+        request = masked_request(exchange.path, exchange.query, "", b"")
+        kind = headers.get("content-type", "")
+        shown = masked_answer(exchange.path, kind, body, request.hidden, size=size)
+        return RecordedAnswer(response.status_code, kept, shown)
+
+    def _count_silence(self, answer: RecordedAnswer, number: int, total: int) -> None:
+        self._silent = 0 if answer.status else self._silent + 1
+        if answer.status == 0 and (number == 1 or self._silent >= MAX_SILENT):
+            raise ReplayFailed(f"{answer.problem} That was request {number} of {total}.")
+
+
+def _had_login(headers: dict[str, str]) -> bool:
+    return any(name in headers for name in LOGIN_HEADERS)
+
+
+def needs_login(exchanges: Sequence[Exchange]) -> bool:
+    """Tell whether any request was sent with a login, which is not in the recording."""
+    return any(_had_login(exchange.headers) for exchange in exchanges)
+
+
+def _why_not_sent(exchange: Exchange) -> str:
+    if exchange.masked or "backup-passphrase" in exchange.headers:
+        return "it held a secret, or a file, that is not in the recording"
+    if media_type(exchange.answer.headers.get("content-type", "")) == EVENT_STREAM:
+        return "its answer is a stream without an end"
+    return ""

@@ -1,0 +1,131 @@
+"""A unit that is asked over HTTP, byte for byte as a client asks it.
+
+Every request has a connection of its own: one that the unit is about to close cannot swallow a
+command, and none is ever sent twice.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import httpx
+
+from leverframe.errors import ErrorForPeople
+from leverframe.notify.channel import CannotSend
+from leverframe.notify.http_request import new_client
+from leverframe.notify.outgoing_request import RemoteServer
+from leverframe.notify.troubles import sentence
+from leverframe.notify.trust import Trust
+
+#: For the head of an answer, and between two parts of a body.
+ANSWER_S = 30.0
+
+
+class BadAddress(ErrorForPeople):
+    """An address that is none of a unit: one sentence."""
+
+
+class UnitSilent(ErrorForPeople):
+    """Why a unit gave no answer, in a sentence; `status` is what a proxy says then."""
+
+    def __init__(self, sentence: str, status: int = 502) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def unit_at(address: str) -> RemoteServer:
+    """Return the unit of an address such as http://192.168.1.10, or refuse the address."""
+    try:
+        parts = urlsplit(address)
+        unit = RemoteServer.of(address)
+    except (ValueError, KeyError):
+        raise BadAddress(
+            "The address of the unit is not understood; write it like http://192.168.1.10:8080."
+        ) from None
+    if not unit.host or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise BadAddress(
+            "Name the unit alone, without a path; write its address like http://192.168.1.10:8080."
+        )
+    if "@" in parts.netloc:
+        raise BadAddress(
+            "Write the address without user and password: others can read the command line."
+        )
+    return unit
+
+
+class UnitClient:
+    def __init__(self, unit: RemoteServer, client: httpx.AsyncClient) -> None:
+        self.unit = unit
+        self._client = client
+
+    @property
+    def origin(self) -> str:
+        return f"{self.unit.scheme}://{self.unit.host_header}"
+
+    async def begin(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> httpx.Response:
+        """Send a request; return its answer, of which only the head has been read."""
+        sent = {"Host": self.unit.host_header, **headers, "Connection": "close"}
+        if body or method == "POST":
+            sent["Content-Length"] = str(len(body))
+        host = f"[{self.unit.host}]" if ":" in self.unit.host else self.unit.host
+        request = httpx.Request(
+            method,
+            f"{self.unit.scheme}://{host}:{self.unit.port}/",
+            headers=sent,
+            content=body or None,
+            # As it was written: the library would encode it in its own way.
+            extensions={
+                "target": target.encode("ascii"),
+                "timeout": self._client.timeout.as_dict(),
+            },
+        )
+        try:
+            return await self._client.send(request, stream=True)
+        except httpx.HTTPError as error:
+            raise self._in_words(error) from error
+
+    async def whole(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, max_bytes: int
+    ) -> tuple[httpx.Response, bytes, int]:
+        """Send a request; return its answer, the beginning of its body, and how much came of it.
+
+        No more than one byte beyond the limit is read.
+        """
+        response = await self.begin(method, target, headers, body)
+        read = b""
+        try:
+            async for part in response.aiter_raw():
+                read += part
+                if len(read) > max_bytes:
+                    break
+        except httpx.HTTPError as error:
+            raise self._in_words(error) from error
+        finally:
+            await response.aclose()
+        return response, read[:max_bytes], len(read)
+
+    def _in_words(self, error: httpx.HTTPError) -> UnitSilent:
+        unit = self.unit
+        if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
+            return UnitSilent(f"{unit} took the request but does not answer in time.", 504)
+        if isinstance(error, httpx.ConnectTimeout):
+            return UnitSilent(sentence(error, unit.host, unit.port), 504)
+        if isinstance(error, httpx.RemoteProtocolError):
+            return UnitSilent(f"{unit} did not answer as an HTTP server does.")
+        return UnitSilent(sentence(error, unit.host, unit.port))
+
+
+@asynccontextmanager
+async def unit_client(
+    address: str, ca_file: str | None, answer_s: float = ANSWER_S
+) -> AsyncIterator[UnitClient]:
+    """Open a client of the unit at an address."""
+    unit = unit_at(address)
+    try:
+        context = await Trust(ca_file).ready()
+    except CannotSend as error:
+        raise BadAddress(str(error)) from error
+    async with new_client(context, answer_s) as client:
+        yield UnitClient(unit, client)

@@ -1,0 +1,1 @@
+"""Exchanges without a network: written down, masked, compared, given again."""

@@ -1,0 +1,1 @@
+"""Recording and replay over loopback ports, with clients that nobody here wrote."""

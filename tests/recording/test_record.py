@@ -1,0 +1,61 @@
+"""The work of `leverframe record`, in the process of the test."""
+
+import asyncio
+import errno
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from leverframe.recording.record import CannotRecord, record
+from leverframe.storage import recording_file
+from tests.hardware.waiting import until
+from tests.recording.recorded_twin import recorded_in, twin_at_port
+
+
+async def url_in(capsys: pytest.CaptureFixture[str]) -> str:
+    said: list[str] = []
+
+    def is_said() -> bool:
+        said.append(capsys.readouterr().out)
+        return "stop with Ctrl+C" in "".join(said)
+
+    await until(is_said)
+    return "".join(said).partition("use ")[2].partition("/ ")[0]
+
+
+async def test_a_recording_ends_with_a_signal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s"
+    async with twin_at_port() as unit, httpx.AsyncClient() as client:
+        running = asyncio.create_task(record(unit.url, path, 0, None, as_json=False))
+        url = await url_in(capsys)
+        assert (await client.get(f"{url}/outs.cgi?out0=1")).status_code == 200
+        signal.raise_signal(signal.SIGTERM)
+        await running
+    assert capsys.readouterr().out == f"Exchanges in {path}: 1; with secrets masked: 0.\n"
+    assert len(recorded_in(path)) == 1
+
+
+async def test_a_recording_ends_where_it_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FullDisk:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(os, name)
+
+        def write(self, descriptor: int, line: bytes) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with twin_at_port() as unit, httpx.AsyncClient() as client:
+        running = asyncio.create_task(record(unit.url, tmp_path / "s", 0, None, as_json=False))
+        url = await url_in(capsys)
+        monkeypatch.setattr(recording_file, "os", FullDisk())
+        replies = [client.get(f"{url}/outs.cgi?out0=1") for _ in range(3)]
+        assert {x.status_code for x in await asyncio.gather(*replies)} == {200}
+        with pytest.raises(CannotRecord, match=r"No space left on device.*after 0 exchanges"):
+            await running
