@@ -241,3 +241,47 @@ def test_a_board_that_is_not_simulated_has_no_such_page(
     page.reload()
     expect(page.get_by_role("link", name="API console")).to_be_visible()
     expect(page.get_by_role("link", name="Simulated board")).to_have_count(0)
+
+
+def test_a_snapshot_is_taken_gone_back_to_and_deleted(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("simulation")
+    snapshots = card(page, "Snapshots")
+    snapshots.get_by_label("Name of the snapshot").fill("before")
+    snapshots.get_by_role("button", name="Take").click()
+    expect(snapshots.locator(".wired")).to_contain_text("before")
+    twin.get("/outs.cgi?out0=1")
+    snapshots.get_by_role("button", name="Go back to before").click()
+    expect(last_request(page)).to_contain_text("/api/sim/snapshots?restore=before")
+    assert twin.state()["OUT0"] == 0
+    snapshots.get_by_role("button", name="Delete before").click()
+    expect(snapshots.locator(".wired li")).to_have_count(0)
+
+
+def test_a_snapshot_without_a_fit_name_is_refused_in_words(open_page: OpenPage) -> None:
+    snapshots = card(open_page("simulation", allow=REFUSALS), "Snapshots")
+    snapshots.get_by_label("Name of the snapshot").fill("a/b")
+    snapshots.get_by_role("button", name="Take").click()
+    expect(snapshots.get_by_role("alert")).to_contain_text("1 to 40 letters")
+
+
+def test_a_fault_is_set_acts_and_is_ended(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("simulation")
+    faults = card(page, "Faults")
+    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
+    faults.get_by_label("Fault", exact=True).select_option("sensor_85")
+    expect(faults.get_by_text("A DS18B20 that lost its supply")).to_be_visible()
+    faults.get_by_label("label", exact=True).select_option("DS2")
+    faults.get_by_role("button", name="Let it fail").click()
+    expect(faults.locator(".wired")).to_contain_text("sensor_85 · label:DS2 acted: 1")
+    assert twin.state()["DS2"] == 85
+    faults.get_by_role("button", name="End fault 1").click()
+    expect(faults.get_by_text("Nothing is broken.")).to_be_visible()
+    assert twin.state()["DS2"] is None
+
+
+def test_a_fault_that_lacks_something_is_refused_in_words(open_page: OpenPage) -> None:
+    faults = card(open_page("simulation", allow=REFUSALS), "Faults")
+    faults.get_by_role("button", name="Let it fail").click()
+    expect(faults.get_by_role("alert")).to_contain_text("needs delay")

@@ -61,6 +61,7 @@ type Outbox = Api.Replies["/api/outbox"];
 type Firmware = Api.Replies["/api/firmware"];
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];
+type BenchSnapshot = Api.Replies["/api/sim/snapshots"][number];
 type Modem = Api.Replies["/api/modem"];
 type Settings = Api.Settings;
 type Rule = Api.Rule;

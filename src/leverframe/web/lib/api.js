@@ -139,6 +139,12 @@ export const benchPath = "/sim.cgi";
 export const benchTarget = (items) => `${benchPath}?${items.map(benchItem).join("&")}`;
 /** @param {BenchItem} item */
 const benchItem = ([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%3A", ":")}`;
+/** @returns {Promise<BenchSnapshot[]>} */
+export const snapshots = () => read("/api/sim/snapshots");
+// To take a snapshot, to restore or to delete it.
+/** @param {string} what @param {string} name */
+export const snapshotTarget = (what, name) =>
+  `/api/sim/snapshots?${what}=${encodeURIComponent(name)}`;
 /** @returns {Promise<OpenApi>} */
 export const openApi = () => read("/api/openapi.json");
 /** @param {RequestInit} [options] @returns {Promise<Api.Health>} */

@@ -6,10 +6,12 @@ import { copyable } from "../lib/copyable.js";
 import { t } from "../lib/words.js";
 import { Ask } from "./simulation/ask.js";
 import { Bench } from "./simulation/bench.js";
+import { Faults } from "./simulation/faults.js";
 import { Knob } from "./simulation/knob.js";
 import { Passing } from "./simulation/passing.js";
 import { Pin } from "./simulation/pin.js";
 import { Plants } from "./simulation/plants.js";
+import { Snapshots } from "./simulation/snapshots.js";
 
 // Which readings stand together; those that no card names stand with the Modbus readings.
 const CARDS = [
@@ -35,6 +37,8 @@ export class Page {
   #pins = new Map();
   #time;
   #plants;
+  #faults;
+  #snapshots;
   #asks;
   #stop = () => {};
 
@@ -44,11 +48,17 @@ export class Page {
     this.#bench = new Bench(context);
     this.#time = new Passing(context, this.#bench);
     this.#plants = new Plants(context, this.#bench);
+    this.#faults = new Faults(context, this.#bench);
+    this.#snapshots = new Snapshots(context, this.#bench);
     this.#asks = asksOf(context, this.#bench);
   }
 
   async open() {
-    [this.#names] = await Promise.all([api.labels(), this.#bench.read()]);
+    [this.#names] = await Promise.all([
+      api.labels(),
+      this.#bench.read(),
+      this.#snapshots.read(),
+    ]);
     // Whatever changes anywhere may have come from the board, or changed it through a plant.
     this.#stop = this.#context.live.listen(() => this.#bench.read().catch(() => {}));
   }
@@ -61,9 +71,9 @@ export class Page {
     if (!this.#bench.isRead) return nothing;
     return html`<p class="note">${t("intro")}</p>
       <div class="cards">
-        ${this.#request()} ${this.#time.view()} ${this.#digital()} ${this.#onewire()}
-        ${this.#readings(NARROW)} ${this.#sms()} ${this.#hosts()} ${this.#plants.view()}
-        ${this.#readings(ACROSS)}
+        ${this.#request()} ${this.#time.view()} ${this.#snapshots.view()} ${this.#digital()}
+        ${this.#onewire()} ${this.#readings(NARROW)} ${this.#sms()} ${this.#hosts()}
+        ${this.#plants.view()} ${this.#faults.view()} ${this.#readings(ACROSS)}
       </div>`;
   }
 

@@ -45,8 +45,14 @@ export class Bench {
 
   // Items are [name, value]. Null when they are carried out, else why not.
   /** @param {...BenchItem} items */
-  async send(...items) {
-    this.lastRequest = { target: api.benchTarget(items) };
+  send(...items) {
+    return this.post(api.benchTarget(items));
+  }
+
+  // Null when it is done, else why not.
+  /** @param {string} target */
+  async post(target) {
+    this.lastRequest = { target };
     try {
       await api.send(this.lastRequest.target);
       await this.read();

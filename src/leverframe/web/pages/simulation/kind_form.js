@@ -1,0 +1,145 @@
+// A form for one of several kinds of things, each with fields of its own; sent to the test bench as
+// KIND*FIELD:VALUE, without the fields that were left empty.
+//
+//   new KindForm(context, bench, {
+//     item: "plant",
+//     kinds: () => bench.report.plants.kinds,
+//     kindTitle: "key", button: "key",
+//     kindName: (kind) => "a room", fieldName: (name) => "Output that heats",
+//   })
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { t } from "../../lib/words.js";
+
+/** @import { Bench } from "./bench.js" */
+/** @typedef {BenchReport["plants"]["kinds"][string]["fields"][string]} KindField */
+/**
+ * @typedef {object} KindFormSpec
+ * @property {string} item
+ * @property {() => Record<string, { fields: Record<string, KindField> }>} kinds
+ * @property {string} kindTitle
+ * @property {string} button
+ * @property {(kind: string) => string} kindName
+ * @property {(name: string) => string} fieldName
+ */
+
+export class KindForm {
+  #context;
+  #bench;
+  #spec;
+  /** @type {string | null} */
+  #kind = null;
+  /** @type {Record<string, string>} */
+  #typed = {};
+  /** @type {string | null} */
+  #problem = null;
+
+  /** @param {AdminContext} context @param {Bench} bench @param {KindFormSpec} spec */
+  constructor(context, bench, spec) {
+    this.#context = context;
+    this.#bench = bench;
+    this.#spec = spec;
+  }
+
+  get kind() {
+    return (this.#kind ??= Object.keys(this.#spec.kinds())[0]);
+  }
+
+  // The form, with something about the chosen kind between its name and its fields.
+  /** @param {Template} [about] */
+  view(about = nothing) {
+    const { kinds, kindTitle, button, kindName, fieldName } = this.#spec;
+    const { fields } = kinds()[this.kind];
+    const choices = Object.keys(kinds());
+    return html`<form class="ask" novalidate @submit=${(event) => this.#submit(event)}>
+      ${this.#choice("kind", t(kindTitle), choices, this.kind, kindName, (kind) =>
+        this.#choose(kind),
+      )}
+      ${about}
+      ${Object.entries(fields).map(([name, field]) => this.#field(name, fieldName(name), field))}
+      <footer><button class="primary">${t(button)}</button></footer>
+      ${this.#problem ? html`<p class="refusal" role="alert">${this.#problem}</p>` : nothing}
+    </form>`;
+  }
+
+  /** @param {string} name @param {string} title @param {KindField} field */
+  #field(name, title, { labels, least, most, required, allowed, default: usual }) {
+    const typed = this.#typed[name] ?? "";
+    /** @param {string} text */
+    const change = (text) => this.#type(name, text);
+    // What must be chosen starts with the first label, so that a form is never half empty.
+    if (labels && least === undefined) {
+      const options = [...(required ? [] : [""]), ...labels];
+      const shown = (/** @type {string} */ option) => option || usual || t("none");
+      return this.#choice(name, title, options, typed, shown, change);
+    }
+    const names = labels ? `, ${labels[0]}–${labels.at(-1)}` : "";
+    const hint = least === undefined ? allowed : `${least} – ${most}${names}`;
+    const id = `${this.#spec.item}-${name}`;
+    return html`<div class="field">
+      <label for=${id}>${title}</label>
+      <input
+        id=${id}
+        autocomplete="off"
+        placeholder=${usual}
+        aria-describedby="${id}-hint"
+        .value=${typed}
+        @input=${(event) => change(event.target.value)}
+      />
+      <small class="hint" id="${id}-hint">${hint}</small>
+    </div>`;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} title
+   * @param {string[]} options
+   * @param {string} chosen
+   * @param {(option: string) => string} shown
+   * @param {(text: string) => void} change
+   */
+  #choice(name, title, options, chosen, shown, change) {
+    const id = `${this.#spec.item}-${name}`;
+    return html`<div class="field">
+      <label for=${id}>${title}</label>
+      <select id=${id} @change=${(event) => change(event.target.value)}>
+        ${options.map(
+          (option) =>
+            html`<option value=${option} .selected=${option === chosen}>${shown(option)}</option>`,
+        )}
+      </select>
+    </div>`;
+  }
+
+  /** @param {string} kind */
+  #choose(kind) {
+    this.#kind = kind;
+    this.#typed = {};
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  /** @param {string} name @param {string} typed */
+  #type(name, typed) {
+    this.#typed[name] = typed;
+    this.#problem = null;
+    this.#context.redraw();
+  }
+
+  #written() {
+    const given = Object.entries(this.#spec.kinds()[this.kind].fields)
+      .map(([name, { labels, least, required }]) => {
+        const first = labels && least === undefined && required ? labels[0] : "";
+        return [name, (this.#typed[name] ?? first).trim()];
+      })
+      .filter(([, value]) => value !== "");
+    return [this.kind, ...given.map(([name, value]) => `${name}:${value}`)].join("*");
+  }
+
+  /** @param {Event} event */
+  async #submit(event) {
+    event.preventDefault();
+    this.#problem = await this.#bench.send([this.#spec.item, this.#written()]);
+    this.#context.redraw();
+  }
+}
