@@ -99,7 +99,12 @@ def run_page(
             # Ends by itself even if the tests are killed.
             ["timeout", str(PATIENCE_S), "bash", "-c", exchanged(script, ports)],
             cwd=folder,
-            env={**os.environ, "PATH": f"{folder / '.programs'}:{PROGRAM_FOLDERS}"},
+            env={
+                **os.environ,
+                "PATH": f"{folder / '.programs'}:{PROGRAM_FOLDERS}",
+                # There by itself in an installation; a clone may be older than its installation.
+                "PYTEST_PLUGINS": "leverframe.testing.pytest_plugin",
+            },
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,

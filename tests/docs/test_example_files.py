@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,25 @@ def test_the_dashboard_and_the_alerts_use_figures_that_exist() -> None:
     used = {name for query in queries for name in _METRIC.findall(query)}
     assert len(used) > 12
     assert used - set(_METRIC.findall(metrics_page())) == set()
+
+
+def test_the_project_with_twins_passes_without_a_conftest() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider"]
+    # In an installation the plugin is there by itself.
+    command += ["-p", "leverframe.testing.pytest_plugin", "-W", "ignore"]
+    folder = EXAMPLES / "pytest"
+    done = subprocess.run(
+        [*command, f"--rootdir={folder}", "."],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= 20
 
 
 def test_the_panels_of_the_dashboard_do_not_overlap() -> None:

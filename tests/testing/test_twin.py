@@ -99,6 +99,8 @@ def test_readings_are_sensed_and_unplugged(twin: Twin) -> None:
     twin.unplug("DS1", "INPD1")
     assert twin.state["DS1"] is None
     twin.sense()
+    twin.sim("onewire=28:FF:64:1D:61:17:03:8D", "DS2=3")
+    assert twin.state["DS2"] == 3
     with pytest.raises(TwinRefused, match="has no 'DSX'. Allowed: .*DS1"):
         twin.sense(DSX=1)
 
@@ -258,6 +260,7 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
         ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong kind"),
         ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
         ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
+        ({"modbus": True, "hw": "3.0"}, BadSettings, "modbus_tcp.enabled"),
     ],
 )
 def test_a_twin_that_cannot_be_is_told_before_it_starts(

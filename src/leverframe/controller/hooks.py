@@ -43,9 +43,6 @@ class LivePart(Protocol):
 class RequestLog(Protocol):
     """The journal of what clients asked for."""
 
-    #: Requests since the start, kept or not.
-    count: int
-
     def note(self, request: Any) -> Any:
         """Note a request; its answer is filled in later."""
 

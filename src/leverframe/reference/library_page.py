@@ -35,8 +35,10 @@ def _about(module: ModuleType) -> Iterator[str]:
             members = [_member(owner, member) for owner, member in _members(value)]
             if members:
                 yield "\n".join(members)
-        elif inspect.isfunction(value):
-            yield f"### `{module.__name__}.{name}`\n\n{_signature(name, value)}{_doc(value)}"
+        elif inspect.ismodule(value):
+            yield f"### `{module.__name__}.{name}`\n\n{_doc(value)}"
+            functions = ((key, getattr(value, key)) for key in sorted(value.__all__))
+            yield "\n".join(_member(key, one) for key, one in functions if inspect.isfunction(one))
 
 
 def _signature(name: str, value: Any) -> str:

@@ -24,7 +24,7 @@ from leverframe.servers.http.messages import (
     SentReply,
     problem_reply,
 )
-from leverframe.servers.http.request_journal import BENCH_HEADER
+from leverframe.servers.http.request_journal import BENCH_HEADER, note_answer
 from leverframe.servers.http.server import HttpServer
 
 #: Paths that answer whatever is set.
@@ -65,6 +65,11 @@ class HttpFaults:
         return self._faulty(request, met) if met else self._handler(request)
 
     async def _faulty(self, request: Request, met: list[ActiveFault]) -> SentReply:
+        entry = None
+        if self._journal is not None:
+            # Noted as it comes, not when it is answered at last.
+            entry = self._journal.note(request)
+            request.headers[BENCH_HEADER] = "noted"
         for active in met:
             if active.fault.kind == "slow":
                 jitter_s = active["jitter"] * active.random.random()
@@ -72,14 +77,11 @@ class HttpFaults:
         acting = next((active for active in met if active.fault.kind != "slow"), None)
         if acting is not None and acting.fault.kind == "status":
             # Whatever was asked for is not done.
-            entry = None if self._journal is None else self._journal.note(request)
             return _noted(entry, _status(acting))
-        count = None if self._journal is None else self._journal.count
         answer = self._handler(request)
-        entry = None
-        if self._journal is not None and self._journal.count != count:
-            entry = self._journal.entries()[-1]
         reply = await answer if isinstance(answer, Coroutine) else answer
+        if entry is not None:
+            note_answer(entry, reply)
         if acting is None or not isinstance(reply, Reply):
             return reply
         return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply))

@@ -291,6 +291,10 @@ class AnyTwin(ABC):
         """Take sensors away: their readings become absent."""
         self.sense(dict.fromkeys(labels))
 
+    def sim(self, *items: str) -> None:
+        """Do to the board what `/sim.cgi` takes, at one instant: `sim("ping=router:none")`."""
+        self._operate("/sim.cgi?" + "&".join(items))
+
     # --- time -------------------------------------------------------------------------------------
 
     @property

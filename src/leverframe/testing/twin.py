@@ -104,9 +104,9 @@ class Twin(AnyTwin):
         self._wall = VirtualClock.START if start is None else wall_of(start, self.zone)
         self._leaves = {
             **leaves_for(settings, self._profile),
-            **({"modbus_tcp.enabled": True} if modbus else {}),
-            **(_snmp_leaves() if snmp else {}),
-            **(_mqtt_leaves(mqtt) if mqtt is not None else {}),
+            **leaves_for({"modbus_tcp.enabled": True} if modbus else None, self._profile),
+            **leaves_for(_snmp_leaves() if snmp else None, self._profile),
+            **leaves_for(None if mqtt is None else _mqtt_leaves(mqtt), self._profile),
         }
         self._accounts = list((accounts or {}).items())
         self._uses_mqtt = mqtt is not None

@@ -18,10 +18,12 @@ from leverframe.servers.http.messages import (
     Handler,
     Reply,
     Request,
+    SentReply,
 )
 
 KEPT_REQUESTS = 2000
-#: With this header a request is one of the test itself, as through a bench beside the network.
+#: With this header a request is one of the test itself, as through a bench beside the network, or
+#: has been noted before.
 BENCH_HEADER = "x-test-bench"
 
 
@@ -64,7 +66,8 @@ class RequestJournal:
                 raise
             if isinstance(answer, Coroutine):
                 return self._awaited(entry, answer)
-            return _answered(entry, answer)
+            note_answer(entry, answer)
+            return answer
 
         return handle
 
@@ -86,10 +89,12 @@ class RequestJournal:
         self, entry: JournalRequest, answer: Coroutine[Any, Any, AnyReply]
     ) -> AnyReply:
         try:
-            return _answered(entry, await answer)
+            reply = await answer
         except Exception:
             entry.status = 500
             raise
+        note_answer(entry, reply)
+        return reply
 
     def entries(self) -> list[JournalRequest]:
         """List what is kept, oldest first."""
@@ -99,8 +104,8 @@ class RequestJournal:
         self._kept.clear()
 
 
-def _answered(entry: JournalRequest, reply: AnyReply) -> AnyReply:
+def note_answer(entry: JournalRequest, reply: SentReply) -> None:
+    """Note how a request was answered, and why it was refused."""
     entry.status = reply.status
     if isinstance(reply, Reply) and reply.content_type == PROBLEM_TYPE:
         entry.problem = msgspec.json.decode(reply.body).get("detail")
-    return reply
