@@ -165,6 +165,15 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     "GET /outs.cgi?ortime=<A><B>": lambda v: {f"outputs.{v['A']}.return_time": v["B"]},
     "GET /outs.cgi?aout=<A><B>": lambda v: {f"outputs.{v['A']}.periodic": v["B"]},
     "GET /stm.cgi?pidvalue=<A>*<B>*<C>*<D>*<E>*<F>*<G>": lambda v: {"pid.enabled": v["A"]},
+    "GET /stm.cgi?mod_write_set<A>=<B>*<C>*<D>*<E>*<F>*<G>*<H>": lambda v: {
+        f"modbus_writes.{v['A'] - 1}.{name}": v[letter]
+        for letter, name in zip(
+            "BCDEFGH",
+            ("name", "slot", "register", "type", "on_value", "off_value", "endian"),
+            strict=True,
+        )
+        if letter in v
+    },
     "GET /stm.cgi?pidtarget=<A>": lambda v: {"pid.target": v["A"]},
     "GET /outs.cgi?atout=<A>*<B>": lambda v: {
         f"outputs.{v['A'] % 6}.{'on_time' if v['A'] < 6 else 'off_time'}": v["B"]
@@ -269,6 +278,8 @@ STATES: dict[str, Callable[[Values, State], dict[str, Any]]] = {
 
 #: Rows whose effect is neither a setting nor a live value.
 OTHERWISE = {
+    "GET /stm.cgi?mod_write=<A>*<B>*<C>*<D>*<E>",
+    "GET /stm.cgi?mod_write_run=<A><B>",
     "GET /stm.cgi?gsmcmd=<A>",
     "GET /stm.cgi?gsmsendsms",
     "GET /stm.cgi?testemail=1",

@@ -21,7 +21,7 @@ import msgspec
 
 from leverframe.clock import Clock
 from leverframe.commands.table.matching import Call
-from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import FIELD_BUS, UNRESTRICTED, Account, check_calls
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.version_change.version_change import EARLIER
@@ -30,7 +30,7 @@ from leverframe.controller.outstanding import Outstanding
 from leverframe.controller.persistent_state import PersistentState
 from leverframe.controller.scheduler import Scheduler
 from leverframe.engine import effects
-from leverframe.engine.actions import Action, Restart
+from leverframe.engine.actions import Action, Restart, WriteToModule
 from leverframe.engine.change_description import ChangeDescription
 from leverframe.engine.effects import Effect
 from leverframe.engine.engine import Engine
@@ -309,6 +309,8 @@ class Controller(Hooks):
                 _perform_or_skip(call, body, stage, skipped)
         if stage.unhashed:
             raise NeedsHashing(stage.unhashed)
+        if len(commands) > 1:
+            _check_alone(stage)
         if stage.given and not stage.replaces_all:
             for check in self.settings_checks:
                 check(stage.settings, stage.given)
@@ -451,6 +453,7 @@ class Controller(Hooks):
         persisted: dict[str, Any] = {}
         again: list[Effect] = []
         messages: asyncio.Future[None] | None = None
+        answer: asyncio.Future[None] | None = None
         for effect in emitted:
             if type(effect) is effects.Persist:
                 persisted[effect.name] = effect.value
@@ -458,6 +461,9 @@ class Controller(Hooks):
                 messages = self.on_notify(effect) or messages
             elif type(effect) in AGAIN:
                 again.append(effect)
+            elif type(effect) is effects.WriteModbus:
+                writing = self.on_modbus_write(effect)
+                answer = writing if effect.is_asked else answer
             elif self.bootloader_until is None or type(effect) not in PINS:
                 self._carry_out[type(effect)](effect)
         if wake:
@@ -466,8 +472,8 @@ class Controller(Hooks):
                 loop = asyncio.get_running_loop()
                 self._telling = loop.call_soon(self._tell_watchers)
         outstanding: Outstanding | None = None
-        if persisted or messages is not None:
-            outstanding = Outstanding()
+        if persisted or messages is not None or answer is not None:
+            outstanding = Outstanding(answer=answer)
             if messages is not None:
                 # What the disk refuses is sent from memory: no reason to refuse the request.
                 outstanding.beside.append(messages)
@@ -542,6 +548,15 @@ class Controller(Hooks):
         await self.time.advance(seconds)
         for watcher in self.watchers:
             watcher()
+
+
+def _check_alone(stage: Stage) -> None:
+    """Refuse to join a write to a module with other commands: nothing could undo these."""
+    if any(isinstance(action, WriteToModule) for action in stage.actions):
+        raise Malformed(
+            "A write to a Modbus module must be the only command of its request, because the "
+            "module may refuse it when the others are done."
+        )
 
 
 def _perform_or_skip(call: Call, body: Any, stage: Stage, skipped: list[Refusal]) -> None:

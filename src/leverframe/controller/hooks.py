@@ -5,6 +5,7 @@ The parts fill this in when they are joined to the controller; it knows none of 
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
@@ -20,6 +21,11 @@ log = logging.getLogger(__name__)
 
 #: Called with the old and the new settings; a task it returns ends when the new ones hold.
 SettingsWatcher = Callable[[Settings, Settings], asyncio.Task[None] | None]
+
+
+WriteToModules = Callable[[effects.WriteModbus], asyncio.Future[None] | None]
+#: More than rules can want at a start.
+MAX_EARLY_WRITES = 64
 
 
 class Timed(Protocol):
@@ -57,6 +63,10 @@ class Hooks:
         #: a notification gives back is done when its messages are on disk.
         self.on_notify: Callable[[effects.Notify], asyncio.Future[None] | None] = _drop
         self.on_modem: Callable[[effects.SendModem], None] = _drop
+        #: What a write gives back is done when the module has taken it, or ends by a refusal.
+        self.on_modbus_write: WriteToModules = self._keep_write
+        #: Writes of before anybody took them.
+        self._early_writes: deque[effects.WriteModbus] = deque(maxlen=MAX_EARLY_WRITES)
         self.on_ping: Callable[[effects.PingHost], None] = _drop
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
@@ -120,6 +130,15 @@ class Hooks:
         for task in under_way:
             task.add_done_callback(_log_fault)
         return under_way
+
+    def take_writes(self, write: WriteToModules) -> None:
+        """Have this carry out what is written to modules, also what rules wanted at the start."""
+        self.on_modbus_write = write
+        while self._early_writes:
+            write(self._early_writes.popleft())
+
+    def _keep_write(self, effect: effects.WriteModbus) -> None:
+        self._early_writes.append(effect)
 
     def open_ports(self) -> dict[str, int]:
         """Return the ports that are open at present, by what is spoken there."""

@@ -13,12 +13,18 @@ class Outstanding(msgspec.Struct, eq=False):
     #: switched, whether or not it can be remembered.
     beside: list[asyncio.Future[Any]] = []
 
+    #: What a device was asked for by this request.
+    answer: asyncio.Future[None] | None = None
+
     async def finish(self) -> None:
         """Wait until all of it has ended; raise StoreUnavailable where the change is not on disk.
 
-        Whoever stops waiting takes nothing back.
+        Raise the refusal where a device has not taken what it was to take. Whoever stops waiting
+        takes nothing back.
         """
         if self.write is not None:
             await self.write
+        if self.answer is not None:
+            await asyncio.shield(self.answer)
         if self.beside:
             await asyncio.wait(self.beside)

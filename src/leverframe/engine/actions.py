@@ -15,6 +15,8 @@ OFF, ON, REVERSE = 0, 1, 2
 AUTO_SWITCH = tuple(f"AutoSwitch {label}" for label in OUTPUTS)
 ENABLE_PID = "ENABLE PID"
 OVERRIDING = (*AUTO_SWITCH, ENABLE_PID)
+#: Actions of rules that write to a module, one for each of the settings `modbus_writes`.
+MODBUS_WRITES = tuple(f"MODBUS WRITE {number}" for number in range(1, 9))
 
 
 def target_of(action: str) -> str:
@@ -79,6 +81,16 @@ class ModemCommand(Struct, frozen=True):
     command: str
 
 
+class WriteToModule(Struct, frozen=True):
+    """The write of a value to a register or coil of the module in a Modbus slot (1-3)."""
+
+    slot: int
+    register: int
+    type: str
+    endian: str
+    value: float
+
+
 class ChangeClock(Struct, frozen=True):
     """The setting of the wall clock to a local time, written as if it were UTC."""
 
@@ -104,6 +116,7 @@ Action = (
     | ForgetCounters
     | SendTest
     | ModemCommand
+    | WriteToModule
     | ChangeClock
     | Restart
     | StartBootloader

@@ -10,8 +10,10 @@ deactivation do:
 - `HTTP1`, `eMail 1`, `SMS1`, `SNMP trap`, `MQTT`: a message for each of the two.
 - `RESET ENERGY1`, the display's actions and `RESTART`: the action; nothing.
 - `COUNT ENERGY1`: switch counting by the value; nothing.
+- `MODBUS WRITE 1`: write the one value to the module; the other.
 
-The last two kinds are `DONE_ONCE`: a rule that acts only when its condition stops does them then.
+The two before the last are `DONE_ONCE`: a rule that acts only when its condition stops does them
+then.
 """
 
 from collections.abc import Callable
@@ -20,13 +22,14 @@ from typing import NamedTuple, TypeVar
 from leverframe.engine.actions import (
     AUTO_SWITCH,
     ENABLE_PID,
+    MODBUS_WRITES,
     ON,
     OVERRIDING,
     REVERSE,
     after_switching,
 )
 from leverframe.engine.display import Display
-from leverframe.engine.effects import RestartController
+from leverframe.engine.effects import RestartController, WriteModbus
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
 from leverframe.engine.journal import Cause
@@ -120,6 +123,10 @@ class Actuator:
             # Settings come from files, too; a bad one must not stop the controller.
             self._machine.log(cause, f"there is no action {action!r}: nothing was done")
 
+    def write_to_module(self, effect: WriteModbus, cause: Cause) -> None:
+        self._machine.log(cause, f"writes {effect.value:.10g} to Modbus {effect.target}")
+        self._machine.emit(effect)
+
     def follow_setting(self, action: str, cause: Cause) -> None:
         """Switch periodic switching or the regulator to what its setting says."""
         on = is_set(self._machine.settings, action)
@@ -173,6 +180,24 @@ class Actuator:
         if order.active:
             self._display.set_screen(order.which, order.cause)
 
+    def _write_to_module(self, order: _Order) -> None:
+        write = self._machine.settings.modbus_writes[order.which]
+        value = write.on_value if order.active else write.off_value
+        effect = WriteModbus(
+            write.slot,
+            write.register,
+            write.type,
+            write.endian,
+            value,
+            str(order.cause),
+            is_asked=False,
+        )
+        if not write.slot:
+            text = f"{MODBUS_WRITES[order.which]} is not set up: nothing is written"
+            self._machine.log(order.cause, text)
+            return
+        self.write_to_module(effect, order.cause)
+
     def _restart(self, order: _Order) -> None:
         if order.active:
             self._machine.log(order.cause, "controller restarts")
@@ -213,9 +238,10 @@ OTHER_ACTIONS: dict[str, tuple[Callable[[Actuator, _Order], None], int]] = {
     **_numbered(tuple(f"COUNT {label}" for label in ENERGIES), Actuator._count_energy),
     **_numbered(tuple(f"OLED - SET SCREEN {n}" for n in range(1, 5)), Actuator._set_screen),
     "OLED ON/NEXT SCREEN": (Actuator._next_screen, 0),
+    **_numbered(MODBUS_WRITES, Actuator._write_to_module),
     ENABLE_PID: (Actuator._enable_pid, 0),
     "RESTART": (Actuator._restart, 0),
 }
 
 #: Actions whose deactivation does nothing: there is nothing to undo.
-DONE_ONCE = frozenset(OTHER_ACTIONS).difference(OVERRIDING)
+DONE_ONCE = frozenset(OTHER_ACTIONS).difference(OVERRIDING, MODBUS_WRITES)

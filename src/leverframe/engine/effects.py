@@ -60,6 +60,26 @@ class SendModem(Struct, frozen=True):
     command: str
 
 
+class WriteModbus(Struct, frozen=True):
+    """A value for a register or coil of the module in a Modbus slot (1-3)."""
+
+    slot: int
+    register: int
+    #: coil, or the type of a number.
+    type: str
+    endian: str
+    value: float
+    #: The cause: "rule 3", "command 127.0.0.1".
+    reason: str
+    #: Somebody waits for what comes of it; else it is tried again for a while.
+    is_asked: bool
+
+    @property
+    def target(self) -> str:
+        kind = "coil" if self.type == "coil" else "register"
+        return f"slot {self.slot} {kind} {self.register}"
+
+
 class PingHost(Struct, frozen=True):
     """A ping whose outcome goes to `Engine.ping_answered`."""
 
@@ -96,6 +116,7 @@ Effect = (
     | Persist
     | Notify
     | SendModem
+    | WriteModbus
     | PingHost
     | ShowScreen
     | SetClock

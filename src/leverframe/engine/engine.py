@@ -43,11 +43,19 @@ from leverframe.engine.actions import (
     SetEnergy,
     StartBootloader,
     Switch,
+    WriteToModule,
 )
 from leverframe.engine.actuator import Actuator
 from leverframe.engine.differentials import Differentials
 from leverframe.engine.display import Display
-from leverframe.engine.effects import DriveOutput, Effect, EnterBootloader, SendModem, SetClock
+from leverframe.engine.effects import (
+    DriveOutput,
+    Effect,
+    EnterBootloader,
+    SendModem,
+    SetClock,
+    WriteModbus,
+)
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
 from leverframe.engine.http_period import HttpPeriod
@@ -331,6 +339,9 @@ class Engine:
                 machine.notify(channel, 1, True, "test", fallback=TEST_TEXT)
             case ModemCommand(command):
                 machine.emit(SendModem(command))
+            case WriteToModule(slot, register, type_name, endian, value):
+                effect = WriteModbus(slot, register, type_name, endian, value, str(cause), True)
+                self.actuator.write_to_module(effect, cause)
             case ChangeClock(local_seconds):
                 machine.emit(SetClock(wall_of_local(local_seconds, machine.timezone)))
             case Restart():

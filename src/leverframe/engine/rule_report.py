@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from leverframe.engine.actions import OFF, ON, REVERSE
+from leverframe.engine.actions import MODBUS_WRITES, OFF, ON, REVERSE
 from leverframe.engine.actuator import MESSAGES, Actuator
 from leverframe.engine.live_rule import (
     ACTIVATE,
@@ -146,6 +146,8 @@ def _of_both_edges(rule: Rule, value: int, state: int, delay_s: int) -> RuleEffe
         return _switching(rule.action, state, 0)
     if rule.action in MESSAGES:
         return RuleEffect(rule.action, "send", 0, f"sends {rule.action}")
+    if rule.action in MODBUS_WRITES:
+        return RuleEffect(rule.action, "do", 0, f"does {rule.action}")
     return None
 
 

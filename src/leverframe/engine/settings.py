@@ -172,6 +172,19 @@ class ModbusMapping(Node, frozen=True):
     reading: int = 0
 
 
+class ModbusWrite(Node, frozen=True):
+    """What a rule writes to a module: one value when it begins to act, another when it ceases."""
+
+    name: str = ""
+    #: 1-3; 0 writes nothing.
+    slot: int = 0
+    register: int = 0
+    type: str = "coil"
+    on_value: float = 1.0
+    off_value: float = 0.0
+    endian: str = "none"
+
+
 class ModbusTcp(Node, frozen=True):
     enabled: bool = False
 
@@ -381,6 +394,7 @@ class Settings(Node, frozen=True):
     modbus_slots: tuple[ModbusSlot, ...] = (ModbusSlot(),) * 3
     modbus_devices: tuple[ModbusDevice, ...] = (ModbusDevice(),) * 5
     modbus_mapping: tuple[ModbusMapping, ...] = (ModbusMapping(),) * 30
+    modbus_writes: tuple[ModbusWrite, ...] = (ModbusWrite(),) * 8
     modbus_tcp: ModbusTcp = ModbusTcp()
     power: tuple[Power, ...] = (Power(),) * 6
     energy_remember: bool = False

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
+from leverframe.engine.effects import WriteModbus
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIGITAL_INPUTS,
@@ -51,8 +52,8 @@ KEPT_HISTORY = 1000
 KEPT_MESSAGES = 20
 #: What makes the state of a board, by attribute.
 _LIVE = (
-    *("_readings", "_bus", "outputs", "levels", "pin_settings", "history", "messages"),
-    *("_plants", "_wirings", "_unplugged", "_told"),
+    *("_readings", "_bus", "outputs", "levels", "pin_settings", "modules", "history"),
+    *("messages", "_plants", "_wirings", "_unplugged", "_told"),
 )
 
 
@@ -97,6 +98,8 @@ class SimulatedBoard:
         self.levels = [0.0] * len(PWMS)
         #: What was set besides, by the name it has in the history.
         self.pin_settings: dict[str, int] = {}
+        #: What was written to modules, by place.
+        self.modules: dict[str, float] = {}
         self.history: deque[Driven] = deque(maxlen=KEPT_HISTORY)
         self.hosts = SimulatedHosts(now)
         #: SMS that came in, oldest first.
@@ -155,6 +158,11 @@ class SimulatedBoard:
 
     def set_pull_up(self, index: int, on: bool) -> None:
         self._set_pin(f"{DIGITAL_INPUTS[index]} pull-up", int(on))
+
+    def write_module(self, effect: WriteModbus) -> None:
+        """Let the module in a Modbus slot have a value, as a good one takes it."""
+        self.modules[effect.target] = effect.value
+        self.history.append(Driven(self._now(), effect.target, effect.value))
 
     def _set_pin(self, what: str, value: int) -> None:
         self.pin_settings[what] = value

@@ -1,13 +1,20 @@
 """What a controller offers besides HTTP: SNMP and Modbus TCP on ports of their own; and the bus."""
 
+from typing import TYPE_CHECKING
+
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.engine.journal import Cause
+from leverframe.hardware.write_reports import SimulatedWriter
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.snmp.agent import SnmpAgent
+
+if TYPE_CHECKING:
+    from leverframe.hardware.modbus_master import ModbusMaster
 
 
 async def connect_snmp(built: BuiltController, config: Config) -> Service:
@@ -35,7 +42,7 @@ async def connect_modbus(
     controller.ports["modbus"] = lambda: server.port
     await server.follow(controller.engine.settings)
     if config.serial_modbus is None:
-        return [server]
+        return [server, *connect_writing(controller, None)]
     # Imported here: few controllers have a bus.
     from leverframe.hardware.modbus_master import ModbusMaster
     from leverframe.hardware.serial_line import SerialLine
@@ -51,4 +58,30 @@ async def connect_modbus(
     controller.reports["modbus"] = master.report
     controller.reports["modbus_statistics"] = master.statistics
     controller.figures.append(lambda: modbus_families(master.statistics()))
-    return [server, master]
+    return [server, master, *connect_writing(controller, master)]
+
+
+def connect_writing(controller: Controller, master: "ModbusMaster | None") -> list[Service]:
+    """Have writes to modules carried out: on the bus, or by a simulated board without one."""
+
+    def wall() -> float:
+        return controller.clock.read().wall
+
+    def tell(reason: str, text: str) -> None:
+        controller.engine.machine.journal.add(wall(), Cause("modbus", reason), text)
+
+    bench = controller.board.bench
+    if master is None and bench is not None:
+        simulated = SimulatedWriter(bench, wall)
+        controller.reports["modbus_writes"] = simulated.report
+        controller.take_writes(simulated.write)
+        return []
+    # Imported here: few controllers have a bus.
+    from leverframe.hardware.modbus_writer import ModbusWriter, no_bus
+
+    request = no_bus if master is None else master.request
+    writer = ModbusWriter(request, controller.troubles, tell, wall)
+    controller.settings_watchers.append(writer.adopt)
+    controller.reports["modbus_writes"] = writer.report
+    controller.take_writes(writer.write)
+    return [writer]

@@ -82,6 +82,7 @@ class Simulation:
         )
         board = built.controller.board.bench
         assert board is not None
+        built.controller.take_writes(board.write_module)
         return cls(scenario, built, board)
 
     async def run(

@@ -221,6 +221,11 @@ def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
     if isinstance(action, actions.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)
+    if isinstance(action, actions.WriteToModule):
+        kind = "coil" if action.type == "coil" else "register"
+        return AuditChange(
+            f"Modbus slot {action.slot} {kind} {action.register}", None, action.value
+        )
     if isinstance(action, actions.ChangeClock):
         return AuditChange("clock", wall, wall_of_local(action.local_seconds, machine.timezone))
     if isinstance(action, actions.SendTest):

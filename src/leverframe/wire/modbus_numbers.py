@@ -7,6 +7,7 @@ nothing, the bytes of every register, the registers, or both.
 
 from math import isfinite
 from struct import Struct
+from struct import error as StructError
 
 _FORMATS = {
     "int16": Struct(">h"),
@@ -30,6 +31,15 @@ def in_usual_order(data: bytes, endian: str) -> bytes:
     if "byte" in endian:
         data = b"".join(data[at : at + 2][::-1] for at in range(0, len(data), 2))
     return data
+
+
+def data_of(value: float, type_name: str, endian: str) -> bytes:
+    """Encode a number; raise `ValueError` where the type cannot hold it."""
+    try:
+        number = value if type_name == "float" else round(value)
+        return in_usual_order(_FORMATS[type_name].pack(number), endian)
+    except (StructError, OverflowError) as error:
+        raise ValueError(f"{value:.10g} does not fit into {type_name}") from error
 
 
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:

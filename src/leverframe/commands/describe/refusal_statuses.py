@@ -20,6 +20,7 @@ REFUSALS: dict[int, str] = {
     423: "The outputs are locked (`outblock`) and the command would switch one.",
     429: "Too many wrong passwords came from this address; `Retry-After` says when to try again.",
     431: "The headers are too large.",
+    502: "A Modbus module has not taken what was to be written, or gives something else back.",
     503: "The controller is starting or in its bootloader, or too busy; `Retry-After` says when to "
     "try again.",
     507: "The change could not be written to the store.",

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from leverframe.engine.actions import MODBUS_WRITES
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
@@ -225,6 +226,8 @@ RULE_ACTIONS = CodeTable(
     run(49, _set_to_0_and_1(EVENT_VARIABLES[:4]), _ELDER),
     run(57, (f"RESET {label}" for label in ENERGIES[:4]), span("1.40", until="1.45")),
     run(61, ("OLED ON/NEXT SCREEN",), span("1.44", until="1.45")),
+    # ours, far from all numbers that the document gives or may come to give
+    run(200, MODBUS_WRITES),
 )
 
 # --- schedule ------------------------------------------------------------------------------------
@@ -335,6 +338,10 @@ DIVISORS = CodeTable(
     run(4, ("10000",), HW35_SW["1.57"]),
 )
 MODBUS_TYPES = CodeTable("type", run(0, ("int16", "int32", "float")))
+#: Ours: what can be written to a module.
+WRITTEN_TYPES = CodeTable(
+    "written type", run(0, ("coil", "int16", "uint16", "int32", "uint32", "float"))
+)
 ENDIANS = CodeTable("endian", run(0, ("none", "byte", "word", "byte and word")))
 
 ENERGY_UNITS = CodeTable(

@@ -18,6 +18,7 @@ from leverframe.commands.table import (
     energy,
     inputs,
     modbus,
+    modbus_writes,
     notifications,
     outputs,
     pwm,
@@ -71,6 +72,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
+    ("Writing to Modbus modules", modbus_writes.ROWS),
     ("Notifications", notifications.ROWS),
     (
         "Other ways of writing",

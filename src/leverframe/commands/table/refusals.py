@@ -104,6 +104,11 @@ class Locked(Refusal):
     title = "The outputs are locked"
 
 
+class DeviceFailed(Refusal):
+    status = 502
+    title = "The device has not taken it"
+
+
 class SignInRequired(Refusal):
     status = 401
     title = "Sign in first"

@@ -244,6 +244,8 @@ class CommandEndpoint:
             await outstanding.finish()
         except StoreUnavailable as error:
             return reply_to_refusal(StoreFailed(str(error)))
+        except Refusal as refusal:
+            return reply_to_refusal(refusal)
         return self.status_reply()
 
     def form(self, request: Request) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from leverframe.engine.schedule import ScheduleExplanation
 from leverframe.engine.watchdog import WatchdogExplanation
 from leverframe.hardware.modem_status import ModemState
 from leverframe.hardware.module_slot import SlotReport, SlotStatistics
+from leverframe.hardware.write_reports import WriteReport
 from leverframe.servers.routes.context import Context
 
 WallTime = Annotated[float, Meta(description="Seconds since 1970.")]
@@ -64,6 +65,7 @@ class ReportsOfParts(TypedDict):
     #: Where Modbus modules are connected, by slot.
     modbus: NotRequired[dict[str, SlotReport]]
     modbus_statistics: NotRequired[dict[str, SlotStatistics]]
+    modbus_writes: NotRequired[list[WriteReport]]
 
 
 if TYPE_CHECKING:

@@ -1,0 +1,224 @@
+"""Writing to the modules in the Modbus slots: carried out, read back, and told.
+
+Writes to one place are made one after the other, at most one in `PACE_S`, and of those that wait
+only the newest counts: a rule that flutters cannot flood a bus or wear a device out. What a rule
+writes and nobody takes is tried again, a few times; whoever asks by a command is told after two
+attempts. What is wrong stands under `troubles` until a later write to the same place succeeds or
+the slot has another module, and the journal has every outcome.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import DeviceFailed
+from leverframe.engine.effects import WriteModbus
+from leverframe.engine.settings import Settings
+from leverframe.hardware.bus_worker import RequestRefused
+from leverframe.hardware.module_slot import NOT_NOW
+from leverframe.hardware.troubles import Troubles, Unusable, unexpected
+from leverframe.hardware.write_reports import (
+    DIFFERS,
+    FAILED,
+    NOT_READ_BACK,
+    WAITING,
+    WRITTEN,
+    WriteReports,
+)
+from leverframe.wire.modbus import ILLEGAL_FUNCTION, Read, Write
+from leverframe.wire.modbus_rtu import Data
+from leverframe.wire.modbus_writes import is_written, read_of, value_in, writes_of
+
+log = logging.getLogger(__name__)
+
+PACE_S = 1.0
+#: The pauses before further attempts.
+RULE_PAUSES_S = (2.0, 10.0, 30.0, 60.0)
+ASKED_PAUSES_S = (0.5,)
+#: Devices need a moment until a register shows what was written to it.
+READ_BACK_PAUSES_S = (0.0, 0.5, 1.5)
+Request = Callable[[int, Read | Write], Awaitable[Data]]
+
+
+class _Wanted(Struct, eq=False):
+    effect: WriteModbus
+    done: asyncio.Future[None]
+
+    def end(self, problem: str | None = None) -> None:
+        """Tell whoever waits; nobody waits for what a rule writes."""
+        if self.done.done():
+            return
+        if problem is not None and self.effect.is_asked:
+            self.done.set_exception(DeviceFailed(f"{self.effect.target}: {problem}"))
+            # Whoever asked may have left.
+            self.done.exception()
+        else:
+            self.done.set_result(None)
+
+
+class _Lane(Struct, eq=False):
+    """The writes to one place."""
+
+    #: Set when something newer is wanted.
+    is_newer: asyncio.Event
+    wanted: _Wanted | None = None
+    task: asyncio.Task[None] | None = None
+
+
+class ModbusWriter:
+    def __init__(
+        self,
+        request: Request,
+        troubles: MutableMapping[str, str],
+        tell: Callable[[str, str], None],
+        wall: Callable[[], float],
+    ) -> None:
+        """`tell` gets who wanted a write and what came of it."""
+        self._request = request
+        self._troubles = Troubles(troubles)
+        self._tell = tell
+        self._reports = WriteReports(wall)
+        self.report = self._reports.report
+        self._lanes: dict[str, _Lane] = {}
+        #: The slots of the places that are in trouble.
+        self._in_trouble: dict[str, int] = {}
+
+    def write(self, effect: WriteModbus) -> "asyncio.Future[None]":
+        """Have a value written; what is returned ends with that, by `DeviceFailed` if asked for."""
+        loop = asyncio.get_running_loop()
+        order = _Wanted(effect, loop.create_future())
+        lane = self._lanes.get(effect.target)
+        if lane is None:
+            lane = self._lanes[effect.target] = _Lane(asyncio.Event())
+            lane.task = loop.create_task(self._work(effect.target, lane))
+        if lane.wanted is not None:
+            self._overtaken(lane.wanted)
+        lane.wanted = order
+        lane.is_newer.set()
+        self._reports.note(effect, WAITING)
+        return order.done
+
+    def adopt(self, old: Settings, new: Settings) -> None:
+        """Forget the troubles of modules that are no longer there."""
+        if old.modbus_slots is new.modbus_slots:
+            return
+        places = zip(old.modbus_slots, new.modbus_slots, strict=False)
+        changed = {n for n, (before, after) in enumerate(places, 1) if before != after}
+        for target, slot in tuple(self._in_trouble.items()):
+            if slot in changed:
+                self._set_trouble(target, slot, None)
+
+    async def close(self) -> None:
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    # --- the work ---------------------------------------------------------------------------------
+
+    async def _work(self, target: str, lane: _Lane) -> None:
+        """Make the writes to a place until nothing more is wanted there."""
+        order: _Wanted | None = None
+        try:
+            while lane.wanted is not None:
+                order, lane.wanted = lane.wanted, None
+                lane.is_newer.clear()
+                paced = asyncio.get_running_loop().create_task(asyncio.sleep(PACE_S))
+                await self._carry_out(lane, order)
+                await paced
+        finally:
+            # Also where the process ends: whoever waits gets an answer.
+            for left in (order, lane.wanted):
+                if left is not None:
+                    left.end("the controller stops.")
+            del self._lanes[target]
+
+    async def _carry_out(self, lane: _Lane, order: _Wanted) -> None:
+        pauses = ASKED_PAUSES_S if order.effect.is_asked else RULE_PAUSES_S
+        for attempt, pause_s in enumerate((*pauses, None), 1):
+            try:
+                await self._write_and_read_back(order)
+            except (Unusable, ValueError) as error:
+                problem = str(error)
+                is_final = isinstance(error, ValueError) or (
+                    isinstance(error, RequestRefused) and error.code not in NOT_NOW
+                )
+            except Exception as error:
+                # A fault must not leave anybody waiting.
+                log.exception("%s could not be written", order.effect.target)
+                problem, is_final = unexpected(error), True
+            else:
+                return
+            if is_final or pause_s is None:
+                given_up = "" if is_final else f" Given up after {attempt} attempts."
+                self._finish(order, FAILED, None, problem + given_up)
+                return
+            self._reports.note(order.effect, WAITING, None, problem)
+            self._set_trouble(order.effect.target, order.effect.slot, f"{problem} Trying again.")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await lane.is_newer.wait()
+                    self._overtaken(order)
+                    return
+
+    async def _write_and_read_back(self, order: _Wanted) -> None:
+        effect = order.effect
+        first, *others = writes_of(effect)
+        try:
+            await self._request(effect.slot, first)
+        except RequestRefused as refused:
+            if refused.code != ILLEGAL_FUNCTION or not others:
+                raise
+            await self._request(effect.slot, others[0])
+        value: float | None = None
+        for pause_s in READ_BACK_PAUSES_S:
+            await asyncio.sleep(pause_s)
+            try:
+                data = (await self._request(effect.slot, read_of(effect))).data
+            except Unusable as error:
+                self._finish(order, NOT_READ_BACK, None, f"written, but not read back: {error}")
+                return
+            value = value_in(effect, data)
+            if is_written(effect, data):
+                self._finish(order, WRITTEN, value, None)
+                return
+        shown = "no number" if value is None else f"{value:.10g}"
+        problem = (
+            f"{effect.value:.10g} was written, but {shown} is read back; the device may limit the"
+            " value, or somebody else sets it."
+        )
+        self._finish(order, DIFFERS, value, problem)
+
+    def _finish(
+        self, order: _Wanted, outcome: str, read_back: float | None, problem: str | None
+    ) -> None:
+        effect = order.effect
+        self._reports.note(effect, outcome, read_back, problem)
+        is_trouble = outcome in (FAILED, DIFFERS)
+        self._set_trouble(effect.target, effect.slot, problem if is_trouble else None)
+        text = problem or "written and read back"
+        self._tell(effect.reason, f"{effect.value:.10g} to {effect.target}: {text}")
+        order.end(problem if is_trouble else None)
+
+    def _overtaken(self, order: _Wanted) -> None:
+        problem = "not written, because a newer value for the same place came meanwhile."
+        self._tell(
+            order.effect.reason, f"{order.effect.value:.10g} to {order.effect.target}: {problem}"
+        )
+        order.end(problem)
+
+    def _set_trouble(self, target: str, slot: int, problem: str | None) -> None:
+        if problem is None:
+            self._in_trouble.pop(target, None)
+        else:
+            self._in_trouble[target] = slot
+        self._troubles.note(f"Modbus {target}", problem)
+
+
+async def no_bus(slot: int, request: Read | Write) -> Data:
+    """Answer requests where no bus is configured."""
+    raise Unusable("there is no Modbus bus; name its device as serial_modbus in the configuration.")
