@@ -20,7 +20,7 @@ from leverframe.hardware.modbus_writer import (
     no_bus,
 )
 from leverframe.hardware.troubles import Unusable
-from leverframe.hardware.write_reports import SHOWN
+from leverframe.hardware.write_reports import SHOWN, WriteReports
 from leverframe.profile import Profile
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_rtu import Data
@@ -82,12 +82,17 @@ class Desk:
         self.module = Module()
         self.troubles: dict[str, str] = {}
         self.told: list[tuple[str, str]] = []
+        self.changes = 0
+        self.reports = WriteReports(lambda: 1000.0, self.changed)
         self.writer = ModbusWriter(
             self.module.request,
             self.troubles,
             lambda reason, text: self.told.append((reason, text)),
-            lambda: 1000.0,
+            self.reports,
         )
+
+    def changed(self) -> None:
+        self.changes += 1
 
     def write(
         self, value: float, *, asked: bool = False, **fields: object
@@ -97,7 +102,7 @@ class Desk:
 
     @property
     def outcome(self) -> tuple[str, float | None]:
-        (report,) = self.writer.report()
+        (report,) = self.reports.report()
         return report.outcome, report.read_back
 
 
@@ -117,6 +122,7 @@ def test_a_value_is_written_read_back_and_told_with_who_wanted_it() -> None:
         await waiting
         assert desk.module.registers == {100: 215}
         assert desk.outcome == ("written", 215.0)
+        assert desk.changes == 2
         assert desk.told == [("rule 3", "215 to slot 1 register 100: written and read back")]
         assert desk.troubles == {}
 
@@ -172,7 +178,7 @@ def test_what_a_rule_writes_to_a_silent_module_is_tried_again_and_told_meanwhile
         writing = desk.write(215)
         await asyncio.sleep(1.0)
         assert desk.troubles == {PLACE: f"{SILENT} Trying again."}
-        assert desk.writer.report()[0].problem == str(SILENT)
+        assert desk.reports.report()[0].problem == str(SILENT)
         await writing
         assert desk.module.registers == {100: 215}
         assert desk.troubles == {}
@@ -327,7 +333,7 @@ def test_the_newest_places_are_shown() -> None:
     async def scenario(desk: Desk) -> None:
         for register in range(SHOWN + 5):
             await desk.write(1, register=register)
-        assert [one.register for one in desk.writer.report()] == list(range(5, SHOWN + 5))
+        assert [one.register for one in desk.reports.report()] == list(range(5, SHOWN + 5))
 
     at_a_desk(scenario)
 

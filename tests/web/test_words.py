@@ -75,7 +75,7 @@ def _descriptions(schema: Any) -> set[str]:
 #: Four small letters in a row are a word that people read in their language; labels, units and
 #: names of parts are the same in all of them.
 SPOKEN = re.compile(r"[a-z]{4}")
-NAMES = {"Modbus"}
+NAMES = {"Modbus", "uint16", "uint32"}
 
 
 def test_every_word_of_a_code_list_is_translated() -> None:

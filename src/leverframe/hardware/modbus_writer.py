@@ -74,14 +74,13 @@ class ModbusWriter:
         request: Request,
         troubles: MutableMapping[str, str],
         tell: Callable[[str, str], None],
-        wall: Callable[[], float],
+        reports: WriteReports,
     ) -> None:
         """`tell` gets who wanted a write and what came of it."""
         self._request = request
         self._troubles = Troubles(troubles)
         self._tell = tell
-        self._reports = WriteReports(wall)
-        self.report = self._reports.report
+        self._reports = reports
         self._lanes: dict[str, _Lane] = {}
         #: The slots of the places that are in trouble.
         self._in_trouble: dict[str, int] = {}

@@ -36,8 +36,9 @@ class WriteReport(Struct, frozen=True):
 class WriteReports:
     """The last write to each place, newest last."""
 
-    def __init__(self, wall: Callable[[], float]) -> None:
+    def __init__(self, wall: Callable[[], float], on_change: Callable[[], None]) -> None:
         self._wall = wall
+        self._on_change = on_change
         self._by_target: dict[str, WriteReport] = {}
 
     def note(
@@ -61,6 +62,7 @@ class WriteReports:
         )
         if len(self._by_target) > SHOWN:
             del self._by_target[next(iter(self._by_target))]
+        self._on_change()
 
     def report(self) -> list[WriteReport]:
         return list(self._by_target.values())
@@ -69,10 +71,9 @@ class WriteReports:
 class SimulatedWriter:
     """The writer of a simulated board: its modules take everything at once."""
 
-    def __init__(self, bench: SimulatedBoard, wall: Callable[[], float]) -> None:
+    def __init__(self, bench: SimulatedBoard, reports: WriteReports) -> None:
         self._bench = bench
-        self._reports = WriteReports(wall)
-        self.report = self._reports.report
+        self._reports = reports
 
     def write(self, effect: WriteModbus) -> None:
         self._bench.write_module(effect)

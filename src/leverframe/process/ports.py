@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.journal import Cause
-from leverframe.hardware.write_reports import SimulatedWriter
+from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
@@ -70,18 +70,21 @@ def connect_writing(controller: Controller, master: "ModbusMaster | None") -> li
     def tell(reason: str, text: str) -> None:
         controller.engine.machine.journal.add(wall(), Cause("modbus", reason), text)
 
+    def changed() -> None:
+        controller.engine.machine.version += 1
+        controller.carry_out([])
+
+    reports = WriteReports(wall, changed)
+    controller.reports["modbus_writes"] = reports.report
     bench = controller.board.bench
     if master is None and bench is not None:
-        simulated = SimulatedWriter(bench, wall)
-        controller.reports["modbus_writes"] = simulated.report
-        controller.take_writes(simulated.write)
+        controller.take_writes(SimulatedWriter(bench, reports).write)
         return []
     # Imported here: few controllers have a bus.
     from leverframe.hardware.modbus_writer import ModbusWriter, no_bus
 
     request = no_bus if master is None else master.request
-    writer = ModbusWriter(request, controller.troubles, tell, wall)
+    writer = ModbusWriter(request, controller.troubles, tell, reports)
     controller.settings_watchers.append(writer.adopt)
-    controller.reports["modbus_writes"] = writer.report
     controller.take_writes(writer.write)
     return [writer]

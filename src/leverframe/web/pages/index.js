@@ -32,6 +32,7 @@ export const PAGES = [
   { name: "gsm", group: "buses", role: "admin" },
   { name: "modbus", group: "buses", role: "admin" },
   { name: "modbus_devices", group: "buses", role: "admin", needs: "mod_custom_save" },
+  { name: "modbus_writes", group: "buses", role: "admin" },
   { name: "email", group: "notify", role: "admin" },
   { name: "http", group: "notify", role: "admin" },
   { name: "mqtt", group: "notify", role: "admin" },
