@@ -31,7 +31,6 @@ WITHOUT_A_FIELD = {
     "GET /outs.cgi?pwm=pwm<A>": "levers switch to a state; they never toggle",
     "GET /stm.cgi?pwm<A>=<B>": "another way of writing /outs.cgi?pwm<A>=<B>",
     "GET /inpa.cgi?eclear=<A>": "the same as powset with 0",
-    "GET /stm.cgi?pidtarget=<A>": "the target is a part of pidvalue",
     "GET /stm.cgi?mod_write=<A>*<B>*<C>*<D>*<E>": "what is written often is a mod_write_set",
     "GET /stm.cgi?em8=<A>": "the text is a part of the command that sets all of the e-mail",
     "POST /post.cgi?signin": "the page for signing in is no part of these",

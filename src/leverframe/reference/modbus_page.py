@@ -73,6 +73,9 @@ and `modbusmapping=` says which reading is shown as which of m1-m30. A module th
 is asked less often, so that it takes less than a tenth of the others' time; a reading that is
 older than {stale} seconds is absent, and `absent_since` of `/api/state` tells since when.
 
+Coils and holding registers of the modules are written by `mod_write`, and by rules with the actions
+MODBUS WRITE 1-8; the value is read back.
+
 SDM meters speak at the bitrate that `sdm120bitrate` sets; devices of your own (custom1-custom5) as
 `mod_custom_set` says.
 """

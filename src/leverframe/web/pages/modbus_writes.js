@@ -61,14 +61,14 @@ const outcome = ({ outcome: came, problem }) =>
 /** @param {AdminContext} context @param {number} index */
 function card(context, index) {
   const at = { A: index + 1 };
-  const setting = `modbus_writes.${index}`;
-  const field = (/** @type {string} */ letter, /** @type {string} */ name, /** @type {string} */ hint) => ({
+  /** @param {string} letter @param {string} name @param {string} [hint] */
+  const field = (letter, name, hint) => ({
     command: COMMAND,
     at,
     letter,
     label: name,
-    path: `${setting}.${name}`,
-    ...(hint ? { hint } : {}),
+    hint,
+    path: `modbus_writes.${index}.${name}`,
   });
   const buttons = [true, false].map(
     (begins) =>
@@ -86,11 +86,11 @@ function card(context, index) {
         ? nothing
         : html`${buttons.map((button) => button.view())}`,
     fields: [
-      field("B", "name", ""),
+      field("B", "name"),
       field("C", "slot", "slot_hint"),
       field("D", "register", "register_hint"),
-      field("E", "type", ""),
-      field("F", "on_value", ""),
+      field("E", "type"),
+      field("F", "on_value"),
       field("G", "off_value", "off_hint"),
       field("H", "endian", "endian_hint"),
     ],
