@@ -26,6 +26,7 @@ RESULTS = HERE / "RESULTS.md"
 #: Module, and what it is called in the table.
 BENCHMARKS = {
     "startup": "start and idle",
+    "twins": "twins in tests",
     "http_load": "HTTP",
     "http_accounts": "HTTP with accounts",
     "http_node_red": "HTTP against Node-RED",
