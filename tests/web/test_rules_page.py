@@ -334,3 +334,23 @@ def test_twenty_rules_fit_on_a_phone_and_leave_no_place_for_more(
     expect(page.get_by_role("article")).to_have_count(20)
     expect(page.get_by_text("Mind a(z) 20 szabályhely foglalt.")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_any_change_is_tried_and_nothing_is_done(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("rules")
+    page.get_by_label("Commands, one in a line").fill("/outs.cgi?ortime=0600\n/outs.cgi?out0=1")
+    page.get_by_label("Hours ahead").select_option("6")
+    page.get_by_role("button", name="Try the commands").click()
+    told = page.locator(".trial")
+    expect(told).to_contain_text("What differs: 2")
+    expect(told.locator(".log li")).to_have_count(2)
+    expect(told.locator(".log")).to_contain_text("+ OUT0 off")
+    expect(told).to_contain_text("OUT0: switched 0 times, 0.00 h on; with the commands 2 times")
+    assert twin.state()["OUT0"] == 0
+
+
+def test_a_change_that_cannot_be_tried_is_refused_in_words(open_page: OpenPage) -> None:
+    page = open_page("rules", allow=REFUSALS)
+    page.get_by_label("Commands, one in a line").fill("/outs.cgi?melt=1")
+    page.get_by_role("button", name="Try the commands").click()
+    expect(page.locator(".trial .refusal")).to_contain_text("Line 1")

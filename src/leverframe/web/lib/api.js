@@ -82,6 +82,9 @@ export const restoreReport = () => read("/api/restore-report");
 export const rules = () => read("/api/rules");
 /** @param {string} item @returns {Promise<Api.RuleTrial>} */
 export const tryRule = async (item) => (await send("/api/rules/try", item, "text/plain")).json();
+/** @param {string} lines @param {number} hours @returns {Promise<Api.WhatIf>} */
+export const whatIf = async (lines, hours) =>
+  (await send(`/api/what-if?for=${hours}h`, lines, "text/plain")).json();
 /** @param {Params} query @returns {Promise<HistoryReply>} */
 export const history = (query) => read(`/api/history?${queryOf(query)}`);
 // Readings as they are at the pins: `inp1` to `inp6` in millivolts.

@@ -9,6 +9,7 @@ import { Draft, EMPTY_RULE } from "./rules/draft.js";
 import { Editor } from "./rules/editor.js";
 import { shortTitle } from "./rules/sentence.js";
 import { TEMPLATES, ruleFrom } from "./rules/templates.js";
+import { WhatIf } from "./rules/what_if.js";
 
 // After a change of the state the reports are read again; while a delay runs, every second.
 const READ_AGAIN_MS = 200;
@@ -33,10 +34,12 @@ export class Page {
   /** @type {Record<string, string>} */
   #units = {};
   #stopSettings;
+  #whatIf;
 
   /** @param {AdminContext} context */
   constructor(context) {
     this.#context = context;
+    this.#whatIf = new WhatIf(context);
     this.#stop = context.live.listen(() => this.#follow());
     this.#stopSettings = context.live.listenToSettings(() => this.#settingsChanged());
   }
@@ -197,7 +200,7 @@ export class Page {
         ${[...this.#editors.values()]
           .filter(({ draft }) => draft.index >= count)
           .map((editor) => editor.view())}
-        ${this.#newRules(count)}
+        ${this.#newRules(count)} ${this.#whatIf.view()}
       </div>
     `;
   }
