@@ -199,6 +199,18 @@ def test_what_the_version_does_not_have_is_told() -> None:
     assert [one.kind for one in told] == ["no_source", "no_action"]
 
 
+def test_a_rule_whose_write_leads_nowhere_is_told() -> None:
+    writing = rule(action="MODBUS WRITE 2")
+    assert kinds(writing) == [("no_write", (1,))]
+    tree = with_value(defaults(NEWEST), "modbus_writes.1.slot", 3)
+    assert kinds(writing, tree=tree) == [("no_module", (1,))]
+    assert kinds(writing, tree=with_value(tree, "modbus_slots.2.module", "GTIL")) == []
+    # From a file: this version has one slot.
+    alone = with_value(defaults(HW30), "modbus_writes.1.slot", 3)
+    told = advise(replace(alone, rules=(writing,)), offer(HW30), PRESENT)
+    assert [one.kind for one in told] == ["no_module"]
+
+
 @pytest.mark.parametrize(
     ("depends", "kind"),
     [

@@ -10,7 +10,7 @@ from math import inf
 
 from msgspec import Struct
 
-from leverframe.engine.actions import OFF, ON, REVERSE, target_of
+from leverframe.engine.actions import MODBUS_WRITES, OFF, ON, REVERSE, target_of
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.live_rule import (
     BOTH_WAYS,
@@ -21,7 +21,7 @@ from leverframe.engine.live_rule import (
 )
 from leverframe.engine.rule_courses import Courses, conditions_of
 from leverframe.engine.rule_loops import loops
-from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.settings import Rule, Settings, has_module
 from leverframe.engine.source_setup import is_set_up, range_of
 from leverframe.profile import Profile
 
@@ -90,6 +90,18 @@ def _missing(
     if rule.action not in offer.actions:
         text = f"Rule {number} does nothing: {offer.profile} has no action {rule.action}."
         yield _advice("no_action", number, rule.action, text=text)
+    elif rule.action in MODBUS_WRITES:
+        yield from _unwritten(number, rule.action, settings)
+
+
+def _unwritten(number: int, action: str, settings: Settings) -> Iterator[Advice]:
+    slot = settings.modbus_writes[MODBUS_WRITES.index(action)].slot
+    if not slot:
+        text = f"Rule {number} writes nothing: {action} is not set up."
+        yield _advice("no_write", number, action, text=text)
+    elif not has_module(settings, slot):
+        text = f"Rule {number} writes nothing: no module is chosen for Modbus slot {slot}."
+        yield _advice("no_module", number, str(slot), text=text)
 
 
 def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:

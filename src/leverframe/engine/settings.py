@@ -441,6 +441,12 @@ SECRETS = frozenset(
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
 
 
+def has_module(settings: Settings, slot: int) -> bool:
+    """Return True if a module is chosen for a Modbus slot, counted from 1."""
+    slots = settings.modbus_slots
+    return slot <= len(slots) and slots[slot - 1].module != "OFF"
+
+
 def module_mapping(settings: Settings) -> tuple[ModbusMapping, ...]:
     """Return what m1-m30 stand for; without a choice, the readings of slot 1 in order."""
     return settings.modbus_mapping or tuple(ModbusMapping(1, number) for number in range(30))

@@ -24,7 +24,7 @@ from leverframe.commands.table.refusals import Conflict
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.actions import MODBUS_WRITES, WriteToModule
-from leverframe.engine.settings import ModbusWrite
+from leverframe.engine.settings import ModbusWrite, has_module
 from leverframe.profile import ALWAYS
 
 SLOT = Changed(((HW35_ANY, Int(1, 3)), (ALWAYS, Int(1, 1))))
@@ -74,7 +74,7 @@ def run_write(stage: Stage, A: int, B: bool) -> None:
 def _write(stage: Stage, write: ModbusWrite, value: float) -> None:
     # What hangs on a module may move as what hangs on an output does.
     stage.check_unlocked(f"Modbus slot {write.slot}")
-    if stage.settings.modbus_slots[write.slot - 1].module == "OFF":
+    if not has_module(stage.settings, write.slot):
         raise Conflict(
             f"No module is chosen for Modbus slot {write.slot}; choose one with modbus_sensor=...",
             field="A",
