@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leverframe.reference.metrics_page import metrics_page
-from tests.docs.blocks import DOCS, PROJECT
+from tests.docs.blocks import DOCS, PROJECT, blocks
 from tests.docs.test_blocks_are_sound import PATHS, commands_in, names_at
 
 EXAMPLES = PROJECT / "examples"
@@ -73,3 +73,25 @@ def test_the_flow_is_joined_and_uses_requests_that_exist() -> None:
     sent = {f"/outs.cgi?{x}" for x in re.findall(r"[\"`](out\d=)", text)}
     assert sent
     assert all(name in names_at(path) for x in sent for path, name in commands_in(x))
+
+
+def test_what_a_page_shows_of_an_example_is_in_it() -> None:
+    files = {
+        "js": EXAMPLES / "javascript" / "twin.test.mjs",
+        "java": EXAMPLES / "java" / "TwinTest.java",
+        "go": EXAMPLES / "go" / "twin_test.go",
+    }
+    page = DOCS / "how-to" / "other-languages.md"
+    shown = {block.language: block.text for block in blocks(page) if block.language in files}
+    assert shown.keys() == files.keys()
+    for language, text in shown.items():
+        lines = {line.strip() for line in files[language].read_text("utf-8").splitlines()}
+        assert {line.strip() for line in text.splitlines()} - lines == set()
+
+
+def test_examples_of_other_languages_use_requests_that_exist() -> None:
+    files = [x for y in ("javascript", "java", "go") for x in (EXAMPLES / y).iterdir()]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
+    targets = re.findall(r"[\"`}](/(?:\w+/)*\w+(?:\.\w+)?)(?=[\"`?])", text)
+    assert len(set(targets)) > 6
+    assert set(targets) - PATHS == set()

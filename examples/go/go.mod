@@ -1,0 +1,3 @@
+module example.org/twin
+
+go 1.19
