@@ -1,9 +1,9 @@
 """The turns of several slaves on one bus, on whatever clock.
 
 Every slave has requests that are made one after the other, each once in a period, with the slave's
-own pause in between. Where the bus is too slow for all of them, slaves share its time: a slave's
-share is the greater, the better it uses its time. While a slave thinks, the line carries nothing;
-one that thinks long leaves the time to those that do not, and has a small share for sure.
+own pause in between. Where the bus is too slow for all of them, slaves share its time, and not
+by turns. While a slave thinks, the line carries nothing; one that thinks much longer than the best
+leaves the time to those that do not, and has a small share for sure.
 
 Time that is lost is charged to who causes it. What a slave refuses is asked again only as often as
 keeps that below `LOST_SHARE` of the bus, while its other requests go on. A silent slave that has
@@ -25,12 +25,14 @@ LOST_SHARE = 0.05
 CREDIT_S = 1.0
 LATE_S = 2.0
 #: The share of a slave that thinks long, while the others want all of the bus.
-MIN_SHARE = 0.07
-#: Shares go with this power of how well slaves use their time. The third makes "slow" plain: who
-#: needs twice the time for the same has an eighth.
-_WEIGHT_POWER = 3
-#: How much the latest request counts in the averages of a slave.
-_LATEST = 0.25
+MIN_SHARE = 0.05
+#: Up to so many times what the best one needs for the same, a slave counts as equally good; beyond,
+#: its share falls with this power, so that the others hardly feel a slow one.
+ALIKE = 1.5
+_POWER = 4
+#: How much the latest request counts in what is known of a slave. One good answer tells more than
+#: one late one, for which the machine may be to blame.
+_BETTER, _WORSE = 0.5, 0.1
 
 
 class Work(NamedTuple):
@@ -70,7 +72,7 @@ class _Slave(Struct):
     retry_at: float = float("-inf")
     asked_at: float = float("-inf")
     credit_s: float = CREDIT_S
-    average: Spent | None = None
+    efficiency: float | None = None
     #: How far it has come on the clock by which time is shared.
     share_clock: float = 0.0
 
@@ -95,19 +97,13 @@ class _Slave(Struct):
         self.credited_at = now
 
     def learn(self, spent: Spent) -> None:
-        if self.average is None:
-            self.average = spent
+        """Follow how much of its time the line carries something."""
+        latest = min(1.0, spent.line_s / spent.took_s) if spent.took_s > 0 else 1.0
+        if self.efficiency is None:
+            self.efficiency = latest
         else:
-            self.average = Spent(
-                *(old + _LATEST * (new - old) for old, new in zip(self.average, spent, strict=True))
-            )
-
-    @property
-    def weight(self) -> float | None:
-        """Return how well it uses its time: 1 if the line always carries something."""
-        if self.average is None or self.average.took_s <= 0:
-            return None
-        return min(1.0, self.average.line_s / self.average.took_s) ** _WEIGHT_POWER
+            weight = _BETTER if latest > self.efficiency else _WORSE
+            self.efficiency += weight * (latest - self.efficiency)
 
 
 class PollPlan:
@@ -172,11 +168,13 @@ class PollPlan:
         return max(state.share_clock, self._share_clock), state.asked_at
 
     def _share_of(self, state: _Slave) -> float:
-        weights = [one.weight for one in self._slaves.values()]
-        # Who is not known yet is taken for as good as the best.
-        best = max((weight for weight in weights if weight is not None), default=1.0)
-        total = sum(best if weight is None else weight for weight in weights)
-        return max(MIN_SHARE, (state.weight or best) / total)
+        known = {id(one): one.efficiency for one in self._slaves.values()}
+        best = max((each for each in known.values() if each is not None), default=1.0)
+        weights = {
+            one: 1.0 if each is None else min(1.0, ALIKE * each / best) ** _POWER
+            for one, each in known.items()
+        }
+        return max(MIN_SHARE, weights[id(state)] / sum(weights.values()))
 
 
 def _requests(count: int, now: float) -> list[_Request]:

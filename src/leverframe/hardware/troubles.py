@@ -6,9 +6,13 @@ such things, and logged once when that begins and once when it is over. Everythi
 
 import errno
 import logging
+import re
 from collections.abc import MutableMapping
 
 from leverframe.log_throttle import LogThrottle
+
+#: Sentences that differ in these only are of one kind for the log.
+_NUMBERS = re.compile(r"[0-9]+(?:[-, ]+[0-9]+)*")
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +49,7 @@ class Troubles:
             self._log.warning(device, "over", "%s: the trouble is over", device)
         else:
             self._texts[device] = text
-            self._log.warning(device, text, "%s: %s", device, text)
+            self._log.warning(device, _NUMBERS.sub("", text), "%s: %s", device, text)
 
 
 def unexpected(error: Exception) -> str:
