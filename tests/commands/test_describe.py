@@ -101,6 +101,7 @@ def test_every_kind_of_body_is_described() -> None:
     }
     assert {name: body["kind"] for name, body in bodies.items()} == {
         "mod_custom_save": "list",
+        "modbus_readings_save": "list",
         "oled_save": "form",
         "wwwfileupload": "upload",
         "settingsupload": "upload",

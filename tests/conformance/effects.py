@@ -155,6 +155,7 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
         for n, (slot, reading) in enumerate(v["A"])
     },
     "POST /post.cgi?mod_custom_save": _readings,
+    "POST /post.cgi?modbus_readings_save": _readings,
     "GET /stm.cgi?pwmp=<A>": lambda v: {
         **{f"pwm.{n}.active_low": v["A"][n] for n in range(4)},
         **{f"pwm.{n}.on_off_mode": v["A"][n + 4] for n in range(4)},

@@ -1,12 +1,9 @@
 """The Modbus master on a serial line: a slave that others wrote, and one that misbehaves."""
 
 import asyncio
-import json
 import os
 import pty
 import struct
-import subprocess
-import sys
 import tty
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -34,14 +31,22 @@ from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParamet
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
 from tests.twin import Twin
 
-from .pty_pair import PtyPair
+from .slaves import serial_slaves
 from .waiting import until
 
 NEWEST = defaults(Profile())
 FORMATS = {"int16": ">h", "uint16": ">H", "int32": ">i", "uint32": ">I", "float": ">f"}
-#: Where the byte pairs ABCD stand in each form.
-ORDERS = {"none": "ABCD", "byte": "BADC", "word": "CDAB", "byte and word": "DCBA"}
+FORMATS |= {"int64": ">q", "float64": ">d"}
+#: Where the bytes stand in each form.
+ORDERS = {
+    "none": "ABCDEFGH",
+    "byte": "BADCFEHG",
+    "word": "GHEFCDAB",
+    "byte and word": "HGFEDCBA",
+}
 OWN_TYPES = ("int16", "int32", "float")
+#: Those of our own commands.
+MORE_TYPES = ("uint16", "uint32", "int64", "float64")
 
 
 class TerminalLine(SerialLine):
@@ -56,25 +61,28 @@ class TerminalLine(SerialLine):
 def raw_number(reading: ModuleReading) -> float:
     """What a device holds for a reading: different for each, and below zero where it can be."""
     raw = 100 + 7 * reading.number
-    if reading.type == "float":
+    if reading.type.startswith("float"):
         return raw + 0.25
     if reading.type in ("int32", "uint32"):
         raw += 70_000
+    if reading.type == "int64":
+        raw += 5_000_000_000
+    if reading.type == "uint16":
+        raw += 40_000
     return -raw if reading.type.startswith("int") else raw
 
 
 def words_of(reading: ModuleReading) -> list[int]:
     data = struct.pack(FORMATS[reading.type], raw_number(reading))
-    if len(data) == 4:
-        data = bytes(data["ABCD".index(letter)] for letter in ORDERS[reading.endian])
-    elif "byte" in reading.endian:
-        data = data[::-1]
+    letters = "ABCDEFGH"[: len(data)]
+    order = (letter for letter in ORDERS[reading.endian] if letter in letters)
+    data = bytes(data[letters.index(letter)] for letter in order)
     return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
 
 
-def own_readings(function: int) -> tuple[ModuleReading, ...]:
+def own_readings(function: int, types: tuple[str, ...] = OWN_TYPES) -> tuple[ModuleReading, ...]:
     """Every type in every form, with several divisors."""
-    forms = [(kind, endian) for kind in OWN_TYPES for endian in ORDERS]
+    forms = [(kind, endian) for kind in types for endian in ORDERS]
     return tuple(
         ModuleReading(n, f"{kind} {endian}", "", 50 + 4 * n, function, kind, 10 ** (n % 4), endian)
         for n, (kind, endian) in enumerate(forms)
@@ -97,7 +105,7 @@ DEVICES: dict[str, tuple[int, tuple[ModuleReading, ...]]] = {
     "custom1": (101, own_readings(3)),
     "custom2": (102, own_readings(4)),
     "custom3": (103, own_bits()),
-    "custom4": (104, own_readings(3)[:5]),
+    "custom4": (104, own_readings(3, MORE_TYPES)),
     "custom5": (105, own_readings(4)[5:9]),
 }
 
@@ -118,28 +126,9 @@ def runs_of(readings: tuple[ModuleReading, ...]) -> list[list[Any]]:
 @pytest.fixture(scope="module")
 def port() -> Iterator[str]:
     """A serial port with all devices on it, each with registers for its own function only."""
-    pair = PtyPair()
-    program = Path(__file__).with_name("modbus_slave.py")
-    slave = subprocess.Popen(
-        [sys.executable, str(program), pair.first],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        devices = [{"id": one, "runs": runs_of(readings)} for one, readings in DEVICES.values()]
-        assert slave.stdin is not None
-        assert slave.stdout is not None
-        slave.stdin.write(json.dumps(devices))
-        slave.stdin.close()
-        assert slave.stdout.readline() == "ready\n"
-        slave.stdout.close()
-        yield pair.second
-    finally:
-        slave.kill()
-        slave.wait()
-        pair.close()
+    devices = [{"id": one, "runs": runs_of(readings)} for one, readings in DEVICES.values()]
+    with serial_slaves(devices) as port:
+        yield port
 
 
 def own_device(readings: tuple[ModuleReading, ...]) -> ModbusDevice:

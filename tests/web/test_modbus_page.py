@@ -27,7 +27,8 @@ def test_a_reading_is_mapped_by_its_name_and_shown_live(
     mapping.get_by_role("button", name="Save").click()
     expect(mapping.get_by_text("Saved")).to_be_visible()
     settings = twin.settings()
-    assert settings["modbus_slots"][0] == {"module": "SDM120", "slave_id": 17}
+    chosen = settings["modbus_slots"][0]
+    assert (chosen["module"], chosen["slave_id"]) == ("SDM120", 17)
     assert settings["modbus_mapping"][:3] == [
         {"slot": 0, "reading": 0},
         {"slot": 1, "reading": 7},
@@ -42,10 +43,35 @@ def test_a_device_of_ones_own_is_offered_by_its_name(twin: ServedTwin, open_page
     twin.get("/stm.cgi?mod_custom_set1=Heat%20pump*0*0*1*0&modbus_sensor=2101")
     page = open_page("modbus")
     slot = page.locator("form.card", has=page.get_by_role("heading", name="Slot 3"))
-    expect(slot.locator("option:checked")).to_have_text("Heat pump")
+    chosen = slot.get_by_label("Connected module").locator("option:checked")
+    expect(chosen).to_have_text("Heat pump")
     expect(page.get_by_label("m1", exact=True).locator("option[value='3']")).to_have_text(
         "3 · Heat pump"
     )
+
+
+def test_a_slot_is_given_a_line_of_its_own_and_an_address(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("modbus")
+    slot = page.locator("form.card", has=page.get_by_role("heading", name="Slot 2"))
+    expect(slot.get_by_label("Parity").locator("option").first).to_have_text("as the module has it")
+    slot.get_by_label("Bit rate").select_option("19200")
+    slot.get_by_label("Parity").select_option("even")
+    slot.get_by_label("Stop bits").select_option("2")
+    slot.get_by_label("Modbus TCP address").fill("127.0.0.1:99999")
+    expect(slot.locator(".wrong")).to_contain_text("a host name or address")
+    slot.get_by_label("Modbus TCP address").fill("127.0.0.1:1502")
+    slot.get_by_role("button", name="Save").click()
+    expect(slot.get_by_text("Saved")).to_be_visible()
+    assert twin.settings()["modbus_slots"][1] == {
+        "module": "OFF",
+        "slave_id": 1,
+        "bitrate": 19200,
+        "parity": "even",
+        "stop_bits": 2,
+        "host": "127.0.0.1:1502",
+    }
 
 
 def test_what_a_module_refuses_and_the_statistics_of_its_slot_are_shown(

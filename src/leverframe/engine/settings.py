@@ -145,6 +145,12 @@ class Email(Node, frozen=True):
 class ModbusSlot(Node, frozen=True):
     module: str = "OFF"
     slave_id: int = 1
+    #: Instead of what the module speaks by itself; 0 and "module" leave it so.
+    bitrate: int = 0
+    parity: str = "module"
+    stop_bits: int = 0
+    #: Where it is asked by Modbus TCP, `host` or `host:port`; empty for the serial bus.
+    host: str = ""
 
 
 class ModbusReading(Node, frozen=True):

@@ -26,6 +26,10 @@ log = logging.getLogger(__name__)
 
 #: How long the bus rests after a fault.
 REST_S = 1.0
+NO_BUS = (
+    "there is no Modbus bus; name its device as serial_modbus in the configuration, or give the"
+    " slot an address by modbushost."
+)
 #: More than a person or a rule wants at once.
 MAX_WAITING = 32
 

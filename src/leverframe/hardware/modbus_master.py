@@ -1,14 +1,16 @@
 """The Modbus master: asks the modules in slots 1-3 for their readings, all the time.
 
-It follows the settings; the work on the bus is a `BusWorker`'s. What is read becomes the readings
+It follows the settings; the work on the serial bus, and on each device or gateway that is asked by
+Modbus TCP, is a `BusWorker`'s. What is read becomes the readings
 m1-m30 by the mapping, and goes to the status files by slot. A reading that could not be read for a
 while is absent; what a module refuses is absent at once.
 """
 
+import asyncio
 from collections.abc import Callable, MutableMapping
 
 from leverframe.engine.settings import Settings, module_mapping
-from leverframe.hardware.bus_worker import Bus, BusWorker
+from leverframe.hardware.bus_worker import NO_BUS, Bus, BusWorker
 from leverframe.hardware.module_mapping import MODBUS_SLOTS, given_up, mapped_readings
 from leverframe.hardware.module_slot import (
     NO_READINGS,
@@ -17,31 +19,43 @@ from leverframe.hardware.module_slot import (
     SlotStatistics,
 )
 from leverframe.hardware.sensing import Sense
+from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.troubles import Troubles, Unusable
 from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Data
 
+#: Where a slot that names no host is found.
+SERIAL = ""
+
 
 class ModbusMaster:
+    """The master of a serial bus, if there is one, and of what slots name as their hosts."""
+
     def __init__(
         self,
-        bus: Bus,
+        bus: Bus | None,
         settings: Settings,
         sense: Sense,
         troubles: MutableMapping[str, str],
         wall: Callable[[], float],
+        connect: Callable[[str], Bus] = TcpLine,
     ) -> None:
         self._settings = settings
         self._sense = sense
         self._troubles = Troubles(troubles)
         self._slots: dict[int, ModuleSlot] = {}
-        self._worker = BusWorker(bus, self._tell_slot, self._troubles, wall)
+        self._wall = wall
+        self._connect = connect
+        self._workers: dict[str, BusWorker] = {}
+        if bus is not None:
+            self._workers[SERIAL] = self._worker(bus)
+        self._ending: set[asyncio.Task[None]] = set()
         self._rebuild()
 
     async def close(self) -> None:
-        await self._worker.close()
+        await asyncio.gather(*(worker.close() for worker in self._workers.values()), *self._ending)
 
     def adopt(self, old: Settings, new: Settings) -> None:
         """Follow changed settings."""
@@ -49,8 +63,10 @@ class ModbusMaster:
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:
-            self._sense(given_up(before, after, MODBUS_SLOTS))
-            for number in MODBUS_SLOTS:
+            # What nobody asks may be simulated.
+            numbers = [number for number in MODBUS_SLOTS if self.has_bus_of(number)]
+            self._sense(given_up(before, after, numbers))
+            for number in numbers:
                 self._tell(number)
 
     async def request(self, slot: int, request: Read | Write) -> Data:
@@ -61,8 +77,15 @@ class ModbusMaster:
         no module is in the slot; both say in a sentence what to do.
         """
         if slot not in self._slots:
+            if not self.has_bus_of(slot):
+                raise Unusable(NO_BUS)
             raise Unusable(f"no module is chosen for Modbus slot {slot}.")
-        return await self._worker.request(self._slots[slot], request)
+        worker = self._workers[self._slots[slot].host]
+        return await worker.request(self._slots[slot], request)
+
+    def has_bus_of(self, slot: int) -> bool:
+        """Tell whether a slot (1-3) is on a real bus; others may be simulated."""
+        return SERIAL in self._workers or slot in self._slots
 
     def report(self) -> dict[str, SlotReport]:
         """Describe the modules by the number of their slot."""
@@ -98,18 +121,38 @@ class ModbusMaster:
         for slot in gone:
             self._troubles.note(slot.trouble, None)
             self._tell(slot.number)
-        self._worker.set_slots(slots)
+        self._share_out(slots)
+
+    def _share_out(self, slots: dict[int, ModuleSlot]) -> None:
+        """Give every bus its slots; connections that no slot names any more end."""
+        hosts = {slot.host for slot in slots.values()}
+        for host in hosts - self._workers.keys():
+            self._workers[host] = self._worker(self._connect(host))
+        for host, worker in self._workers.items():
+            worker.set_slots({n: slot for n, slot in slots.items() if slot.host == host})
+        for host in self._workers.keys() - hosts - {SERIAL}:
+            ending = asyncio.create_task(self._workers.pop(host).close())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    def _worker(self, bus: Bus) -> BusWorker:
+        return BusWorker(bus, self._tell_slot, self._troubles, self._wall)
 
     def _slot(self, number: int) -> ModuleSlot | None:
         module = module_in_slot(self._settings, number)
         if module is None:
             return None
         setting = self._settings.modbus_slots[number - 1]
+        if not setting.host and SERIAL not in self._workers:
+            return None
+        wanted = (setting.slave_id, setting.host, module)
         present = self._slots.get(number)
-        if present and (present.slave, present.module) == (setting.slave_id, module):
+        if present and (present.slave, present.host, present.module) == wanted:
             return present
         label = label_in_slot(self._settings, number)
-        return ModuleSlot(number, label, setting.slave_id, module, blocks_of(module))
+        return ModuleSlot(
+            number, label, setting.slave_id, module, blocks_of(module), host=setting.host
+        )
 
     def _tell_slot(self, slot: ModuleSlot) -> None:
         self._tell(slot.number)

@@ -126,6 +126,8 @@ class ModuleSlot(Struct):
     slave: int
     module: Module
     blocks: tuple[Block, ...]
+    #: Where it is asked by Modbus TCP; empty for the serial bus.
+    host: str = ""
     values: list[float | None] = field(default_factory=lambda: list(NO_READINGS))
     #: Until when each reading counts that has a value.
     good_until: dict[int, float] = field(default_factory=dict)
@@ -220,6 +222,9 @@ class ModuleSlot(Struct):
 
     def silence(self, answer: NoAnswer) -> str:
         """Say in a sentence what to check where no answer comes."""
+        if self.host:
+            why = "answers what is no answer" if answer.is_damaged else "does not answer"
+            return f"{self._who} {why}; check its unit ID, and the gateway if there is one."
         speaks = f"that it speaks {_in_words(self.module.line)}"
         if answer.is_damaged:
             return (
@@ -230,7 +235,8 @@ class ModuleSlot(Struct):
 
     @property
     def _who(self) -> str:
-        return f"{self.label} with slave ID {self.slave}"
+        where = f" at {self.host}" if self.host else ""
+        return f"{self.label} with slave ID {self.slave}{where}"
 
 
 def _places(function: int, spans: Iterable[str]) -> str:

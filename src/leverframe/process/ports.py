@@ -1,10 +1,14 @@
 """What a controller offers besides HTTP: SNMP and Modbus TCP on ports of their own; and the bus."""
 
-from typing import TYPE_CHECKING
+import asyncio
 
 from leverframe.config import Config
 from leverframe.controller import Controller
+from leverframe.engine.effects import WriteModbus
 from leverframe.engine.journal import Cause
+from leverframe.hardware.modbus_master import ModbusMaster
+from leverframe.hardware.modbus_writer import ModbusWriter, no_bus
+from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
@@ -12,9 +16,6 @@ from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.snmp.agent import SnmpAgent
-
-if TYPE_CHECKING:
-    from leverframe.hardware.modbus_master import ModbusMaster
 
 
 async def connect_snmp(built: BuiltController, config: Config) -> Service:
@@ -33,7 +34,7 @@ async def connect_snmp(built: BuiltController, config: Config) -> Service:
 async def connect_modbus(
     controller: Controller, config: Config, descriptors: DescriptorBudget
 ) -> list[Service]:
-    """Connect the Modbus TCP server, which listens once switched on, and the bus if any."""
+    """Connect the Modbus TCP server, which listens once switched on, and the master of modules."""
     server = ModbusTcpServer(
         controller, config.host, config.modbus_port, config.writing_networks(), descriptors
     )
@@ -41,14 +42,8 @@ async def connect_modbus(
     controller.settings_checks.append(server.check)
     controller.ports["modbus"] = lambda: server.port
     await server.follow(controller.engine.settings)
-    if config.serial_modbus is None:
-        return [server, *connect_writing(controller, None)]
-    # Imported here: few controllers have a bus.
-    from leverframe.hardware.modbus_master import ModbusMaster
-    from leverframe.hardware.serial_line import SerialLine
-
     master = ModbusMaster(
-        SerialLine(config.serial_modbus),
+        None if config.serial_modbus is None else SerialLine(config.serial_modbus),
         controller.engine.settings,
         controller.sense,
         controller.troubles,
@@ -61,8 +56,8 @@ async def connect_modbus(
     return [server, master, *connect_writing(controller, master)]
 
 
-def connect_writing(controller: Controller, master: "ModbusMaster | None") -> list[Service]:
-    """Have writes to modules carried out: on the bus, or by a simulated board without one."""
+def connect_writing(controller: Controller, master: ModbusMaster | None) -> list[Service]:
+    """Have writes to modules carried out: where they are asked, else by a simulated board."""
 
     def wall() -> float:
         return controller.clock.read().wall
@@ -76,15 +71,17 @@ def connect_writing(controller: Controller, master: "ModbusMaster | None") -> li
 
     reports = WriteReports(wall, changed)
     controller.reports["modbus_writes"] = reports.report
-    bench = controller.board.bench
-    if master is None and bench is not None:
-        controller.take_writes(SimulatedWriter(bench, reports).write)
-        return []
-    # Imported here: few controllers have a bus.
-    from leverframe.hardware.modbus_writer import ModbusWriter, no_bus
-
     request = no_bus if master is None else master.request
     writer = ModbusWriter(request, controller.troubles, tell, reports)
     controller.settings_watchers.append(writer.adopt)
-    controller.take_writes(writer.write)
+    bench = controller.board.bench
+    simulated = None if bench is None else SimulatedWriter(bench, reports)
+
+    def write(effect: WriteModbus) -> "asyncio.Future[None] | None":
+        if simulated is None or (master is not None and master.has_bus_of(effect.slot)):
+            return writer.write(effect)
+        simulated.write(effect)
+        return None
+
+    controller.take_writes(write)
     return [writer]

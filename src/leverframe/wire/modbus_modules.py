@@ -295,7 +295,19 @@ def label_in_slot(settings: Settings, slot: int) -> str:
 
 
 def module_in_slot(settings: Settings, slot: int) -> Module | None:
-    """Return what is connected in a slot (1-3); None for nothing."""
+    """Return what is connected in a slot (1-3), as it speaks there; None for nothing."""
+    module, chosen = _module_in_slot(settings, slot), settings.modbus_slots[slot - 1]
+    if module is None:
+        return None
+    line = SerialParameters(
+        chosen.bitrate or module.line.bitrate,
+        module.line.parity if chosen.parity == "module" else chosen.parity,
+        chosen.stop_bits or module.line.stop_bits,
+    )
+    return module._replace(line=line)
+
+
+def _module_in_slot(settings: Settings, slot: int) -> Module | None:
     label = label_in_slot(settings, slot)
     if label in _CUSTOM:
         if _CUSTOM[label] >= len(settings.modbus_devices):

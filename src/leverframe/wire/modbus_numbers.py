@@ -15,7 +15,10 @@ _FORMATS = {
     "int32": Struct(">i"),
     "uint32": Struct(">I"),
     "float": Struct(">f"),
+    "int64": Struct(">q"),
+    "float64": Struct(">d"),
 }
+_FLOATS = ("float", "float64")
 #: Any decimal number of six digits survives as four-byte float; nine tell all such floats apart.
 MIN_DIGITS, MAX_DIGITS = 6, 9
 
@@ -45,9 +48,9 @@ def data_of(value: float, type_name: str, endian: str) -> bytes:
 def number_in(data: bytes, type_name: str, endian: str, divisor: int) -> float | None:
     """Decode a reading; absent where the device sent something that is no number."""
     (number,) = _FORMATS[type_name].unpack(in_usual_order(data, endian))
+    if type_name in _FLOATS and not isfinite(number):
+        return None
     if type_name == "float":
-        if not isfinite(number):
-            return None
         number = _shortest(number)
     # Adding 0.0 makes minus zero zero.
     value: float = number / divisor + 0.0

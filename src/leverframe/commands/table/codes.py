@@ -342,6 +342,16 @@ MODBUS_TYPES = CodeTable("type", run(0, ("int16", "int32", "float")))
 WRITTEN_TYPES = CodeTable(
     "written type", run(0, ("coil", "int16", "uint16", "int32", "uint32", "float"))
 )
+#: Of our own, beside those of the document.
+MODBUS_ALL_TYPES = CodeTable(
+    "any type", run(0, ("int16", "int32", "float", "uint16", "uint32", "int64", "float64"))
+)
+SLOT_BITRATES = CodeTable(
+    "slot bitrate",
+    run(0, ("0", "1200", "2400", "4800", "9600", "19200", "38400", "57600", "115200")),
+)
+SLOT_PARITIES = CodeTable("slot parity", run(0, ("module", "none", "even", "odd")))
+SLOT_STOP_BITS = CodeTable("slot stop bits", run(0, ("0", "1", "2")))
 ENDIANS = CodeTable("endian", run(0, ("none", "byte", "word", "byte and word")))
 
 ENERGY_UNITS = CodeTable(

@@ -73,6 +73,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Name of the controller", system.NAME_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
     ("Writing to Modbus modules", modbus_writes.ROWS),
+    ("Further Modbus commands", modbus.FURTHER_ROWS),
     ("Notifications", notifications.ROWS),
     (
         "Other ways of writing",

@@ -32,6 +32,17 @@ SLAVE_ID = Int(1, 247)
 SINGLE_SLAVE_ID = Changed(((HW35_ANY, Int(1, 9)), (ALWAYS, SLAVE_ID)))
 CUSTOM_INDEX = Changed(((HW35_SW["1.57"], Int(0, 4)), (ALWAYS, Int(0, 2))))
 
+SLOT = Changed(((HW35_ANY, Int(0, 2)), (ALWAYS, Int(0, 0))))
+_PORT = (
+    r"(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))"
+)
+ADDRESS = Text(
+    63,
+    pattern=rf"|(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]){_PORT}?",
+    form="a host name or address, perhaps with :port, or nothing",
+    fitting=("", "192.168.1.20", "meter.example:1502", "[fd00::7]:502"),
+    unfitting=("two words", "host:0", "host:65536", "fd00::7", "http://host"),
+)
 MODULE = "GET /stm.cgi?modbus_sensor=<A><B>"
 READING_ITEM = Item("m<A><B>=<C>*<D>*<E>*<F>*<G>*<H>*<I>")
 READING_FIELDS: dict[str, Param] = {
@@ -45,6 +56,8 @@ READING_FIELDS: dict[str, Param] = {
     "H": Word(codes.MODBUS_TYPES),
     "I": Trailing(Word(codes.ENDIANS), "none", SW["1.57"]),
 }
+#: The same with all types.
+ALL_READING_FIELDS = READING_FIELDS | {"H": Word(codes.MODBUS_ALL_TYPES)}
 #: Of all custom devices together.
 MAX_READINGS = 5 * 30
 #: The setting of a reading that each of these fields sets.
@@ -151,5 +164,45 @@ ROWS = (
         sets="modbus_tcp.enabled",
         when=HW35_ANY,
         doc="Switch the Modbus TCP server.",
+    ),
+)
+#: Our own: how a slot is reached, and more types of readings.
+FURTHER_ROWS = (
+    row(
+        "GET /stm.cgi?modbusline<A>=<B>*<C>*<D>",
+        A=SLOT,
+        B=Word(codes.SLOT_BITRATES, numeric=True),
+        C=Word(codes.SLOT_PARITIES),
+        D=Word(codes.SLOT_STOP_BITS, numeric=True),
+        sets={
+            "B": "modbus_slots.{A}.bitrate",
+            "C": "modbus_slots.{A}.parity",
+            "D": "modbus_slots.{A}.stop_bits",
+        },
+        example={"A": "0", "B": "5", "C": "2", "D": "1"},
+        doc="Set bitrate, parity and stop bits of the module in Modbus slot A; 0 leaves each as "
+        "the module has it.",
+    ),
+    row(
+        "GET /stm.cgi?modbushost<A>=<B>",
+        A=SLOT,
+        B=ADDRESS,
+        sets="modbus_slots.{A}.host",
+        example={"A": "0", "B": "192.168.1.20:502"},
+        doc="Ask the module in Modbus slot A by Modbus TCP at this host and port (502 if none is "
+        "given); empty for the serial bus.",
+    ),
+    row(
+        "POST /post.cgi?modbus_readings_save",
+        body=ListBody(READING_ITEM, ALL_READING_FIELDS, MAX_READINGS),
+        run=save_readings,
+        limits={
+            f"modbus_devices.*.readings.*.{name}": ALL_READING_FIELDS[letter]
+            for letter, name in READING_SETTINGS.items()
+        },
+        example={"B": "0", "C": "Energy", "D": "kWh", "H": "4"},
+        when=HW35_SW["1.36"],
+        doc="Describe readings of custom Modbus devices as `mod_custom_save` does, with further "
+        "types: uint16, uint32, int64, float64.",
     ),
 )

@@ -7,8 +7,11 @@ import { shown } from "../lib/quantities.js";
 import { liveReading } from "../lib/reading.js";
 import { address } from "../lib/router.js";
 import { choices } from "../lib/schema.js";
-import { clock, decimal, t } from "../lib/words.js";
+import { clock, code, decimal, t } from "../lib/words.js";
 import { mappingCard } from "./modbus/mapping.js";
+
+const HOST = "modbushost<A>";
+const LINE = "modbusline<A>";
 
 export class Page {
   #context;
@@ -83,15 +86,25 @@ function slotCard(context, index) {
     title: ["slot", { number: index + 1 }],
     lead: () => said(context, index + 1),
     fields: [
-      { command: module, at, label: "module", draw: namedModule(context) },
+      { command: module, at, label: "module", draw: chosen(nameIn(context)) },
       { command: id, at, label: "slave_id" },
+      { command: HOST, at: { A: index }, label: "host", hint: "host_hint" },
+      { command: LINE, at: { A: index }, letter: "B", label: "bitrate", draw: chosen(spoken) },
+      { command: LINE, at: { A: index }, letter: "C", label: "parity", draw: chosen(spoken) },
+      { command: LINE, at: { A: index }, letter: "D", label: "stop_bits", draw: chosen(spoken) },
     ],
   });
 }
 
 // Devices of one's own are offered by the names that they were given.
-/** @param {AdminContext} context */
-function namedModule(context) {
+/** @param {AdminContext} context @returns {(word: string) => string} */
+const nameIn = (context) => (word) => moduleName(context.settings, word);
+
+/** @param {string} word */
+const spoken = (word) => (["0", "module"].includes(word) ? t("as_module") : code(word));
+
+/** @param {(word: string) => string} name */
+function chosen(name) {
   /** @type {Draw} */
   const draw = (field, { schema, change }) => html`<select
     id=${field.id}
@@ -100,7 +113,7 @@ function namedModule(context) {
   >
     ${choices(schema).map(
       ([word]) => html`<option value=${word} .selected=${word === field.typed}>
-        ${moduleName(context.settings, word)}
+        ${name(word)}
       </option>`,
     )}
   </select>`;

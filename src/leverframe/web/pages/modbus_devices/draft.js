@@ -32,7 +32,7 @@ export class ReadingsDraft {
   /** @param {AdminContext} context @param {number} device */
   constructor(context, device) {
     this.#context = context;
-    this.#command = context.commands.get("mod_custom_save");
+    this.#command = context.commands.get("modbus_readings_save");
     this.device = device;
     this.columns = COLUMNS.filter(([letter]) => this.#command.has(letter)).map(
       ([letter, name]) => ({ letter, name, schema: this.#command.schema(letter) }),
