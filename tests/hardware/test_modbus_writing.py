@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from .pty_pair import PtyPair
 from .waiting import until
 
 #: Coils from 10 on and holding registers from 100 on; nothing else.
-RUNS = [[[10, [0, 0]]], [], [[100, [200, 0, 0, 0]]], []]
+RUNS = [[[10, [0, 0]]], [], [[100, [200, *[0] * 9]]], []]
 SLAVE = 7
 #: The codes of `mod_write`.
 COIL, INT16, UINT16, INT32, UINT32, FLOAT = range(6)
@@ -33,8 +33,8 @@ class Slave(NamedTuple):
     process: "subprocess.Popen[str]"
 
 
-@pytest.fixture
-def slave() -> Iterator[Slave]:
+@contextmanager
+def running_slave() -> Iterator[Slave]:
     """One device of pymodbus on a serial port."""
     pair = PtyPair()
     program = Path(__file__).with_name("modbus_slave.py")
@@ -58,8 +58,16 @@ def slave() -> Iterator[Slave]:
 
 
 @pytest.fixture
-def port(slave: Slave) -> str:
-    return slave.port
+def slave() -> Iterator[Slave]:
+    with running_slave() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[str]:
+    """The same for all tests that need nothing else of it."""
+    with running_slave() as one:
+        yield one.port
 
 
 @asynccontextmanager
@@ -108,7 +116,8 @@ async def test_a_command_writes_and_is_answered_when_it_was_read_back(
     async with on_bus(port) as twin:
         await set_up(twin)
         for endian in range(1 if kind == COIL else 4):
-            await twin.ok(f"/stm.cgi?mod_write=1*{register}*{kind}*{sent}*{endian}")
+            place = register + 2 * endian
+            await twin.ok(f"/stm.cgi?mod_write=1*{place}*{kind}*{sent}*{endian}")
             assert last_write(await twin.state()) == ("written", value)
         assert (await twin.json("/health"))["status"] == "ok"
 
@@ -116,7 +125,6 @@ async def test_a_command_writes_and_is_answered_when_it_was_read_back(
 async def test_what_was_written_is_what_the_polling_reads(port: str) -> None:
     async with on_bus(port) as twin:
         await set_up(twin)
-        await shows(twin, "m1", 200.0)
         await twin.ok(f"/stm.cgi?mod_write=1*100*{INT16}*215")
         await shows(twin, "m1", 215.0)
         await twin.ok(f"/stm.cgi?mod_write=1*10*{COIL}*1")

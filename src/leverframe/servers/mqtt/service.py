@@ -269,8 +269,6 @@ class MqttService:
                 await outstanding.finish()
             except StoreUnavailable as error:
                 answer = str(error)
-            except Refusal as refusal:
-                answer = refusal.detail
             except Exception:
                 # Logged by the controller.
                 answer = FAULT
