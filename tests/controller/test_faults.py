@@ -1,10 +1,12 @@
 """Faults of the board, the power, the clock and servers of messages; scopes; what is refused."""
 
-from datetime import timedelta
+import asyncio
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
 
+from leverframe.clock import SystemClock
 from leverframe.controller.faults import MAX_FAULTS, ActiveFault
 from leverframe.controller.live_snapshot import go_back, take_snapshot
 from leverframe.engine.effects import Notify
@@ -17,6 +19,9 @@ from leverframe.hardware.fault_catalogue import (
     fault_from_text,
     fields_of,
 )
+from leverframe.process.build import build
+from leverframe.profile import Profile
+from leverframe.storage.store import MemoryStore
 from leverframe.testing import faults
 from tests.twin import Twin
 
@@ -60,6 +65,12 @@ async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: Twin) 
     assert "fault 1 output_stuck: OUT0 is told to be on and is off" in journal(twin)
     end(twin, active)
     assert bench(twin).outputs[0] is True
+
+
+async def test_other_relays_do_as_they_are_told(twin: Twin) -> None:
+    add(twin, faults.stuck_output("OUT0"))
+    await twin.ok("/outs.cgi?out1=1")
+    assert bench(twin).outputs[:2] == [False, True]
 
 
 @pytest.mark.parametrize(("at", "stays"), [("on", True), ("off", False)])
@@ -136,6 +147,12 @@ async def test_a_drifting_sensor_leaves_evenly(twin: Twin) -> None:
     assert await reading(twin) == pytest.approx(22, abs=0.1)
     await advance(twin, 3600)
     assert await reading(twin) == pytest.approx(24, abs=0.1)
+
+
+async def test_an_absent_reading_stays_absent(twin: Twin) -> None:
+    add(twin, faults.noisy("DS1"))
+    await advance(twin, 5)
+    assert await reading(twin) is None
 
 
 async def test_spikes_are_single_samples(twin: Twin) -> None:
@@ -230,6 +247,35 @@ async def test_a_reboot_without_time_is_over_at_once(twin: Twin) -> None:
     add(twin, faults.reboot(takes=0))
     assert (await twin.state())["OUT0"] == 0
     assert twin.controller.bootloader_until is None
+
+
+async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
+    built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
+    twin = Twin(built.controller, built.web)
+    await twin.ok("/outs.cgi?out0=1")
+    add(twin, faults.reboot(takes=0.05))
+    told = asyncio.Event()
+    twin.controller.watchers.add(told.set)
+    async with asyncio.timeout(10):
+        while twin.controller.bootloader_until is not None:
+            told.clear()
+            await told.wait()
+    assert (await twin.state())["OUT0"] == 0
+    await built.stop()
+
+
+async def test_being_off_is_not_waiting_for_firmware(twin: Twin) -> None:
+    told: list[bool] = []
+    twin.controller.bootloader_watchers.append(told.append)
+    add(twin, faults.reboot(takes="10s"))
+    off = await take_snapshot(twin.controller)
+    await advance(twin, 20)
+    await go_back(twin.controller, off)
+    assert twin.controller.faults is not None
+    assert twin.controller.bootloader_until is not None
+    await advance(twin, 20)
+    assert twin.controller.bootloader_until is None
+    assert told == []
 
 
 async def test_a_brown_out_comes_again_and_again(twin: Twin) -> None:

@@ -92,6 +92,21 @@ def test_plants_close_the_loop() -> None:
     assert result.without["OUT0"].on_s > 1.3 * result.with_["OUT0"].on_s > HOUR / 4
 
 
+def test_a_pwm_output_heats_a_plant_too() -> None:
+    bench = Bench({"pwm.0.duty": 50})
+    room = "room*heater:PWM0*reading:DS1*outside:5*power:40*time_constant:10m*start:5"
+
+    def world() -> Plants:
+        plants = Plants()
+        plants.wire(plant_from_text(room), bench.now, {"PWM0": 0.0})
+        return plants
+
+    worlds = (world(), world())
+    tried(bench, Switch("PWM0", ON), worlds=worlds, for_s=6 * HOUR)
+    ends = [one.look("DS1", bench.now + 6 * HOUR)["DS1"] for one in worlds]
+    assert ends == [5, 25]
+
+
 def test_messages_pings_restarts_and_the_clock_are_lived_through() -> None:
     watched = WatchdogEntry(enabled=True, host="router", interval=10, failures=1, output="OUT5")
     bench = Bench({"watchdog.0": watched, "outputs.1.on_after_start": True})

@@ -164,14 +164,14 @@ class Controller(Hooks):
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
         """Live by another engine that has been started before; the board is as it knows it."""
-        was_waiting = self.bootloader_until is not None
+        was_waiting, waits = _waits(self.bootloader_until), _waits(bootloader_until)
         self.engine, self.pending = engine, engine.settings
         self.bootloader_until = bootloader_until
         engine.machine.samples = None if self.history is None else self.history.samples
         self._record_all(self.clock.read(), former)
         self._watched_version = NEVER_WATCHED
-        if was_waiting != (bootloader_until is not None):
-            self.tell_of_bootloader(waits=not was_waiting)
+        if was_waiting is not waits:
+            self.tell_of_bootloader(waits=waits)
         self._tell_watchers()
 
     async def stop(self) -> None:
@@ -209,7 +209,7 @@ class Controller(Hooks):
     def _start_anew(self, settings: Settings) -> None:
         self._power_off()
         journal = self.engine.machine.journal
-        was_waiting = self.bootloader_until not in (None, inf)
+        was_waiting = _waits(self.bootloader_until)
         self.bootloader_until = None
         former = self.engine.values
         self.engine = Engine(self.profile, settings, self._timezone, self.persistent.values)
@@ -557,6 +557,11 @@ def _check_alone(stage: Stage) -> None:
             "A write to a Modbus module must be the only command of its request, because the "
             "module may refuse it when the others are done."
         )
+
+
+def _waits(bootloader_until: float | None) -> bool:
+    """Tell whether the bootloader waits; a controller without power has no end of its wait."""
+    return bootloader_until not in (None, inf)
 
 
 def _perform_or_skip(call: Call, body: Any, stage: Stage, skipped: list[Refusal]) -> None:

@@ -204,6 +204,9 @@ class Faults:
     # --- time -------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
+        if not self._faults:
+            # As nearly always: asked for after every request.
+            return None
         known = [one.next_deadline() for one in self._faults.values()]
         return min((one for one in known if one is not None), default=None)
 

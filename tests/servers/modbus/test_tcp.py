@@ -512,6 +512,14 @@ async def test_a_fault_makes_the_server_answer_an_exception() -> None:
             assert not (await client.read_coils(0, count=6)).isError()
 
 
+async def test_a_fault_by_chance_leaves_other_requests_alone() -> None:
+    async with served() as served_twin:
+        await served_twin.twin.ok("/sim.cgi?fault=modbus*chance:0.5*seed:1")
+        async with with_client(served_twin) as client:
+            answers = [(await client.read_coils(0, count=6)).isError() for _ in range(20)]
+    assert set(answers) == {True, False}
+
+
 @pytest.mark.parametrize("what", ["silent", "garbage", "wrong id", "reset"])
 async def test_a_fault_leaves_a_client_without_an_answer(what: str) -> None:
     async with served() as served_twin:

@@ -9,6 +9,7 @@ from leverframe.commands.table.rules import event_query
 from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
+from leverframe.storage.store import StoreUnavailable
 from tests.twin import Twin
 
 PATH = "/api/what-if"
@@ -88,3 +89,15 @@ async def test_what_cannot_be_tried_is_refused(
 async def test_a_body_of_a_command_stands_behind_a_space(twin: Twin) -> None:
     found = await tried(twin, "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&", query="?for=1d")
     assert ("with", "OUT0 on") in texts(found)
+
+
+async def test_a_history_that_cannot_be_read_is_told(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(work: Any) -> Any:
+        raise StoreUnavailable("The disk reported an error.")
+
+    monkeypatch.setattr(twin.controller.history, "ask", refuse)
+    reply = await twin.ask(PATH, "POST", b"/outs.cgi?out0=1")
+    assert reply.status == 503
+    assert b"The disk reported an error." in reply.body
