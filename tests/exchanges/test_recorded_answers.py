@@ -40,6 +40,9 @@ def test_a_last_line_that_was_cut_is_left_out() -> None:
 def test_a_damaged_line_is_refused_by_its_number() -> None:
     with pytest.raises(NoRecording, match=r"Line 3 of x\.jsonl"):
         list(exchanges_in([line_of(exchange("/a", "x")), b"{}\n"], "x.jsonl"))
+    without_zone = line_of(exchange("/a", "x")).replace(b"00:00:00Z", b"00:00:00")
+    with pytest.raises(NoRecording, match="Line 2"):
+        list(exchanges_in([without_zone], "x.jsonl"))
     with pytest.raises(NoRecording, match="Line 2"):
         list(exchanges_in([b"[" * 5000 + b"\n"], "x.jsonl"))
 

@@ -9,11 +9,20 @@ import httpx
 import pytest
 
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES
+from leverframe.recording import proxy
 from leverframe.recording import unit_client as unit_client_module
 from leverframe.recording.unit_client import BadAddress, unit_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.hardware.waiting import until
-from tests.recording.recorded_twin import HOST, recorded_in, recorder, served, twin_at_port
+from tests.recording.recorded_twin import (
+    HOST,
+    recorded_in,
+    recorder,
+    replayed,
+    served,
+    told,
+    twin_at_port,
+)
 
 PATIENCE_S = 20.0
 TEXT = "text/plain"
@@ -89,6 +98,62 @@ async def test_a_body_is_passed_on_with_its_headers(tmp_path: Path) -> None:
     assert {one.headers[name] for name in ("authorization", "cookie")} == {"***"}
     assert one.answer.headers["set-cookie"] == "***"
     assert "geheim" not in (tmp_path / "s").read_text()
+
+
+async def test_headers_of_any_bytes_are_passed_on(tmp_path: Path) -> None:
+    seen: list[Request] = []
+
+    def unit(request: Request) -> Reply:
+        seen.append(request)
+        return Reply(200, TEXT, b"yes", (("X-Name", "Ogr\xf3d"),))
+
+    async with served(unit) as place, recorder(place, tmp_path / "s") as url:
+        port = int(url.rpartition(":")[2])
+        reader, writer = await asyncio.open_connection(HOST, port)
+        head = f"GET / HTTP/1.1\r\nHost: {HOST}:{port}\r\nUser-Agent: Ogr\xf3d\r\n"
+        writer.write(f"{head}Connection: close\r\n\r\n".encode("latin-1"))
+        answer = await reader.read()
+        writer.close()
+        assert seen[0].headers["user-agent"] == "Ogr\xf3d"
+        assert b"X-Name: Ogr\xf3d\r\n" in answer
+        assert answer.endswith(b"yes")
+        assert told(await replayed(tmp_path / "s", place)) == []
+        assert seen[1].headers["user-agent"] == "Ogr\xf3d"
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_a_large_answer(tmp_path: Path) -> None:
+    large = bytes(range(256)) * 40_000
+
+    def unit(_request: Request) -> Reply:
+        return Reply(200, "application/octet-stream", large)
+
+    async with (
+        served(unit) as place,
+        recorder(place, tmp_path / "s") as url,
+        httpx.AsyncClient(timeout=PATIENCE_S) as client,
+        client.stream("GET", f"{url}/") as reply,
+    ):
+        await asyncio.sleep(0.3)
+        assert b"".join([part async for part in reply.aiter_bytes()]) == large
+
+
+async def test_a_client_that_does_not_read_on_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proxy, "CLIENT_S", 0.1)
+    large = b"x" * 50_000_000
+
+    async with (
+        served(lambda _: Reply(200, TEXT, large)) as place,
+        recorder(place, tmp_path / "s") as url,
+        httpx.AsyncClient(timeout=PATIENCE_S) as client,
+        client.stream("GET", f"{url}/") as reply,
+    ):
+        await until(lambda: len(recorded_in(tmp_path / "s")) == 1)
+        await asyncio.sleep(0.3)
+        with pytest.raises(httpx.RemoteProtocolError):
+            await reply.aread()
+    assert recorded_in(tmp_path / "s")[0].answer.body.left_out == "cut"
 
 
 async def test_a_place_that_the_unit_names_is_named_as_the_client_knows_it(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ was killed; a last line that was cut is left out.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from leverframe.errors import ErrorForPeople
 
@@ -54,7 +54,7 @@ class RecordedAnswer(Struct, frozen=True, omit_defaults=True):
 
 
 class Exchange(Struct, frozen=True, omit_defaults=True):
-    at: datetime
+    at: Annotated[datetime, Meta(tz=True)]
     took_s: float
     method: str
     path: str

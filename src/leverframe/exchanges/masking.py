@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from leverframe.commands.table.bodies import Upload
-from leverframe.commands.table.matching import TABLE, may_hold_secret, without_value
+from leverframe.commands.table.masked_query import SECRET_NAME, masked_items
+from leverframe.commands.table.matching import TABLE
 from leverframe.engine.tree import MASK, is_confidential
 from leverframe.exchanges.exchange import MAX_TEXT_BYTES, NO_BODY, LeftOut, RecordedBody
 
@@ -31,13 +32,6 @@ ANSWER_HEADERS = ("allow", "content-disposition", "content-type", "retry-after")
 SECRET_REQUEST_HEADERS = ("authorization", "backup-passphrase", "cookie")
 SECRET_ANSWER_HEADERS = ("set-cookie",)
 
-#: Names of values that are secret, wherever they stand.
-_SECRET_NAME = re.compile(
-    r"pass(?!ed|ive)|pwd|secret|token|credential|cookie|authorization"
-    r"|api_?key|community|authentication_key|privacy_key"
-    r"|^(em4|gsmapn|gsmcode|httpauth\d?|httppost\d?|http\d|mqtt|snmp\w*)$",
-    re.IGNORECASE,
-)
 #: Paths of files that hold everything.
 _BACKUP_PATHS = frozenset(row.form.path for row in TABLE if not row.form.items)
 _BODY_PATH = "/post.cgi"
@@ -47,8 +41,6 @@ _OPEN_BODIES = frozenset(
     for row in TABLE
     if row.body is not None and not row.secret and not isinstance(row.body, Upload)
 )
-#: Commands of one item each.
-_SINGLE_ROWS = tuple(row for row in TABLE if len(row.form.items) == 1)
 #: Its second part is the key to somebody's session.
 _SESSION_KEY = re.compile(r"(/site-session/)[^/]+")
 _TEXT_OF_TAG = re.compile(r"<(\w+)>([^<]+)</\1>")
@@ -74,7 +66,7 @@ class MaskedRequest(Struct, frozen=True):
 def masked_request(path: str, query: str | None, content_type: str, body: bytes) -> MaskedRequest:
     """Return what may be written down of a request."""
     open_path, in_path = _masked_path(path)
-    open_query, in_query = (None, []) if query is None else _masked_items(query)
+    open_query, in_query = (None, []) if query is None else masked_items(query)
     open_body, in_body = _masked_request_body(path, query, content_type, body)
     hidden = [*in_path, *in_query, *in_body]
     is_masked = bool(hidden) or bool(open_body.left_out)
@@ -126,7 +118,7 @@ def masked_address(address: str) -> str:
     place, mark, query = address.partition("?")
     begin, slashes, rest = place.rpartition("://")
     path, _ = _masked_path(rest)
-    return begin + slashes + path + mark + (_masked_items(query)[0] if mark else "")
+    return begin + slashes + path + mark + (masked_items(query)[0] if mark else "")
 
 
 def media_type(content_type: str) -> str:
@@ -148,40 +140,6 @@ def _masked_path(path: str) -> tuple[str, list[str]]:
     return path[: mistaken.start()] + MASK, [*hidden, path[mistaken.start() :]]
 
 
-def _masked_items(query: str) -> tuple[str, list[str]]:
-    """Return a query, or a form, with its values masked if one of them may be a secret."""
-    items = query.split("&")
-    if not any(_may_hold_secret(item) for item in items):
-        return query, []
-    hidden = [item for item in items if _open_item(item) != item]
-    return "&".join(map(_open_item, items)), hidden
-
-
-def _may_hold_secret(item: str) -> bool:
-    name = item.partition("=")[0].lower()
-    if "=" not in item and may_hold_secret(name) and without_value(name) is not None:
-        # A command with a body, such as `signin`, or one that only asks.
-        return False
-    if _is_open_command(name):
-        return False
-    return name.startswith("sms") or may_hold_secret(name) or bool(_SECRET_NAME.search(name))
-
-
-def _is_open_command(name: str) -> bool:
-    """Tell whether a name is that of a command without a secret, such as `em1` beside `em4`."""
-    rows = [row for row in _SINGLE_ROWS if row.form.items[0].match_name(name) is not None]
-    return bool(rows) and not any(row.secret for row in rows)
-
-
-def _open_item(item: str) -> str:
-    name, equals, _ = item.partition("=")
-    shown = without_value(item)
-    if shown is None:
-        is_name = re.fullmatch(r"[A-Za-z_]{1,20}\d?", name) is not None and bool(equals)
-        return f"{name}={MASK}" if is_name else MASK if item else ""
-    return f"{shown.partition('=')[0]}={MASK}" if equals else item
-
-
 def _masked_request_body(
     path: str, query: str | None, content_type: str, body: bytes
 ) -> tuple[RecordedBody, list[str]]:
@@ -201,7 +159,7 @@ def _masked_request_body(
             return _left_out("secret", len(body)), [text.text]
         return RecordedBody(shown), list(_strings(text.text) - _strings(shown))
     if kind in (FORM_TYPE, "", "text/plain"):
-        shown, hidden = _masked_items(text.text.strip())
+        shown, hidden = masked_items(text.text.strip())
         return RecordedBody(shown) if hidden else text, hidden
     return _left_out("file", len(body)), []
 
@@ -227,16 +185,16 @@ def _masked_text(text: str, kind: str) -> str:
 
 
 def _masked_pair(pair: re.Match[str]) -> str:
-    return f'{pair[1]}"{MASK}"' if _SECRET_NAME.search(pair[2]) else pair[0]
+    return f'{pair[1]}"{MASK}"' if SECRET_NAME.search(pair[2]) else pair[0]
 
 
 def _masked_tag(tag: re.Match[str]) -> str:
     name = tag[1]
-    return f"<{name}>{MASK}</{name}>" if _SECRET_NAME.search(name) else tag[0]
+    return f"<{name}>{MASK}</{name}>" if SECRET_NAME.search(name) else tag[0]
 
 
 def _masked_input(tag: re.Match[str]) -> str:
-    return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if _SECRET_NAME.search(tag[0]) else tag[0]
+    return _VALUE_OF_INPUT.sub(rf'\1"{MASK}"', tag[0]) if SECRET_NAME.search(tag[0]) else tag[0]
 
 
 def _masked_json(text: str) -> str | None:
@@ -266,7 +224,7 @@ def _masked_value(value: Any, path: str) -> Any:
 
 def _masked_member(value: Any, path: str) -> Any:
     name = path.rpartition(".")[2]
-    is_secret = is_confidential(path.removeprefix("settings.")) or _SECRET_NAME.search(name)
+    is_secret = is_confidential(path.removeprefix("settings.")) or SECRET_NAME.search(name)
     if isinstance(value, str) and value and is_secret:
         return MASK
     if path.startswith("sms.received.") and name == "text":

@@ -8,7 +8,6 @@ piece by piece, as fast as the client reads. An exchange is told when it is over
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 
 import httpx
@@ -142,30 +141,38 @@ async def _read(
     account: "_ExchangeAccount", response: httpx.Response, pieces: asyncio.Queue[bytes | None]
 ) -> None:
     try:
-        async for part in response.aiter_raw():
-            account.add(part)
-            async with asyncio.timeout(CLIENT_S):
-                await pieces.put(part)
-        account.end()
+        try:
+            async for part in response.aiter_raw():
+                account.add(part)
+                await _hand_over(part, pieces)
+            account.end()
+        finally:
+            await response.aclose()
     except (httpx.HTTPError, TimeoutError):
         account.cut()
     except asyncio.CancelledError:
         account.cut()
         raise
-    finally:
-        with suppress(asyncio.QueueFull):
-            pieces.put_nowait(None)
-        await response.aclose()
+    try:
+        await _hand_over(None, pieces)
+    except TimeoutError:
+        account.is_cut = True
+        while not pieces.empty():
+            pieces.get_nowait()
+        pieces.put_nowait(None)
+
+
+async def _hand_over(part: bytes | None, pieces: asyncio.Queue[bytes | None]) -> None:
+    """Wait until the client has read enough; not for ever, because it may have left."""
+    async with asyncio.timeout(CLIENT_S):
+        await pieces.put(part)
 
 
 async def _taken(
     pieces: asyncio.Queue[bytes | None], task: asyncio.Task[None], account: "_ExchangeAccount"
 ) -> AsyncGenerator[bytes, None]:
     try:
-        while not (task.done() and pieces.empty()):
-            part = await pieces.get()
-            if part is None:
-                break
+        while (part := await pieces.get()) is not None:
             yield part
         if account.is_cut:
             raise StreamCut("the unit broke off in the middle of its answer")

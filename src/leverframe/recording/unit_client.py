@@ -73,11 +73,11 @@ class UnitClient:
         request = httpx.Request(
             method,
             f"{self.unit.scheme}://{host}:{self.unit.port}/",
-            headers=sent,
+            headers=[(_bytes(name), _bytes(value)) for name, value in sent.items()],
             content=body or None,
             # As it was written: the library would encode it in its own way.
             extensions={
-                "target": target.encode("ascii"),
+                "target": target.encode(),
                 "timeout": self._client.timeout.as_dict(),
             },
         )
@@ -115,6 +115,11 @@ class UnitClient:
         if isinstance(error, httpx.RemoteProtocolError):
             return UnitSilent(f"{unit} did not answer as an HTTP server does.")
         return UnitSilent(sentence(error, unit.host, unit.port))
+
+
+def _bytes(text: str) -> bytes:
+    """Return a part of a header as it came; what never came, but was written by hand, as `?`."""
+    return text.encode("latin-1", "replace")
 
 
 @asynccontextmanager
