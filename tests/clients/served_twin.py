@@ -19,7 +19,7 @@ from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import THIS_MACHINE, Reach
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 HOST = "127.0.0.1"
 PATIENCE_S = 30.0
@@ -46,7 +46,7 @@ class LoopThread:
 
 @dataclass(frozen=True)
 class ServedTwin:
-    twin: Twin
+    twin: LoopTwin
     port: int
     server: HttpServer
 
@@ -76,8 +76,8 @@ def served(
 ) -> Iterator[ServedTwin]:
     """Start a controller, at a port of its own if the wanted one was taken meanwhile."""
 
-    async def start() -> tuple[Twin, HttpServer]:
-        twin = await Twin.start(profile, reach=reach)
+    async def start() -> tuple[LoopTwin, HttpServer]:
+        twin = await LoopTwin.start(profile, reach=reach)
         server = HttpServer(
             opened_to(reach.names.origins, twin.web.handle),
             http_limits(),
@@ -91,7 +91,7 @@ def served(
             await server.start(HOST, 0)
         return twin, server
 
-    async def stop(twin: Twin, server: HttpServer) -> None:
+    async def stop(twin: LoopTwin, server: HttpServer) -> None:
         await server.stop(grace_s=0.0)
         await twin.controller.stop()
 

@@ -25,7 +25,7 @@ from leverframe.servers.http.messages import AnyReply, Reply, StreamReply
 from leverframe.servers.routes.endpoints import ENDPOINTS, VALUES, Endpoint
 from leverframe.servers.routes.history import CSV
 from leverframe.servers.routes.sim import SENSED
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 NEWEST = Profile()
 PROFILES = [NEWEST, Profile("3.5", "1.44"), Profile("3.0", "1.36")]
@@ -207,7 +207,7 @@ def test_a_function_gives_what_the_table_says(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.path)
 async def test_another_method_is_refused_with_those_that_are_taken(endpoint: Endpoint) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     operations = {name.lower() for name in endpoint.methods if name != "HEAD"}
     assert operations == set(document()["paths"][endpoint.path])
     for method in {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} - set(endpoint.methods):
@@ -227,7 +227,7 @@ def test_the_bench_takes_what_the_simulated_board_feels() -> None:
 async def test_what_the_server_answers_fits_its_schema(
     profile: Profile, endpoint: Endpoint
 ) -> None:
-    twin = await Twin.start(profile)
+    twin = await LoopTwin.start(profile)
     await twin.ok("/inpa.cgi?event=0*0*0*0*0*0*0*0*0*0*0*0")
     await twin.ok("/outs.cgi?ortime=060")
     await twin.ok("/outs.cgi?out0=1")
@@ -243,7 +243,7 @@ async def test_what_the_server_answers_fits_its_schema(
 
 
 async def test_a_refusal_fits_its_schema() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     reply = await twin.ask("/stm.cgi?oname=7Pump")
     schema = document()["components"]["schemas"]["Problem"]
     assert reply.status == 400

@@ -7,7 +7,7 @@ the command afterwards has the last word, as with outputs.
 import msgspec
 
 from leverframe.engine.pid import Explanation
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 TIMES = "/outs.cgi?atout=0*4&atout=6*4"
 #: Met while INPD1 is open.
@@ -20,11 +20,11 @@ NO_HOST = "0*0*0**1*1*5*0*1*0*0"
 WATCHDOG = "/stm.cgi?wdog1=" + HOST + "".join(f"&wdog{number}={NO_HOST}" for number in range(2, 7))
 
 
-async def pass_time(twin: Twin, seconds: float) -> None:
+async def pass_time(twin: LoopTwin, seconds: float) -> None:
     await twin.controller.advance(seconds)
 
 
-async def switchings(twin: Twin) -> int:
+async def switchings(twin: LoopTwin) -> int:
     """How often OUT0 is found changed when looked at every four seconds."""
     count, before = 0, await twin.outputs()
     for _ in range(6):
@@ -34,7 +34,7 @@ async def switchings(twin: Twin) -> int:
     return count
 
 
-async def met_and_over(twin: Twin, rule: str) -> None:
+async def met_and_over(twin: LoopTwin, rule: str) -> None:
     """A rule becomes met, ceases to be, and is deleted."""
     await twin.ok(rule)
     await twin.ok("/sim.cgi?INPD1=0")
@@ -42,7 +42,7 @@ async def met_and_over(twin: Twin, rule: str) -> None:
 
 
 async def test_periodic_switching_that_a_rule_began_is_ended_by_its_command() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)
     await twin.ok("/inpa.cgi?eventdel=0")
@@ -52,7 +52,7 @@ async def test_periodic_switching_that_a_rule_began_is_ended_by_its_command() ->
 
 
 async def test_periodic_switching_that_a_rule_ended_begins_by_its_command() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
     await met_and_over(twin, AUTO_SWITCH)
@@ -62,7 +62,7 @@ async def test_periodic_switching_that_a_rule_ended_begins_by_its_command() -> N
 
 
 async def test_a_command_that_changes_nothing_does_not_begin_the_cycle_anew() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01")
     await pass_time(twin, 3)
@@ -72,7 +72,7 @@ async def test_a_command_that_changes_nothing_does_not_begin_the_cycle_anew() ->
 
 
 async def test_of_joined_commands_the_last_one_counts() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok("/outs.cgi?aout=01&aout=00")
     assert await switchings(twin) == 0
@@ -80,19 +80,19 @@ async def test_of_joined_commands_the_last_one_counts() -> None:
 
 
 async def test_a_permanent_rule_keeps_on_what_a_command_would_end() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH + "&eventper=0*1")
     await twin.ok("/outs.cgi?aout=00")
     assert await switchings(twin) == 6
 
 
-def regulator(twin: Twin) -> Explanation:
+def regulator(twin: LoopTwin) -> Explanation:
     return twin.controller.engine.pid.explain()
 
 
 async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20")
     await twin.ok(REGULATE.format(250))
     await met_and_over(twin, ENABLE_PID)
@@ -103,7 +103,7 @@ async def test_the_regulator_that_a_rule_stopped_runs_by_its_command() -> None:
 
 
 async def test_the_same_regulator_sent_again_runs_again() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(REGULATE.format(250))
     await met_and_over(twin, ENABLE_PID)
     await twin.ok(REGULATE.format(250))
@@ -111,7 +111,7 @@ async def test_the_same_regulator_sent_again_runs_again() -> None:
 
 
 async def test_what_a_rule_switched_live_does_not_outlive_a_reset() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)
     await twin.ok("/stm.cgi?eeprom_reset=1")
@@ -120,7 +120,7 @@ async def test_what_a_rule_switched_live_does_not_outlive_a_reset() -> None:
 
 
 async def test_what_a_rule_switched_live_does_not_outlive_a_restore() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     backup = (await twin.ok("/dev_settings.bin")).body
     await twin.ok(AUTO_SWITCH)
@@ -129,7 +129,7 @@ async def test_what_a_rule_switched_live_does_not_outlive_a_restore() -> None:
 
 
 async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(WATCHDOG)
     await pass_time(twin, 60)
     explained = twin.controller.engine.watchdog.explain()
@@ -140,7 +140,7 @@ async def test_a_watchdog_entry_that_gave_up_begins_anew_when_it_is_set_again() 
 
 
 async def test_the_trail_tells_who_made_a_setting_count_again_and_nothing_else() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(TIMES)
     await twin.ok(AUTO_SWITCH)
     await twin.ok("/outs.cgi?aout=00")

@@ -11,11 +11,11 @@ import msgspec
 
 from leverframe.commands.table.matching import COMMAND_PATHS, TABLE
 from leverframe.profile import Profile
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import ACCOUNTS, FORM, Sample, accepted
 from tests.conformance.test_rows import everything
 from tests.effort import EFFORT, SHARES
-from tests.twin import Twin
 
 REQUESTS = 20_000 // SHARES[EFFORT]
 PROFILES = (NEWEST, Profile("3.0", "1.40"), Profile("3.5", "1.44"))
@@ -81,7 +81,7 @@ def random_requests(profile: Profile, count: int, seed: int) -> Iterator[tuple[s
 async def test_random_requests_are_answered_and_refused_ones_change_nothing() -> None:
     answered = {2: 0, 4: 0}
     for seed, profile in enumerate(PROFILES):
-        twin = await Twin.start(profile)
+        twin = await LoopTwin.start(profile)
         for method, target, body in random_requests(profile, REQUESTS // len(PROFILES) + 1, seed):
             if CLOSING in target:
                 continue

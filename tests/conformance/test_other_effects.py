@@ -11,16 +11,16 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.engine.factory_settings import defaults
 from leverframe.hardware.display_picture import png_of
 from leverframe.profile import Profile
+from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import accepted
 from tests.conformance.test_rows import everything
-from tests.twin import Twin
 
 
 async def test_the_modem_gets_the_command_as_it_was_written() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     sent: list[Any] = []
     twin.controller.on_modem = sent.append
     await twin.ok("/stm.cgi?gsmcmd=AT%2BCSQ")
@@ -29,7 +29,7 @@ async def test_the_modem_gets_the_command_as_it_was_written() -> None:
 
 @pytest.mark.parametrize(("target", "channel"), [("gsmsendsms", "sms"), ("testemail=1", "email")])
 async def test_a_test_message_is_sent(target: str, channel: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     sent: list[Any] = []
     twin.controller.on_notify = sent.append
     await twin.ok(f"/stm.cgi?{target}")
@@ -37,14 +37,14 @@ async def test_a_test_message_is_sent(target: str, channel: str) -> None:
 
 
 async def test_a_client_of_hw_30_reads_back_the_entry_it_sent() -> None:
-    twin = await Twin.start(Profile("3.0", "1.40"))
+    twin = await LoopTwin.start(Profile("3.0", "1.40"))
     await twin.ok("/inpa.cgi?event=0*11*0*100*0*0*31*65*0*1*100")
     entries = (await twin.ok("/xml/eve2.xml")).body
     assert b"<ev0>1*0*11*0*100*0*0*31*65*0*1*100*0</ev0>" in entries
 
 
 async def test_ids_of_the_bus_come_one_after_the_other() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     ids = ["28:FF:64:1E:8C:16:03:5A", "28:FF:64:1E:8C:16:03:5B"]
     for sensor in ids:
         await twin.ok(f"/sim.cgi?onewire={sensor}")
@@ -56,7 +56,7 @@ async def test_ids_of_the_bus_come_one_after_the_other() -> None:
 
 
 async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for source in (10, 11, 12):
         await twin.ok(f"/inpa.cgi?event=19*{source}*0*0*0*0*0*0*0*0*0*0")
     await twin.ok("/inpa.cgi?eventdel=1")
@@ -66,7 +66,7 @@ async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
 
 @pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
 async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok(f"/stm.cgi?upgrade={name}")
     reply = await twin.ask("/outs.cgi")
@@ -76,7 +76,7 @@ async def test_the_bootloader_answers_nothing_for_a_minute(name: str) -> None:
 
 
 async def test_a_picture_is_kept_until_it_is_removed() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", png_of(("A", "B", "C", "D")))
     assert (await twin.ok("/picture")).content_type == "image/png"
     await twin.ok("/stm.cgi?delpicture=0")
@@ -85,7 +85,7 @@ async def test_a_picture_is_kept_until_it_is_removed() -> None:
 
 @pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
 async def test_a_backup_can_be_fetched_and_sent_back(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Pump")
     backup = await twin.ok(path)
     assert backup.content_type == "application/octet-stream"
@@ -95,14 +95,14 @@ async def test_a_backup_can_be_fetched_and_sent_back(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/dev_settings.bin", "/lk3_settings.bin"])
 async def test_a_backup_cannot_be_posted_to(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     before = everything(twin)
     assert (await twin.ask(path, "POST")).status == 405
     assert everything(twin) == before
 
 
 async def test_a_reset_brings_the_defaults_back() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Pump&lang=0&outblock=1")
     await twin.ok("/stm.cgi?eeprom_reset=1")
     assert twin.controller.engine.settings == defaults(NEWEST)
@@ -111,14 +111,14 @@ async def test_a_reset_brings_the_defaults_back() -> None:
 async def test_the_clock_takes_every_time_that_the_row_allows() -> None:
     (row,) = [row for row in TABLE if "t_man" in row.line]
     for sample in accepted(row, NEWEST):
-        twin = await Twin.start()
+        twin = await LoopTwin.start()
         reply = await twin.ask(sample.target)
         assert reply.status == 200, f"{sample}: {reply.body!r}"
         assert (await twin.state())["time"] == sample.values["A"]
 
 
 async def test_signing_in_checks_name_and_password() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret*1&&")
     good, bad = b"username=keeper&password=secret", b"username=keeper&password=wrong"
     assert (await twin.ask("/post.cgi?signin", "POST", good)).status == 200
@@ -126,7 +126,7 @@ async def test_signing_in_checks_name_and_password() -> None:
 
 
 async def test_a_password_is_changed_with_the_present_one() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret*1&&")
     change = b"username=keeper&password=secret&new=a+longer+secret"
     assert (await twin.ask("/post.cgi?passwd", "POST", change)).status == 200
@@ -136,12 +136,12 @@ async def test_a_password_is_changed_with_the_present_one() -> None:
 
 
 async def test_signing_out_needs_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     assert (await twin.ask("/post.cgi?signout", "POST")).status == 204
 
 
 async def test_a_site_is_kept() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     site = pack_site({"index.html": b"<title>Cellar</title>"})
     await twin.ok("/post.cgi?wwwfileupload", "POST", site)
     assert twin.controller.store.blob("site") == site

@@ -19,6 +19,7 @@ from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, is_secret, value_at
 from leverframe.profile import Profile, withdrawn
 from leverframe.servers.http.messages import Reply
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST, profiles_that_change
 from tests.conformance.effects import OTHERWISE, SETTINGS, STATES, expected_settings
 from tests.conformance.requests import (
@@ -31,7 +32,6 @@ from tests.conformance.requests import (
     refused,
 )
 from tests.effort import some_of
-from tests.twin import Twin
 
 COMMANDS = [(number, row) for number, row in enumerate(TABLE) if row.form.items]
 USERS = "POST /post.cgi?users_save"
@@ -51,15 +51,15 @@ def profiles_of(number: int) -> list[Profile]:
     return [profile for profile in profiles if TABLE[number].offered(profile)]
 
 
-async def send(twin: Twin, sample: Sample) -> Reply:
+async def send(twin: LoopTwin, sample: Sample) -> Reply:
     return await twin.ask(
         sample.target, sample.method, sample.body, content_type=sample.content_type
     )
 
 
-async def prepared(profile: Profile, row: Row) -> Twin:
+async def prepared(profile: Profile, row: Row) -> LoopTwin:
     """A fresh controller with what the row needs."""
-    twin = await Twin.start(profile)
+    twin = await LoopTwin.start(profile)
     for request in PREPARATIONS.get(row.line, ()):
         method, target, *body = request.split(" ", 2)
         await twin.ok(target, method, "".join(body).encode())
@@ -92,7 +92,7 @@ def covers(expected: Iterable[str], path: str) -> bool:
     return any(f"{path}.".startswith(f"{one}.") or one.startswith(f"{path}.") for one in expected)
 
 
-async def shown_settings(twin: Twin, sample: Sample) -> dict[str, Any]:
+async def shown_settings(twin: LoopTwin, sample: Sample) -> dict[str, Any]:
     """The settings document, with the credentials that the request itself may have set."""
     if not twin.controller.pending.access.required:
         return await twin.settings()
@@ -104,7 +104,7 @@ async def shown_settings(twin: Twin, sample: Sample) -> dict[str, Any]:
     return shown
 
 
-async def check_settings(twin: Twin, sample: Sample, before: Settings) -> None:
+async def check_settings(twin: LoopTwin, sample: Sample, before: Settings) -> None:
     expected = expected_settings(sample.row, sample.values, sample.profile)
     after = twin.controller.engine.settings
     for path, value in expected.items():
@@ -113,13 +113,13 @@ async def check_settings(twin: Twin, sample: Sample, before: Settings) -> None:
     assert [path for path, _, _ in difference(before, after) if not covers(known, path)] == []
 
 
-async def check_shown(twin: Twin, sample: Sample) -> None:
+async def check_shown(twin: LoopTwin, sample: Sample) -> None:
     shown = await shown_settings(twin, sample)
     for path, value in expected_settings(sample.row, sample.values, sample.profile).items():
         assert shown_at(shown, path) == as_shown(path, value), sample
 
 
-async def check_accepted(twin: Twin, sample: Sample) -> None:
+async def check_accepted(twin: LoopTwin, sample: Sample) -> None:
     before = twin.controller.engine.settings
     look = STATES.get(sample.row.line)
     state = await twin.state() if look else {}
@@ -160,7 +160,7 @@ def test_every_row_has_its_effect_tested() -> None:
 # --- bad requests --------------------------------------------------------------------------------
 
 
-def everything(twin: Twin) -> tuple[Any, ...]:
+def everything(twin: LoopTwin) -> tuple[Any, ...]:
     """All that a refused request must leave alone."""
     controller = twin.controller
     board: Any = controller.board
@@ -175,7 +175,7 @@ def everything(twin: Twin) -> tuple[Any, ...]:
     )
 
 
-async def check_refused(twin: Twin, sample: Sample) -> None:
+async def check_refused(twin: LoopTwin, sample: Sample) -> None:
     before = everything(twin)
     reply = await send(twin, sample)
     assert reply.status == 400, f"{sample}: {reply.status} {reply.body!r}"
@@ -192,7 +192,7 @@ async def test_a_bad_request_names_the_field_and_changes_nothing(number: int) ->
     row = TABLE[number]
     fields: set[str | None] = set()
     for profile in profiles_of(number):
-        twin = await Twin.start(profile)
+        twin = await LoopTwin.start(profile)
         before = await twin.settings()
         for sample in (*refused(row, profile), *misshapen(row, profile)):
             await check_refused(twin, sample)
@@ -205,7 +205,7 @@ async def test_a_bad_request_names_the_field_and_changes_nothing(number: int) ->
 @for_rows(lambda row: row.body is not None)
 async def test_a_command_with_a_body_must_be_posted(number: int) -> None:
     row = TABLE[number]
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     before = everything(twin)
     reply = await twin.ask(row.form.write({}))
     assert (reply.status, dict(reply.headers)["Allow"]) == (405, "POST")
@@ -215,7 +215,7 @@ async def test_a_command_with_a_body_must_be_posted(number: int) -> None:
 @pytest.mark.parametrize("line", PREPARATIONS)
 async def test_a_command_that_contradicts_the_state_is_a_conflict(line: str) -> None:
     (row,) = [row for row in TABLE if row.line == line]
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     before = everything(twin)
     sample = next(accepted(row, NEWEST))
     problem = await twin.refused(sample.target, 409)
@@ -248,7 +248,7 @@ async def test_a_row_of_another_version_is_not_there_and_says_where_it_is(number
     for profile in profiles_that_change(number):
         if row.offered(profile) or not is_told_apart(row, sample.target, profile):
             continue
-        twin = await Twin.start(profile)
+        twin = await LoopTwin.start(profile)
         before = everything(twin)
         reply = await send(twin, sample)
         assert reply.status == (410 if withdrawn(row.when, profile) else 404), profile

@@ -20,12 +20,12 @@ from leverframe.servers.http.connection import Connection, State
 from leverframe.servers.http.limits import HttpLimits
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.http.server_state import ServerState
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted, misshapen, refused
 from tests.conformance.test_rows import COMMANDS, prepared, profiles_of
 from tests.effort import some_of
 from tests.servers.http.wire import Wire, connected, connected_to
-from tests.twin import Twin
 
 POLL = b"GET /outs.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #: Large files are cut at places that are this far apart, and all around their beginning.
@@ -119,7 +119,7 @@ BUSY = (State.ANSWERING, State.CHECKING, State.BODY)
 class ConnectedTwin:
     """A whole controller and one connection to it, made again when it was closed."""
 
-    def __init__(self, twin: Twin, limits: HttpLimits) -> None:
+    def __init__(self, twin: LoopTwin, limits: HttpLimits) -> None:
         self._server = ServerState(twin.web.handle, limits, admission=twin.web.admit_body)
         self._connection: Connection | None = None
         self._wire = Wire()

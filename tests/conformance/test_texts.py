@@ -9,11 +9,11 @@ from leverframe.commands.table.bodies import FormBody, ListBody
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.params import ListOf, Param, Text
 from leverframe.commands.table.row import Row
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import FORM, Fields, Sample
 from tests.conformance.test_rows import check_accepted, check_refused, newest_that_offers, send
-from tests.twin import Twin
 
 ASKS_PASSWORD = ("POST /post.cgi?signin", "POST /post.cgi?passwd")
 #: What is sent and what must arrive.
@@ -94,7 +94,7 @@ class Field:
         return Sample(row, self.profile, "POST", target, is_good, field, values, body, FORM)
 
 
-async def arrives(twin: Twin, sample: Sample) -> None:
+async def arrives(twin: LoopTwin, sample: Sample) -> None:
     if sample.row.line in OTHERWISE:
         expected = (401, 429) if sample.row.line in ASKS_PASSWORD else (200,)
         assert (await send(twin, sample)).status in expected, sample
@@ -105,7 +105,7 @@ async def arrives(twin: Twin, sample: Sample) -> None:
 @pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
 async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await Twin.start(field.profile)
+    twin = await LoopTwin.start(field.profile)
     for raw, meant in ARRIVING.items():
         await arrives(twin, field.good(raw, meant))
 
@@ -115,7 +115,7 @@ async def test_length_is_counted_in_letters_and_nothing_is_cut(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await Twin.start(field.profile)
+    twin = await LoopTwin.start(field.profile)
     await arrives(twin, field.good("%C4%85" * text.most, "ą" * text.most))
     await check_refused(twin, field.bad("%C4%85" * (text.most + 1)))
     await check_refused(twin, field.bad("x" * (text.most + 1)))
@@ -126,7 +126,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
     row: Row, name: str, text: Text
 ) -> None:
     field = Field(row, name)
-    twin = await Twin.start(field.profile)
+    twin = await LoopTwin.start(field.profile)
     if text.least:
         await check_refused(twin, field.bad(""))
     else:
@@ -136,7 +136,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
 @pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
 async def test_what_is_no_text_is_refused(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
-    twin = await Twin.start(field.profile)
+    twin = await LoopTwin.start(field.profile)
     for raw in UNFIT:
         await check_refused(twin, field.bad(raw))
 

@@ -25,9 +25,9 @@ from leverframe.engine.tree import settings_from_leaves, value_at
 from leverframe.storage import writer
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
+from leverframe.testing.loop_twin import NEWEST, LoopTwin
 from tests.effort import some_of
 from tests.hardware.waiting import until
-from tests.twin import NEWEST, Twin
 
 SOURCE = str(Path(leverframe.__file__).parent)
 
@@ -84,7 +84,9 @@ CANNOT_FAIL = ("Future.", "Task.", "lock.", "WeakSet.")
 class Bench:
     """One controller on a real store, asked again and again for another value of a setting."""
 
-    def __init__(self, twin: Twin, store: SqliteStore, path: Path, request: str, leaf: str) -> None:
+    def __init__(
+        self, twin: LoopTwin, store: SqliteStore, path: Path, request: str, leaf: str
+    ) -> None:
         self._twin = twin
         self._store = store
         self._path = path
@@ -153,7 +155,7 @@ async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
     caplog.set_level(logging.CRITICAL + 1)
     path = tmp_path / "store.db"
     store = SqliteStore(path)
-    twin = await Twin.start(store=EncryptingStore(store, tmp_path / "key"))
+    twin = await LoopTwin.start(store=EncryptingStore(store, tmp_path / "key"))
     bench = Bench(twin, store, path, target, leaf)
     assert await bench.ask(bench.new_target()) == 200
     following = Tracer(store, fault(), None)
@@ -175,7 +177,7 @@ async def test_what_is_answered_with_200_is_on_disk_whatever_fails_once(
         assert bench.on_disk() == bench.value, site
         bench.check_agreement()
     await twin.controller.stop()
-    again = await Twin.start(store=EncryptingStore(SqliteStore(path), tmp_path / "key"))
+    again = await LoopTwin.start(store=EncryptingStore(SqliteStore(path), tmp_path / "key"))
     assert again.controller.pending == twin.controller.pending
     await again.controller.stop()
     del tracer

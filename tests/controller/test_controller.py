@@ -8,7 +8,7 @@ import pytest
 
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 
 class SlowStore(MemoryStore):
@@ -43,8 +43,8 @@ async def store() -> SlowStore:
 
 
 @pytest.fixture
-async def twin(store: SlowStore) -> AsyncIterator[Twin]:
-    twin = await Twin.start(store=store)
+async def twin(store: SlowStore) -> AsyncIterator[LoopTwin]:
+    twin = await LoopTwin.start(store=store)
     store.holds = True
     yield twin
     store.finish()
@@ -56,7 +56,9 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_setting_is_answered_only_when_it_is_on_disk(twin: Twin, store: SlowStore) -> None:
+async def test_a_setting_is_answered_only_when_it_is_on_disk(
+    twin: LoopTwin, store: SlowStore
+) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
     assert not asked.done()
@@ -64,13 +66,13 @@ async def test_a_setting_is_answered_only_when_it_is_on_disk(twin: Twin, store: 
     assert (await asked).status == 200
 
 
-async def test_switching_does_not_wait_for_the_disk(twin: Twin) -> None:
+async def test_switching_does_not_wait_for_the_disk(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     assert await twin.outputs() == "100000"
 
 
 async def test_a_remembered_state_is_answered_when_it_is_on_disk(
-    twin: Twin, store: SlowStore
+    twin: LoopTwin, store: SlowStore
 ) -> None:
     store.holds = False
     await twin.ok("/outs.cgi?roafs=01")
@@ -84,7 +86,7 @@ async def test_a_remembered_state_is_answered_when_it_is_on_disk(
 
 
 async def test_requests_build_on_each_other_while_the_disk_is_busy(
-    twin: Twin, store: SlowStore
+    twin: LoopTwin, store: SlowStore
 ) -> None:
     rule = "/inpa.cgi?event=19*0*0*0*0*0*0*0*0*0*0*0"
     asked = [asyncio.ensure_future(twin.ask(rule)) for _ in range(3)]
@@ -96,7 +98,7 @@ async def test_requests_build_on_each_other_while_the_disk_is_busy(
 
 
 async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
-    twin: Twin, store: SlowStore
+    twin: LoopTwin, store: SlowStore
 ) -> None:
     before = twin.controller.engine.settings
     asked = [
@@ -116,7 +118,7 @@ async def test_a_change_that_cannot_be_stored_is_507_and_changes_nothing(
 
 
 async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
-    twin: Twin, store: SlowStore
+    twin: LoopTwin, store: SlowStore
 ) -> None:
     failing = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
@@ -131,7 +133,7 @@ async def test_a_change_staged_on_one_that_fails_takes_nothing_of_it_along(
     assert twin.controller.pending == twin.controller.engine.settings
 
 
-async def test_a_change_goes_on_when_the_client_leaves(twin: Twin, store: SlowStore) -> None:
+async def test_a_change_goes_on_when_the_client_leaves(twin: LoopTwin, store: SlowStore) -> None:
     asked = asyncio.ensure_future(twin.ask("/stm.cgi?oname=0Lamp"))
     await turns()
     asked.cancel()
@@ -142,7 +144,7 @@ async def test_a_change_goes_on_when_the_client_leaves(twin: Twin, store: SlowSt
 
 async def test_the_engine_follows_the_store_in_order_under_load(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
 
     async def count(position: int) -> None:
         for number in range(1, 101):
@@ -157,17 +159,17 @@ async def test_the_engine_follows_the_store_in_order_under_load(tmp_path: Path) 
 
 async def test_energy_is_on_disk_after_a_clean_stop() -> None:
     store = MemoryStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/inpa.cgi?powsave=1&powset=01500")
     await twin.ok("/inpa.cgi?powsel=0*10")
     await twin.ok("/sim.cgi?m1=2&advance=1800")
     await twin.controller.stop()
-    again = await Twin.start(store=store)
+    again = await LoopTwin.start(store=store)
     assert (await again.state())["ENERGY1"] == pytest.approx(2.5)
 
 
 async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Lamp&em4=canary")
     await twin.ok("/stm.cgi?postop=0*" + "*".join(["1"] * 79))
     texts = [entry["text"] for entry in await twin.json("/api/log")]
@@ -177,7 +179,7 @@ async def test_the_log_tells_what_a_request_changed_but_no_secret() -> None:
 
 
 async def test_watchers_are_told_of_every_restart() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     told: list[None] = []
     twin.controller.watchers.add(lambda: told.append(None))
     await twin.ok("/outs.cgi?oafs=01")

@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from leverframe.engine.labels import ENERGIES, OUTPUTS, PWMS
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.effort import examples
-from tests.twin import Twin
 
 OUTPUT = st.integers(0, 5)
 BIT = st.integers(0, 1)
@@ -28,7 +28,7 @@ class AnyStory(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.twin = self.loop.run_until_complete(Twin.start(store=self.store))
+        self.twin = self.loop.run_until_complete(LoopTwin.start(store=self.store))
 
     def teardown(self) -> None:
         self.loop.close()

@@ -22,42 +22,41 @@ from leverframe.hardware.fault_catalogue import (
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
-from leverframe.testing import faults
-from tests.twin import Twin
+from leverframe.testing import LoopTwin, faults
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    return await Twin.start()
+async def twin() -> LoopTwin:
+    return await LoopTwin.start()
 
 
-def add(twin: Twin, fault: Fault, **scope: Any) -> ActiveFault:
+def add(twin: LoopTwin, fault: Fault, **scope: Any) -> ActiveFault:
     assert twin.controller.faults is not None
     return twin.controller.faults.add(fault.within(**scope))
 
 
-def end(twin: Twin, active: ActiveFault) -> None:
+def end(twin: LoopTwin, active: ActiveFault) -> None:
     assert twin.controller.faults is not None
     twin.controller.faults.remove(active)
 
 
-def bench(twin: Twin) -> Any:
+def bench(twin: LoopTwin) -> Any:
     return twin.controller.board.bench
 
 
-def journal(twin: Twin) -> list[str]:
+def journal(twin: LoopTwin) -> list[str]:
     entries = twin.controller.engine.machine.journal.entries()
     return [f"{x.cause}: {x.text}" for x in entries if x.cause.kind == "fault"]
 
 
-async def advance(twin: Twin, seconds: float) -> None:
+async def advance(twin: LoopTwin, seconds: float) -> None:
     await twin.controller.advance(seconds)
 
 
 # --- relays ---------------------------------------------------------------------------------------
 
 
-async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: Twin) -> None:
+async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: LoopTwin) -> None:
     active = add(twin, faults.stuck_output("OUT0"))
     await twin.ok("/outs.cgi?out0=1")
     assert (await twin.state())["OUT0"] == 1
@@ -67,21 +66,21 @@ async def test_a_stuck_relay_stays_and_the_controller_does_not_know(twin: Twin) 
     assert bench(twin).outputs[0] is True
 
 
-async def test_other_relays_do_as_they_are_told(twin: Twin) -> None:
+async def test_other_relays_do_as_they_are_told(twin: LoopTwin) -> None:
     add(twin, faults.stuck_output("OUT0"))
     await twin.ok("/outs.cgi?out1=1")
     assert bench(twin).outputs[:2] == [False, True]
 
 
 @pytest.mark.parametrize(("at", "stays"), [("on", True), ("off", False)])
-async def test_a_relay_can_be_stuck_where_it_is_not(twin: Twin, at: str, stays: bool) -> None:
+async def test_a_relay_can_be_stuck_where_it_is_not(twin: LoopTwin, at: str, stays: bool) -> None:
     add(twin, faults.stuck_output("OUT1", at))
     for value in (1, 0):
         await twin.ok(f"/outs.cgi?out1={value}")
         assert bench(twin).outputs[1] is stays
 
 
-async def test_a_reversed_relay_does_the_opposite(twin: Twin) -> None:
+async def test_a_reversed_relay_does_the_opposite(twin: LoopTwin) -> None:
     active = add(twin, faults.reversed_output("OUT2"))
     assert bench(twin).outputs[2] is True
     await twin.ok("/outs.cgi?out2=1")
@@ -90,7 +89,7 @@ async def test_a_reversed_relay_does_the_opposite(twin: Twin) -> None:
     assert bench(twin).outputs[2] is True
 
 
-async def test_a_relay_bounces_and_comes_to_rest(twin: Twin) -> None:
+async def test_a_relay_bounces_and_comes_to_rest(twin: LoopTwin) -> None:
     add(twin, faults.bounce("OUT0", edges=4, apart=0.002))
     await twin.ok("/outs.cgi?out0=1")
     await advance(twin, 1)
@@ -99,7 +98,7 @@ async def test_a_relay_bounces_and_comes_to_rest(twin: Twin) -> None:
     assert [now for now, _ in moves] == pytest.approx([0, 0.002, 0.004, 0.006, 0.008])
 
 
-async def test_a_bounce_that_is_cut_short_ends_at_rest(twin: Twin) -> None:
+async def test_a_bounce_that_is_cut_short_ends_at_rest(twin: LoopTwin) -> None:
     active = add(twin, faults.bounce("OUT0"))
     await twin.ok("/outs.cgi?out0=1")
     await advance(twin, 0.004)
@@ -110,11 +109,11 @@ async def test_a_bounce_that_is_cut_short_ends_at_rest(twin: Twin) -> None:
 # --- readings -------------------------------------------------------------------------------------
 
 
-async def reading(twin: Twin, label: str = "DS1") -> Any:
+async def reading(twin: LoopTwin, label: str = "DS1") -> Any:
     return (await twin.state())[label]
 
 
-async def test_a_stuck_sensor_keeps_its_value_until_the_end(twin: Twin) -> None:
+async def test_a_stuck_sensor_keeps_its_value_until_the_end(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21")
     active = add(twin, faults.stuck("DS1"))
     await twin.ok("/sim.cgi?DS1=30")
@@ -123,7 +122,7 @@ async def test_a_stuck_sensor_keeps_its_value_until_the_end(twin: Twin) -> None:
     assert await reading(twin) == 30
 
 
-async def test_a_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: Twin) -> None:
+async def test_a_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?T1=20")
     courses = []
     for _ in range(2):
@@ -140,7 +139,7 @@ async def test_a_noisy_sensor_scatters_the_same_way_for_the_same_seed(twin: Twin
     assert await reading(twin, "T1") == 20
 
 
-async def test_a_drifting_sensor_leaves_evenly(twin: Twin) -> None:
+async def test_a_drifting_sensor_leaves_evenly(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.drifting("DS1", per_hour=2.0, every=60))
     await advance(twin, 3600)
@@ -149,13 +148,13 @@ async def test_a_drifting_sensor_leaves_evenly(twin: Twin) -> None:
     assert await reading(twin) == pytest.approx(24, abs=0.1)
 
 
-async def test_an_absent_reading_stays_absent(twin: Twin) -> None:
+async def test_an_absent_reading_stays_absent(twin: LoopTwin) -> None:
     add(twin, faults.noisy("DS1"))
     await advance(twin, 5)
     assert await reading(twin) is None
 
 
-async def test_spikes_are_single_samples(twin: Twin) -> None:
+async def test_spikes_are_single_samples(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.spikes("DS1", by=40, share=0.2), seed=1)
     seen = []
@@ -170,7 +169,7 @@ async def test_spikes_are_single_samples(twin: Twin) -> None:
     ("fault", "shown"),
     [(faults.absent, None), (faults.reads_85, 85), (faults.reads_minus_127, None)],
 )
-async def test_a_broken_thermometer(twin: Twin, fault: Any, shown: float | None) -> None:
+async def test_a_broken_thermometer(twin: LoopTwin, fault: Any, shown: float | None) -> None:
     await twin.ok("/sim.cgi?DS1=20&DS2=20")
     active = add(twin, fault("DS1"))
     assert await reading(twin) == shown
@@ -180,7 +179,7 @@ async def test_a_broken_thermometer(twin: Twin, fault: Any, shown: float | None)
     assert await reading(twin) == 20
 
 
-async def test_a_fault_finds_the_sensor_that_is_bound_to_the_label(twin: Twin) -> None:
+async def test_a_fault_finds_the_sensor_that_is_bound_to_the_label(twin: LoopTwin) -> None:
     sensor = "28:FF:64:1E:8C:16:03:5A"
     await twin.ok(f"/sim.cgi?onewire={sensor}&{sensor}=21.5")
     await twin.ok(f"/stm.cgi?dswrite=1:{sensor}")
@@ -191,7 +190,7 @@ async def test_a_fault_finds_the_sensor_that_is_bound_to_the_label(twin: Twin) -
     assert await reading(twin, label) == 85
 
 
-async def test_an_input_chatters_when_it_changes(twin: Twin) -> None:
+async def test_an_input_chatters_when_it_changes(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?INPD1=1")
     add(twin, faults.chatter("INPD1", edges=4, apart=0.005))
     levels: list[Any] = []
@@ -209,7 +208,7 @@ async def test_an_input_chatters_when_it_changes(twin: Twin) -> None:
 # --- power and clock ------------------------------------------------------------------------------
 
 
-async def test_a_reboot_takes_its_time_and_outputs_drop_out(twin: Twin) -> None:
+async def test_a_reboot_takes_its_time_and_outputs_drop_out(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?roafs=01&out0=1&out1=1")
     add(twin, faults.reboot(takes="8s"))
     assert bench(twin).outputs[:2] == [False, False]
@@ -228,7 +227,7 @@ async def test_a_reboot_takes_its_time_and_outputs_drop_out(twin: Twin) -> None:
     ]
 
 
-async def test_a_reboot_can_lose_the_settings(twin: Twin) -> None:
+async def test_a_reboot_can_lose_the_settings(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?oname=0Pump")
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     mac = twin.controller.store.load().kept["identity.mac"]
@@ -237,12 +236,12 @@ async def test_a_reboot_can_lose_the_settings(twin: Twin) -> None:
     await twin.controller.writer.settled()
     assert (await twin.settings())["outputs"][0]["name"] == ""
     assert (await twin.state())["OUT0"] == 0
-    again = await Twin.start(store=twin.controller.store)
+    again = await LoopTwin.start(store=twin.controller.store)
     assert (await again.settings())["outputs"][0]["name"] == ""
     assert again.controller.store.load().kept["identity.mac"] == mac
 
 
-async def test_a_reboot_without_time_is_over_at_once(twin: Twin) -> None:
+async def test_a_reboot_without_time_is_over_at_once(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0))
     assert (await twin.state())["OUT0"] == 0
@@ -251,7 +250,7 @@ async def test_a_reboot_without_time_is_over_at_once(twin: Twin) -> None:
 
 async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built)
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0.05))
     told = asyncio.Event()
@@ -264,7 +263,7 @@ async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
     await built.stop()
 
 
-async def test_being_off_is_not_waiting_for_firmware(twin: Twin) -> None:
+async def test_being_off_is_not_waiting_for_firmware(twin: LoopTwin) -> None:
     told: list[bool] = []
     twin.controller.bootloader_watchers.append(told.append)
     add(twin, faults.reboot(takes="10s"))
@@ -278,7 +277,7 @@ async def test_being_off_is_not_waiting_for_firmware(twin: Twin) -> None:
     assert told == []
 
 
-async def test_a_brown_out_comes_again_and_again(twin: Twin) -> None:
+async def test_a_brown_out_comes_again_and_again(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?oafs=01")
     add(twin, faults.brown_out(cycles=3, off=1, on=2))
     await advance(twin, 60)
@@ -289,7 +288,7 @@ async def test_a_brown_out_comes_again_and_again(twin: Twin) -> None:
     assert twin.controller.faults.report() == []
 
 
-async def test_a_reboot_that_is_taken_back_is_over(twin: Twin) -> None:
+async def test_a_reboot_that_is_taken_back_is_over(twin: LoopTwin) -> None:
     active = add(twin, faults.reboot(takes="1h"))
     await advance(twin, 5)
     end(twin, active)
@@ -297,7 +296,7 @@ async def test_a_reboot_that_is_taken_back_is_over(twin: Twin) -> None:
     await twin.ok("/outs.cgi?out0=1")
 
 
-async def test_a_wrong_clock_is_right_again_at_the_end(twin: Twin) -> None:
+async def test_a_wrong_clock_is_right_again_at_the_end(twin: LoopTwin) -> None:
     before = twin.controller.clock.wall()
     add(twin, faults.clock_wrong(by=-7200), for_="10m")
     assert twin.controller.clock.wall() == before - 7200
@@ -305,7 +304,7 @@ async def test_a_wrong_clock_is_right_again_at_the_end(twin: Twin) -> None:
     assert twin.controller.clock.wall() == before + 600
 
 
-async def test_a_clock_jumps_forth_and_back(twin: Twin) -> None:
+async def test_a_clock_jumps_forth_and_back(twin: LoopTwin) -> None:
     before = twin.controller.clock.wall()
     active = add(twin, faults.clock_jumps(by=600, every="1m"))
     seen = []
@@ -320,7 +319,7 @@ async def test_a_clock_jumps_forth_and_back(twin: Twin) -> None:
 # --- messages -------------------------------------------------------------------------------------
 
 
-async def test_messages_wait_while_their_server_is_down(twin: Twin) -> None:
+async def test_messages_wait_while_their_server_is_down(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?em1=mail.example&em5=bert@example.org&em6=a@b.c")
     active = add(twin, faults.down("mail"))
     twin.controller.on_notify(Notify("email", 1, True, "test", None, None, "subject", "text"))
@@ -341,7 +340,7 @@ async def test_messages_wait_while_their_server_is_down(twin: Twin) -> None:
 # --- scopes, snapshots, mistakes ------------------------------------------------------------------
 
 
-async def test_a_fault_begins_later_and_ends_by_itself(twin: Twin) -> None:
+async def test_a_fault_begins_later_and_ends_by_itself(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     add(twin, faults.absent("DS1"), after="10s", for_="5s")
     seen = []
@@ -351,7 +350,7 @@ async def test_a_fault_begins_later_and_ends_by_itself(twin: Twin) -> None:
     assert seen == [20, 20, None, 20]
 
 
-async def test_faults_go_back_in_time_with_the_controller(twin: Twin) -> None:
+async def test_faults_go_back_in_time_with_the_controller(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20")
     active = add(twin, faults.noisy("DS1"), seed=3)
     snapshot = await take_snapshot(twin.controller)
@@ -369,7 +368,7 @@ async def test_faults_go_back_in_time_with_the_controller(twin: Twin) -> None:
     assert [one.number for one in twin.controller.faults.report()] == [1]
 
 
-async def test_there_is_a_bound(twin: Twin) -> None:
+async def test_there_is_a_bound(twin: LoopTwin) -> None:
     for _ in range(MAX_FAULTS):
         add(twin, faults.frozen())
     with pytest.raises(BadFault, match="up to 100"):

@@ -17,18 +17,18 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
+from leverframe.testing import LoopTwin
 from tests.effort import examples
-from tests.twin import Twin
 
 ROOM = "room*heater:OUT0*reading:DS1*outside:5*power:30*time_constant:1h*start:18"
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    return await Twin.start()
+async def twin() -> LoopTwin:
+    return await LoopTwin.start()
 
 
-async def picture(twin: Twin) -> dict[str, Any]:
+async def picture(twin: LoopTwin) -> dict[str, Any]:
     """All that people can see of a controller that goes back in time."""
     outbox = twin.controller.outbox_report()
     stored = twin.controller.store.load().settings
@@ -45,7 +45,7 @@ async def picture(twin: Twin) -> dict[str, Any]:
     }
 
 
-async def live(twin: Twin) -> None:
+async def live(twin: LoopTwin) -> None:
     """A quarter of an hour with much in it: settings, timers, messages, plants, pings, sensors."""
     await twin.ok("/outs.cgi?ortime=0600&out0=1")
     await twin.ok("/stm.cgi?oname=0Pump")
@@ -57,7 +57,7 @@ async def live(twin: Twin) -> None:
     twin.controller.on_notify(Notify("email", 1, True, "test", None, None, "subject", "text"))
 
 
-async def test_going_back_makes_everything_what_it_was(twin: Twin) -> None:
+async def test_going_back_makes_everything_what_it_was(twin: LoopTwin) -> None:
     await live(twin)
     before = await picture(twin)
     snapshot = await take_snapshot(twin.controller)
@@ -68,7 +68,7 @@ async def test_going_back_makes_everything_what_it_was(twin: Twin) -> None:
     assert await picture(twin) == before
 
 
-async def test_from_a_snapshot_everything_goes_on_as_it_did(twin: Twin) -> None:
+async def test_from_a_snapshot_everything_goes_on_as_it_did(twin: LoopTwin) -> None:
     await live(twin)
     snapshot = await take_snapshot(twin.controller)
     futures = []
@@ -80,9 +80,9 @@ async def test_from_a_snapshot_everything_goes_on_as_it_did(twin: Twin) -> None:
     assert futures[0] == futures[1]
 
 
-async def test_another_controller_takes_up_a_snapshot_and_lives_by_itself(twin: Twin) -> None:
+async def test_another_controller_takes_up_a_snapshot_and_lives_by_itself(twin: LoopTwin) -> None:
     await live(twin)
-    other = await Twin.start()
+    other = await LoopTwin.start()
     await go_back(other.controller, await take_snapshot(twin.controller))
     for one in (twin, other):
         await one.ok("/sim.cgi?advance=3600")
@@ -93,19 +93,19 @@ async def test_another_controller_takes_up_a_snapshot_and_lives_by_itself(twin: 
     assert twin.controller.engine.settings.outputs[4].name != "Only"
 
 
-async def test_what_is_remembered_is_what_a_restart_after_going_back_finds(twin: Twin) -> None:
+async def test_what_is_remembered_is_what_a_restart_after_going_back_finds(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/outs.cgi?out0=0&roafs=11&out1=1")
     await go_back(twin.controller, snapshot)
-    again = await Twin.start(store=twin.controller.store)
+    again = await LoopTwin.start(store=twin.controller.store)
     state = await again.state()
     assert (state["OUT0"], state["OUT1"]) == (1, 0)
     twin.controller.restart()
     assert (await twin.state())["OUT0"] == 1
 
 
-async def test_the_audit_trail_tells_of_going_back_and_is_not_cut(twin: Twin) -> None:
+async def test_the_audit_trail_tells_of_going_back_and_is_not_cut(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/stm.cgi?oname=0Pump")
     await go_back(twin.controller, snapshot)
@@ -114,7 +114,7 @@ async def test_the_audit_trail_tells_of_going_back_and_is_not_cut(twin: Twin) ->
     assert entries[1]["changes"] == [{"path": "outputs.0.name", "old": "Pump", "new": ""}]
 
 
-async def test_parts_beside_the_controller_follow_the_settings_back(twin: Twin) -> None:
+async def test_parts_beside_the_controller_follow_the_settings_back(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     seen: list[tuple[Any, Any]] = []
     twin.controller.settings_watchers.append(lambda old, new: seen.append((old, new)))
@@ -126,7 +126,7 @@ async def test_parts_beside_the_controller_follow_the_settings_back(twin: Twin) 
     assert len(seen) == 2
 
 
-async def test_it_waits_for_what_was_accepted(twin: Twin) -> None:
+async def test_it_waits_for_what_was_accepted(twin: LoopTwin) -> None:
     snapshot = await take_snapshot(twin.controller)
     asked = twin.web.handle(Request("GET", "/stm.cgi", "oname=0Pump", {}, b"", "127.0.0.1"))
     later = await take_snapshot(twin.controller)
@@ -141,7 +141,7 @@ async def test_it_waits_for_what_was_accepted(twin: Twin) -> None:
 
 
 async def test_where_the_store_refuses_nothing_goes_back(
-    twin: Twin, monkeypatch: pytest.MonkeyPatch
+    twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/stm.cgi?oname=0Pump")
@@ -163,7 +163,7 @@ async def test_where_the_store_refuses_nothing_goes_back(
     assert (await twin.state())["time"] == snapshot.moment.wall
 
 
-async def test_the_bootloader_waits_again_after_going_back_to_it(twin: Twin) -> None:
+async def test_the_bootloader_waits_again_after_going_back_to_it(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?upgrade=devstart3")
     waiting = await take_snapshot(twin.controller)
     told: list[bool] = []
@@ -176,7 +176,7 @@ async def test_the_bootloader_waits_again_after_going_back_to_it(twin: Twin) -> 
 
 
 async def test_going_back_to_before_an_update_is_going_back_to_that_version() -> None:
-    twin = await Twin.start(Profile("3.9", "1.70"))
+    twin = await LoopTwin.start(Profile("3.9", "1.70"))
     snapshot = await take_snapshot(twin.controller)
     await twin.controller.install("1.75", None, Cause("firmware"))
     assert twin.controller.profile.sw == "1.75"
@@ -186,8 +186,8 @@ async def test_going_back_to_before_an_update_is_going_back_to_that_version() ->
     assert "1.70" in (await twin.ok("/json/all.json")).body.decode()
 
 
-async def test_another_hardware_cannot_take_it_up(twin: Twin) -> None:
-    other = await Twin.start(Profile("3.0", "1.58a"))
+async def test_another_hardware_cannot_take_it_up(twin: LoopTwin) -> None:
+    other = await LoopTwin.start(Profile("3.0", "1.58a"))
     with pytest.raises(NoLiveSnapshot, match=r"of hardware 3\.9.*has hardware 3\.0"):
         await go_back(other.controller, await take_snapshot(twin.controller))
 
@@ -199,7 +199,7 @@ async def test_real_time_does_not_go_back() -> None:
     await built.stop()
 
 
-async def test_the_history_knows_what_holds_after_going_back(twin: Twin) -> None:
+async def test_the_history_knows_what_holds_after_going_back(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21")
     snapshot = await take_snapshot(twin.controller)
     await twin.ok("/sim.cgi?DS1=30&advance=60")
@@ -231,7 +231,7 @@ def test_the_same_snapshot_has_the_same_future(
     before: list[str], between: list[str], after: list[str]
 ) -> None:
     async def run() -> None:
-        twin = await Twin.start()
+        twin = await LoopTwin.start()
         for item in before:
             await twin.ok(item)
         snapshot = await take_snapshot(twin.controller)

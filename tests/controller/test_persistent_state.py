@@ -2,17 +2,17 @@
 
 import pytest
 
+from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
 from tests.hardware.waiting import until
-from tests.twin import Twin
 
 STATE = "output.0"
 
 
-async def switched_while_full() -> tuple[Twin, Disk]:
+async def switched_while_full() -> tuple[LoopTwin, Disk]:
     """OUT0 remembers its state, and was switched on while the disk was full."""
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     await twin.ok("/outs.cgi?roafs=01")
     disk.is_full = True
     await twin.ok("/outs.cgi?out0=1")
@@ -24,7 +24,7 @@ async def switched_while_full() -> tuple[Twin, Disk]:
 
 async def test_the_answer_and_the_relay_agree_while_the_disk_is_full() -> None:
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     await twin.ok("/outs.cgi?roafs=01&out0=1")
     disk.is_full = True
     for state in ("0", "1", "0"):

@@ -5,24 +5,24 @@ from pathlib import Path
 import msgspec
 
 from leverframe.storage.sqlite import SqliteStore
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 #: DS1 below 20 °C puts OUT0 on, until 22 °C; OUT0 remembers its state.
 HEATING = "/inpa.cgi?event=0*10*1*2000*200*0*0*0*0*0*0*0*1*0*0*0"
 
 
-async def heated(path: Path) -> Twin:
+async def heated(path: Path) -> LoopTwin:
     """A controller whose heater a rule has switched on."""
-    twin = await Twin.start(store=SqliteStore(path))
+    twin = await LoopTwin.start(store=SqliteStore(path))
     for command in ("/outs.cgi?roafs=01", HEATING, "/inpa.cgi?eventon=0*1", "/sim.cgi?DS1=15"):
         await twin.ok(command)
     assert await twin.outputs() == "100000"
     return twin
 
 
-async def after_power_cut(path: Path, twin: Twin) -> Twin:
+async def after_power_cut(path: Path, twin: LoopTwin) -> LoopTwin:
     await twin.controller.writer.close()
-    return await Twin.start(store=SqliteStore(path))
+    return await LoopTwin.start(store=SqliteStore(path))
 
 
 async def test_a_heater_goes_off_after_a_power_cut_when_its_rule_is_not_met(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ async def test_a_restart_by_command_keeps_what_rules_have_switched(tmp_path: Pat
 
 
 async def test_a_duty_that_is_set_again_after_the_regulator_counts() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20")
     await twin.ok("/stm.cgi?pwmd=250&pidvalue=1*10*210*1000*0*0*2")
     await twin.ok("/stm.cgi?pidvalue=0*10*210*1000*0*0*2")

@@ -8,14 +8,14 @@ import pytest
 from leverframe.clock import VirtualClock
 from leverframe.engine.journal import Cause
 from leverframe.storage.sqlite import SqliteStore
+from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
 from tests.hardware.waiting import until
-from tests.twin import Twin
 
 
 async def test_a_disk_that_fails_is_told_by_health_and_outputs_go_on() -> None:
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     disk.is_full = True
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     assert (await twin.json("/health"))["status"] == "degraded"
@@ -27,7 +27,7 @@ async def test_a_disk_that_fails_is_told_by_health_and_outputs_go_on() -> None:
 
 async def test_health_is_well_again_when_the_disk_is() -> None:
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     disk.is_full = True
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     disk.is_full = False
@@ -37,7 +37,7 @@ async def test_health_is_well_again_when_the_disk_is() -> None:
 
 async def test_state_that_cannot_be_remembered_is_told() -> None:
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     await twin.ok("/outs.cgi?roafs=01")
     disk.is_full = True
     await twin.ask("/outs.cgi?out0=1")
@@ -47,7 +47,7 @@ async def test_state_that_cannot_be_remembered_is_told() -> None:
 
 async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
     disk = Disk()
-    twin = await Twin.start(store=disk)
+    twin = await LoopTwin.start(store=disk)
     await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")
     await twin.ok("/sim.cgi?m1=3.6&advance=10")
     disk.is_full = True
@@ -63,7 +63,7 @@ async def test_a_request_is_not_refused_for_what_was_due_before_it() -> None:
 async def test_a_fault_in_a_change_that_is_on_disk_is_heard_by_who_waits_for_it(
     tmp_path: Path,
 ) -> None:
-    twin = await Twin.start(store=SqliteStore(tmp_path / "store.db"))
+    twin = await LoopTwin.start(store=SqliteStore(tmp_path / "store.db"))
 
     def fail() -> None:
         raise ZeroDivisionError

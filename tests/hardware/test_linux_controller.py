@@ -13,9 +13,9 @@ from leverframe.process.build import BuiltController, build
 from leverframe.profile import Profile
 from leverframe.servers.routes.router import Web
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from leverframe.wire import hts221
 from leverframe.wiring import AdcChannel, OneWireWiring, Pin, PwmChannel, Wiring
-from tests.twin import Twin
 
 from .fake_i2c import full_bus, hts221_part
 from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
@@ -47,17 +47,17 @@ async def built(tree: SysfsTree) -> AsyncIterator[BuiltController]:
 
 
 @pytest.fixture
-def twin(built: BuiltController) -> Twin:
-    return Twin(built.controller, built.web)
+def twin(built: BuiltController) -> LoopTwin:
+    return LoopTwin(built.controller, built.web)
 
 
-async def look(twin: Twin) -> None:
+async def look(twin: LoopTwin) -> None:
     board = twin.controller.board
     assert isinstance(board, LinuxBoard)
     await board.look()
 
 
-async def test_commands_drive_and_readings_are_shown(twin: Twin, tree: SysfsTree) -> None:
+async def test_commands_drive_and_readings_are_shown(twin: LoopTwin, tree: SysfsTree) -> None:
     await twin.ok("/stm.cgi?pwmd=025")
     await twin.ok("/outs.cgi?pwm0=1")
     await look(twin)
@@ -65,7 +65,7 @@ async def test_commands_drive_and_readings_are_shown(twin: Twin, tree: SysfsTree
     assert (await twin.state())["VCC"] == pytest.approx(12.1)
 
 
-async def test_ids_are_stepped_through_and_bound(twin: Twin, tree: SysfsTree) -> None:
+async def test_ids_are_stepped_through_and_bound(twin: LoopTwin, tree: SysfsTree) -> None:
     tree.set_onewire(SENSOR, w1_text(21.5))
     tree.set_onewire(OTHER_SENSOR, w1_text(19.0))
     await look(twin)
@@ -84,7 +84,7 @@ async def test_ids_are_stepped_through_and_bound(twin: Twin, tree: SysfsTree) ->
     assert (await twin.state())["DS3"] is None
 
 
-async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: Twin) -> None:
+async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out1=1")
     await look(twin)
     assert await twin.json("/health") == {
@@ -95,7 +95,7 @@ async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: Twin) -> None:
     assert (await twin.state())["VCC"] == pytest.approx(12.1)
 
 
-async def test_a_real_board_has_no_test_bench(twin: Twin) -> None:
+async def test_a_real_board_has_no_test_bench(twin: LoopTwin) -> None:
     await twin.refused("/sim.cgi?DS1=20", 404)
     await twin.refused("/api/sim", 404)
     await twin.refused("/api/sim/snapshots", 404)
@@ -108,7 +108,7 @@ async def test_the_connected_i2c_sensor_is_detected_and_others_are_chosen(tmp_pa
     await bench.board.open(controller.engine.settings, controller.troubles)
     controller.settings_watchers.append(lambda _, settings: bench.board.adopt(settings))
     controller.start()
-    twin = Twin(controller, Web(controller, name="twin", mac="02:00:00:00:00:01"))
+    twin = LoopTwin(controller, Web(controller, name="twin", mac="02:00:00:00:00:01"))
     await twin.ok("/stm.cgi?bme280detect=1")
     await look(twin)
     assert (await twin.settings())["i2c"]["primary"] == "HTS221"

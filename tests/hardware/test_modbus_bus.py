@@ -26,10 +26,10 @@ from leverframe.hardware.serial_line import SerialLine
 from leverframe.process.ports import connect_modbus
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import ILLEGAL_ADDRESS, Read, Write, exception_answer
 from leverframe.wire.modbus_modules import MODULES, ModuleReading, SerialParameters
 from leverframe.wire.modbus_rtu import Answer, Data, ExceptionReply, NoAnswer, framed
-from tests.twin import Twin
 
 from .slaves import serial_slaves
 from .waiting import until
@@ -307,7 +307,7 @@ async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: P
 
 
 async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     services = await connect_modbus(
         twin.controller, Config(serial_modbus=port, modbus_port=0), DescriptorBudget()
     )

@@ -7,8 +7,8 @@ from leverframe.config import Config
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.testing import LoopTwin
 from leverframe.wire.modbus_modules import STALE_S
-from tests.twin import Twin
 
 from .test_modbus_master import SimulatedBus
 from .virtual_loop import run_virtually
@@ -17,7 +17,7 @@ from .waiting import until
 
 def test_commands_choose_a_module_and_the_state_shows_its_readings_and_their_absence() -> None:
     async def scenario() -> None:
-        twin = await Twin.start()
+        twin = await LoopTwin.start()
         controller, bus = twin.controller, SimulatedBus(s12=2305)
         master = ModbusMaster(
             bus,
@@ -64,7 +64,7 @@ def test_commands_choose_a_module_and_the_state_shows_its_readings_and_their_abs
 
 def test_readings_come_back_after_a_restart_of_the_controller() -> None:
     async def scenario() -> None:
-        twin = await Twin.start()
+        twin = await LoopTwin.start()
         controller = twin.controller
         master = ModbusMaster(
             SimulatedBus(s1=500),
@@ -87,7 +87,7 @@ def test_readings_come_back_after_a_restart_of_the_controller() -> None:
 
 
 async def test_a_bus_that_is_not_there_degrades_the_controller_and_stops_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     config = Config(serial_modbus="/dev/there-is-no-such-port", modbus_port=0)
     services = await connect_modbus(twin.controller, config, DescriptorBudget())
     await twin.ok("/stm.cgi?modbus_sensor=01")

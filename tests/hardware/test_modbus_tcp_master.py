@@ -17,11 +17,11 @@ from leverframe.hardware.tcp_line import TcpLine
 from leverframe.hardware.troubles import Unusable
 from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import Read, exception_answer
 from leverframe.wire.modbus_modules import COMMON_LINE
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
 from tests.notify.broker import free_port
-from tests.twin import Twin
 
 from .slaves import tcp_slaves
 from .test_modbus_bus import DEVICES, expected, runs_of
@@ -45,7 +45,7 @@ def gateway() -> Iterator[str]:
 async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them(
     gateway: str,
 ) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
     mapping = "*".join(["10", "20", *["00"] * 28])
     await twin.ok(
@@ -70,7 +70,7 @@ async def test_commands_choose_modules_behind_a_gateway_and_the_state_shows_them
 
 
 async def test_further_types_are_described_by_a_command_and_read(gateway: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
     slave, readings = DEVICES["custom4"]
     types = ("int16", "int32", "float", "uint16", "uint32", "int64", "float64")
@@ -104,7 +104,7 @@ async def test_further_types_are_described_by_a_command_and_read(gateway: str) -
 async def test_a_slot_with_an_address_is_written_there_and_the_others_by_the_simulated_board(
     gateway: str,
 ) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
     slave = DEVICES["custom5"][0]
     await twin.ok(f"/stm.cgi?modbus_sensor=0100&modbusid=0{slave}&modbushost0={gateway}")
@@ -122,7 +122,7 @@ async def test_a_slot_with_an_address_is_written_there_and_the_others_by_the_sim
 
 def test_bitrate_parity_and_stop_bits_of_a_slot_win_over_the_modules() -> None:
     async def scenario() -> None:
-        twin = await Twin.start()
+        twin = await LoopTwin.start()
         await twin.ok("/stm.cgi?modbus_sensor=06&modbusline0=5*2*2")
         bench = Bench(SimulatedBus(s1=1), twin.controller.engine.settings)
         await asyncio.sleep(0.5)
@@ -307,7 +307,7 @@ async def test_a_host_that_takes_no_connection_in_time_is_an_os_error(
 
 
 async def test_a_host_that_is_not_there_degrades_the_controller_with_a_sentence() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     services = await connect_modbus(twin.controller, Config(modbus_port=0), DescriptorBudget())
     address = f"127.0.0.1:{free_port()}"
     await twin.ok(f"/stm.cgi?modbus_sensor=01&modbushost0={address}")

@@ -15,7 +15,7 @@ from leverframe.config import Config
 from leverframe.process.ports import connect_modbus, connect_writing
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.storage.store import MemoryStore
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 from .pty_pair import PtyPair
 from .waiting import until
@@ -71,8 +71,8 @@ def port() -> Iterator[str]:
 
 
 @asynccontextmanager
-async def on_bus(port: str | None, store: MemoryStore | None = None) -> AsyncIterator[Twin]:
-    twin = await Twin.start(store=store)
+async def on_bus(port: str | None, store: MemoryStore | None = None) -> AsyncIterator[LoopTwin]:
+    twin = await LoopTwin.start(store=store)
     config = Config(serial_modbus=port, modbus_port=0)
     services = await connect_modbus(twin.controller, config, DescriptorBudget())
     yield twin
@@ -81,7 +81,7 @@ async def on_bus(port: str | None, store: MemoryStore | None = None) -> AsyncIte
     await twin.controller.stop()
 
 
-async def set_up(twin: Twin) -> None:
+async def set_up(twin: LoopTwin) -> None:
     """Slot 1 is custom1, whose first reading is register 100 and is shown as m1."""
     mapping = "*".join(["10", "11", *["00"] * 28])
     body = b"&m00=Setpoint*x*0*100*3*0*0&m01=Valve**0*10*1*0*0&&"
@@ -89,7 +89,7 @@ async def set_up(twin: Twin) -> None:
     await twin.ok(f"/stm.cgi?modbus_sensor=0100&modbusid=0{SLAVE}&modbusmapping={mapping}")
 
 
-async def shows(twin: Twin, label: str, value: float) -> None:
+async def shows(twin: LoopTwin, label: str, value: float) -> None:
     """Wait until the polling, which knows nothing of writes, has read it."""
     await until(lambda: twin.controller.engine.values[label] == value)
 
@@ -260,7 +260,7 @@ async def test_modules_of_a_simulated_board_take_everything_in_the_order_of_virt
 
 
 async def test_a_real_board_without_a_bus_says_what_to_configure() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     twin.controller.board = NoBench(twin.controller.board)  # type: ignore[assignment]
     (writer,) = connect_writing(twin.controller, None)
     await twin.ok("/stm.cgi?modbus_sensor=06")

@@ -12,9 +12,9 @@ from leverframe.process.build import BuiltController, build
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.hardware.scripted_modem import ScriptedModem
 from tests.hardware.waiting import until
-from tests.twin import Twin
 
 NUMBER = "+48501234567"
 
@@ -25,7 +25,7 @@ class Site:
     def __init__(self, built: BuiltController, other: ScriptedModem) -> None:
         self.built = built
         self.other = other
-        self.twin = Twin(built.controller, built.web)
+        self.twin = LoopTwin(built.controller, built.web)
 
     def modem(self) -> ModemReport:
         shown: ModemReport = self.built.controller.modem_report()
@@ -134,7 +134,7 @@ async def test_choosing_a_sensor_instead_of_the_modem_reads_it(site: Site) -> No
 
 async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Path) -> None:
     built = await built_on(str(tmp_path / "ttyUSB7"))
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?usart_sensor=4")
     await until(lambda: bool(built.controller.troubles))
     assert await twin.json("/health") == {
@@ -149,7 +149,7 @@ async def test_a_missing_port_degrades_the_health_and_the_rest_runs(tmp_path: Pa
 
 async def test_without_a_port_the_simulated_board_still_gives_the_readings() -> None:
     built = await built_on(None)
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?usart_sensor=9")
     await twin.ok("/sim.cgi?CO2=450")
     await twin.ok("/sim.cgi?barcode=DOOR-7")

@@ -16,7 +16,7 @@ from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.notify.trust import Trust
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 from .email_server import mail_peer
 from .http_server import http_peer
@@ -154,7 +154,7 @@ async def test_a_captured_trap_has_its_version_kind_and_variables(
 
 
 async def test_a_twin_shows_the_whole_mail_in_its_outbox() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(
         "/stm.cgi?em1=mail.example&em2=25&em3=&em4=&em5=bert@example.org&em6=a@b.c&em7=Hi"
         "&em8=Hot*2*3*4*5*6*7*8&em9=0"

@@ -12,8 +12,8 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
-from tests.twin import Twin
 
 from .http_server import http_peer
 from .post_office import Bell
@@ -23,13 +23,13 @@ RULE = "/inpa.cgi?event={index}*10*0*3000*0*0*{action}*0*0*0*0*0&eventon={index}
 OUT0, HTTP1, MAIL2, SMS1 = 0, 24, 29, 32
 
 
-async def rules(twin: Twin, *actions: int) -> None:
+async def rules(twin: LoopTwin, *actions: int) -> None:
     for index, action in enumerate(actions):
         await twin.ok(RULE.format(index=index, action=action))
 
 
 async def test_on_virtual_time_messages_are_captured_with_the_values_of_their_moment() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=example.org/in?t=%250181")
     await twin.ok("/stm.cgi?em1=mail.example&em5=bert@example.org")
     await twin.ok(
@@ -58,7 +58,7 @@ async def test_on_virtual_time_messages_are_captured_with_the_values_of_their_mo
 
 
 async def test_test_messages_need_no_text() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em1=mail.example&em5=bert@example.org")
     await twin.ok("/stm.cgi?gsmnumber1=123")
     await twin.ok("/stm.cgi?testemail=1")
@@ -72,7 +72,7 @@ async def test_test_messages_need_no_text() -> None:
 
 
 async def test_the_period_of_http1_is_virtual_too() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=example.org/alive&httpperiod=3600")
     await twin.ok("/sim.cgi?advance=86400")
     captured = (await twin.json("/api/outbox"))["captured"]
@@ -83,7 +83,7 @@ async def test_the_period_of_http1_is_virtual_too() -> None:
 
 
 async def test_a_message_that_is_not_set_up_is_told_in_the_outbox_and_the_log() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await rules(twin, HTTP1)
     await twin.ok("/sim.cgi?DS1=31")
     (failed,) = (await twin.json("/api/outbox"))["failed"]
@@ -103,7 +103,7 @@ async def test_a_dead_mail_server_delays_no_relay_and_is_told_everywhere() -> No
         silent.listen(0)
         port = silent.getsockname()[1]
         built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
-        twin = Twin(built.controller, built.web)
+        twin = LoopTwin(built.controller, built.web)
         await twin.ok(f"/stm.cgi?em1=127.0.0.1&em2={port}&em5=b@c.d&em6=a@b.c&em3=anna&em4=s3cret")
         for index in range(20):
             await twin.ok("/stm.cgi?testemail=1")
@@ -122,7 +122,7 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
         built = await build(
             Profile(), MemoryStore(), SystemClock(), UTC, sending=Sending(allow_local_targets=True)
         )
-        twin = Twin(built.controller, built.web)
+        twin = LoopTwin(built.controller, built.web)
         await twin.ok(f"/stm.cgi?http1=127.0.0.1:{peer.port}/a&httpauth1=anna*s3cret")
         await rules(twin, HTTP1)
         await twin.ok("/sim.cgi?DS1=31")
@@ -138,7 +138,7 @@ async def test_a_problem_is_a_trouble_of_the_controller_until_it_is_over() -> No
 
 
 async def test_the_log_says_that_an_address_changed_and_does_not_show_it() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http2=hooks.example/T1/s3cret&httppost2=1*key%3Ds3cret")
     texts = [entry["text"] for entry in await twin.json("/api/log")]
     assert any("http.1.url changed; " in text for text in texts)
@@ -152,7 +152,7 @@ EVENT1_CALLS = "/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0&eventon=0*1"
 async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "store.db")
     built = await build(Profile(), store, SystemClock(), UTC)
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?http1=127.0.0.1:9/a")
     await twin.ok(EVENT1_CALLS)
     for count, state in enumerate((1, 0, 1), start=1):
@@ -164,7 +164,7 @@ async def test_a_command_is_answered_when_its_messages_are_on_disk(tmp_path: Pat
 async def test_a_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
     store = Disk()
     built = await build(Profile(), store, SystemClock(), UTC)
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built.controller, built.web)
     await twin.ok("/stm.cgi?http1=127.0.0.1:9/a")
     await twin.ok(EVENT1_CALLS)
     store.is_full = True
@@ -177,12 +177,12 @@ async def test_a_full_disk_is_no_reason_to_refuse_what_was_switched() -> None:
 async def test_capturing_can_be_chosen(capture: bool) -> None:
     sending = Sending(capture=capture)
     built = await build(Profile(), MemoryStore(), VirtualClock(), UTC, sending=sending)
-    assert (await Twin(built.controller, built.web).json("/api/outbox"))["capture"] is capture
+    assert (await LoopTwin(built.controller, built.web).json("/api/outbox"))["capture"] is capture
     await built.stop()
 
 
 async def test_the_outbox_is_for_the_administrator() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?auth=11YWRtaW4%3D*YWRtaW5wYXNz*dXNlcg%3D%3D*dXNlcnBhc3M%3D")
     assert (await twin.ask("/api/outbox")).status == 401
     as_user = "Basic dXNlcjp1c2VycGFzcw=="

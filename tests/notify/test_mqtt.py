@@ -27,8 +27,8 @@ from leverframe.servers.mqtt.pages_address import PagesAddress
 from leverframe.servers.mqtt.service import FAULT, NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Store
+from leverframe.testing.loop_twin import NEWEST
 from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
-from tests.twin import NEWEST
 
 pytestmark = [pytest.mark.needs_program("mosquitto"), pytest.mark.needs_program("mosquitto_sub")]
 

@@ -7,8 +7,8 @@ import pytest
 
 from leverframe.process import feature_loading
 from leverframe.process.feature_loading import FeatureLoader
+from leverframe.testing import LoopTwin
 from tests.hardware.waiting import until
-from tests.twin import Twin
 
 SIGN_IN = "/stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*c2VjcmV0"
 
@@ -44,8 +44,8 @@ def libraries() -> Iterator[Libraries]:
         yield Libraries(patch)
 
 
-async def started(*, must_sign_in: bool = False) -> tuple[Twin, FeatureLoader]:
-    twin = await Twin.start()
+async def started(*, must_sign_in: bool = False) -> tuple[LoopTwin, FeatureLoader]:
+    twin = await LoopTwin.start()
     loader = FeatureLoader(twin.controller, must_sign_in=must_sign_in)
     loader.start()
     return twin, loader

@@ -18,8 +18,8 @@ from leverframe.process.release_check import Release
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.hardware.waiting import until
-from tests.twin import Twin
 
 ANSWER = {"version": "1.76", "hardware": ["3.5", "3.9"], "notes": "https://example.org/1.76"}
 SWITCH_ON, SWITCH_OFF = "/eeprom.cgi?bit1=1", "/eeprom.cgi?bit1=0"
@@ -59,17 +59,17 @@ async def checking(
     allow_local: bool = True,
     capture: bool = False,
     ca_file: str | None = None,
-) -> AsyncIterator[Twin]:
+) -> AsyncIterator[LoopTwin]:
     url = f"http://127.0.0.1:{place.port}{path}"
     sending = Sending(capture, allow_local, ca_file, url)
     built: BuiltController = await build(
         profile or Profile(), store or MemoryStore(), VirtualClock(), UTC, sending=sending
     )
-    yield Twin(built.controller, built.web)
+    yield LoopTwin(built.controller, built.web)
     await built.stop()
 
 
-async def told(twin: Twin) -> dict[str, Any]:
+async def told(twin: LoopTwin) -> dict[str, Any]:
     """The report after the question that is due has been answered."""
     await twin.controller.advance(FIRST_JITTER_S)
     await until(lambda: answered(twin))
@@ -77,7 +77,7 @@ async def told(twin: Twin) -> dict[str, Any]:
     return report
 
 
-def answered(twin: Twin) -> bool:
+def answered(twin: LoopTwin) -> bool:
     report = twin.controller.firmware_report()
     return report.newest is not None or report.trouble is not None
 
@@ -214,7 +214,7 @@ async def test_a_file_of_authorities_that_is_gone_is_told_and_asked_again_the_ne
 
 
 async def test_a_fault_is_told_and_the_next_day_is_another_one() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     days = iter([ZeroDivisionError(), None])
 
     async def ask() -> Release:

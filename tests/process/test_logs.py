@@ -15,7 +15,7 @@ import requests
 from leverframe import __version__
 from leverframe.process.logs import JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_syslog_that_is_not_there_is_said_in_a_sentence(root: logging.Logger, 
 
 
 async def test_what_happens_is_logged_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     with caplog.at_level(logging.INFO, "leverframe.journal"):
         log = JournalLog(twin.controller)
         await twin.ok("/outs.cgi?out0=1")

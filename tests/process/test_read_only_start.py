@@ -14,7 +14,7 @@ from leverframe.profile import Profile
 from leverframe.servers.http.certificate import CertificateUnusable, own_certificate
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.store import Changes, MemoryStore, Rows, StoreUnavailable
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 OLD = Config(hw="3.0", sw="1.58a")
 SENTENCE = "The store cannot be written."
@@ -23,7 +23,7 @@ SENTENCE = "The store cannot be written."
 async def read_only(config: Config = OLD) -> ReadOnlyStore:
     """The store of a controller that has run with this configuration."""
     written = MemoryStore()
-    twin = await Twin.start(await settle_version(written, config), store=written)
+    twin = await LoopTwin.start(await settle_version(written, config), store=written)
     await twin.ok("/stm.cgi?oname=0Pump")
     return ReadOnlyStore(written._rows, SENTENCE)
 
@@ -33,7 +33,7 @@ async def test_a_controller_that_stays_what_it_was_starts(config: Config) -> Non
     store = await read_only()
     profile = await settle_version(store, config)
     assert profile == Profile("3.0", "1.58a")
-    twin = await Twin.start(profile, store=store)
+    twin = await LoopTwin.start(profile, store=store)
     assert (await twin.settings())["outputs"][0]["name"] == "Pump"
     await twin.refused("/stm.cgi?oname=0Lamp", 507)
     await twin.ok("/outs.cgi?out0=1")

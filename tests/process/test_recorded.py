@@ -20,8 +20,8 @@ from leverframe.exchanges.exchange import (
 from leverframe.process.recorded import RecordedUnit, read_answers
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
+from leverframe.testing import LoopTwin
 from tests.process.controller_process import PROGRAM, controller_process
-from tests.twin import Twin
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ RECORDED = ("Leverframe-Recorded", "yes")
     "target", ["/extra.cgi", "/inside.json?x=1", "/stm.cgi?shiny=1", "/stm.cgi?modbuson=1"]
 )
 async def test_an_unknown_request_is_answered_as_recorded(target: str, tmp_path: Path) -> None:
-    twin = await Twin.start(Profile("3.0", "1.58a"))
+    twin = await LoopTwin.start(Profile("3.0", "1.58a"))
     answers = read_answers(recording(tmp_path, exchange(target, "<recorded/>")))
     unit = RecordedUnit(twin.web.handle, answers)
     reply = await ask(unit, target)
@@ -67,7 +67,7 @@ async def test_an_unknown_request_is_answered_as_recorded(target: str, tmp_path:
 
 
 async def test_what_the_version_knows_it_answers_itself(tmp_path: Path) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     answers = read_answers(
         recording(tmp_path, exchange("/outs.cgi?out0=1", "x"), exchange("/outs.cgi?out0=9", "x"))
     )
@@ -78,7 +78,7 @@ async def test_what_the_version_knows_it_answers_itself(tmp_path: Path) -> None:
 
 
 async def test_a_recorded_refusal_and_its_headers_are_given_again(tmp_path: Path) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     moved = exchange("/a", "", 302, location="/b")
     answers = read_answers(recording(tmp_path, moved, exchange("/c", "", 204)))
     unit = RecordedUnit(twin.web.handle, answers)

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from leverframe.engine.settings import CONFIDENTIAL, SECRETS
 from leverframe.servers.routes.endpoints import VALUES
+from leverframe.testing import LoopTwin
 from tests.process.controller_process import ControllerProcess, contents_of, controller_process
 from tests.servers.accounts.test_role_walk import paths
-from tests.twin import Twin
 
 
 def canary(path: str) -> str:
@@ -136,7 +136,7 @@ def test_no_secret_comes_out(tmp_path: Path) -> None:
 
 
 async def test_a_lenient_controller_logs_no_secret_that_it_skips() -> None:
-    twin = await Twin.start(lenient=True)
+    twin = await LoopTwin.start(lenient=True)
     for target in (*MISTAKES, f"/stm.cgi?emm4={canary('email.password')}"):
         await twin.ok(target)
     log = (await twin.ok("/api/log")).body

@@ -18,8 +18,8 @@ from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds
 from leverframe.storage.snapshot_service import TROUBLE
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.process.controller_process import PATIENCE_S, ControllerProcess, controller_process
-from tests.twin import Twin
 
 
 class Stuck:
@@ -38,7 +38,7 @@ async def test_a_part_that_cannot_be_closed_does_not_keep_the_controller_from_it
     store = MemoryStore()
     built = await build(Profile(), store, VirtualClock(), UTC)
     built = replace(built, services=(*built.services, Stuck()))
-    await Twin(built.controller, built.web).ok("/outs.cgi?out3=1")
+    await LoopTwin(built.controller, built.web).ok("/outs.cgi?out3=1")
     await built.stop()
     assert switched(store) == ["OUT3"]
     assert "Stuck.close failed" in caplog.text
@@ -55,7 +55,7 @@ class NotedStore(MemoryStore):
 
 async def test_a_watcher_that_fails_at_the_end_does_not_keep_deeds_from_the_disk() -> None:
     store = NotedStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?out3=1")
     # The end itself changes something that is watched: energy is counted up to then.
     await twin.ok("/inpa.cgi?powsave=1&powsel=0*10")

@@ -4,12 +4,12 @@ from leverframe.config import Config
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 
-async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> Twin:
+async def started(store: MemoryStore, hw: str | None = None, sw: str | None = None) -> LoopTwin:
     """As `leverframe run --hw --sw` does."""
-    return await Twin.start(await settle_version(store, Config(hw=hw, sw=sw)), store=store)
+    return await LoopTwin.start(await settle_version(store, Config(hw=hw, sw=sw)), store=store)
 
 
 async def test_what_the_other_version_lacks_is_reported() -> None:
@@ -79,7 +79,7 @@ async def test_after_a_reset_the_settings_of_an_earlier_version_do_not_come_back
     old = await started(store, "3.0", "1.58a")
     await old.ok("/stm.cgi?eeprom_reset=1")
     again = await started(store, "3.9", "1.75")
-    assert again.controller.engine.settings == (await Twin.start()).controller.engine.settings
+    assert again.controller.engine.settings == (await LoopTwin.start()).controller.engine.settings
 
 
 async def test_the_same_version_is_started_without_a_report() -> None:

@@ -15,14 +15,14 @@ from leverframe.recording.unit_client import ANSWER_S, unit_client
 from leverframe.servers.http.messages import Handler
 from leverframe.servers.http.server import HttpServer
 from leverframe.storage.recording_file import RecordingFile, read_recording
-from tests.twin import NEWEST, Twin
+from leverframe.testing.loop_twin import NEWEST, LoopTwin
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class ServedTwin:
-    twin: Twin
+    twin: LoopTwin
     url: str
 
 
@@ -39,7 +39,7 @@ async def served(handler: Handler) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def twin_at_port(profile: Profile = NEWEST) -> AsyncIterator[ServedTwin]:
-    twin = await Twin.start(profile)
+    twin = await LoopTwin.start(profile)
     try:
         async with served(twin.web.handle) as url:
             yield ServedTwin(twin, url)

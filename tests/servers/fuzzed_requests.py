@@ -19,10 +19,10 @@ from urllib.parse import quote
 from leverframe.commands.table.matching import TABLE
 from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import accepted
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, OWN_PAGE, USER, signed_up
-from tests.twin import Twin
 
 NOBODY = "nobody"
 ACCOUNTS = {
@@ -92,7 +92,7 @@ def fuzzed(random: Random, text: str) -> str:
     return text[:8000]
 
 
-def cookies(twin: Twin) -> dict[str, str]:
+def cookies(twin: LoopTwin) -> dict[str, str]:
     sessions = twin.web.access.sessions
     found = {NOBODY: ""}
     for role, (name, path) in ACCOUNTS.items():

@@ -6,7 +6,7 @@ from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.router import Reach
-from tests.twin import NEWEST, Twin
+from leverframe.testing.loop_twin import NEWEST, LoopTwin
 
 ADMINISTRATOR = ("chief", "long admin secret")
 USER = ("guest", "long guest secret")
@@ -37,9 +37,9 @@ def basic(name: str, password: str) -> str:
 
 async def signed_up(
     profile: Profile = NEWEST, *, secure: bool = False, names: OwnNames | None = None
-) -> Twin:
+) -> LoopTwin:
     """Accounts are there, and sign-in is required."""
-    twin = await Twin.start(profile, reach=Reach(names or OwnNames(secure=secure)))
+    twin = await LoopTwin.start(profile, reach=Reach(names or OwnNames(secure=secure)))
     users = f"&u0={CONTROL_USER[0]}*{CONTROL_USER[1]}*1&&".encode()
     await twin.ok("/post.cgi?users_save", "POST", users)
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
@@ -47,7 +47,7 @@ async def signed_up(
     return twin
 
 
-async def sign_in(twin: Twin, account: tuple[str, str], **headers: str) -> Reply:
+async def sign_in(twin: LoopTwin, account: tuple[str, str], **headers: str) -> Reply:
     body = f"username={account[0]}&password={account[1].replace(' ', '+')}".encode()
     return await twin.ask("/post.cgi?signin", "POST", body, **headers)
 

@@ -13,11 +13,11 @@ from leverframe.profile import Profile
 from leverframe.servers.bootloader import BootloaderServer
 from leverframe.servers.udp_socket import bound_udp
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
+from leverframe.testing import LoopTwin
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.uploads.site_archive import pack_site
 from tests.hardware.waiting import until
 from tests.servers.tftp_sender import TftpRefused, packets, send
-from tests.twin import Twin
 
 PRIVATE, PUBLIC = new_key_pair()
 SITE = pack_site({"index.html": b"Cellar"})
@@ -29,7 +29,7 @@ def image(sw: str = "1.48", hw: str = "3.9", site: bytes | None = None) -> bytes
 
 
 class Bench:
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: LoopTwin) -> None:
         self.twin = twin
         self.server = BootloaderServer(twin.controller, "127.0.0.1", 0, PUBLIC)
 
@@ -56,7 +56,7 @@ class Bench:
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    bench = Bench(await Twin.start())
+    bench = Bench(await LoopTwin.start())
     yield bench
     await bench.server.close()
 
@@ -81,12 +81,12 @@ async def test_a_signed_image_makes_the_controller_that_version(bench: Bench) ->
 
 async def test_the_version_and_its_settings_survive_the_process() -> None:
     store = MemoryStore()
-    bench = Bench(await Twin.start(store=store))
+    bench = Bench(await LoopTwin.start(store=store))
     await bench.twin.ok("/stm.cgi?oname=2Pump")
     await bench.flash(image("1.48"))
     await bench.server.close()
     assert store.load().kept["profile.sw"] == "1.48"
-    again = await Twin.start(Profile("3.9", "1.48"), store=store)
+    again = await LoopTwin.start(Profile("3.9", "1.48"), store=store)
     assert await again.settings() == await bench.twin.settings()
 
 
@@ -130,7 +130,7 @@ async def test_a_bad_image_is_refused_with_the_reason_and_the_old_version_starts
 
 @pytest.mark.parametrize("name", ["devstart3", "lkstart3"])
 async def test_without_a_key_the_bootloader_is_not_started(name: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     twin.controller.takes_firmware = False
     await twin.ok("/outs.cgi?out0=1")
     problem = await twin.refused(f"/stm.cgi?upgrade={name}", 409)
@@ -149,7 +149,7 @@ class FullStore(MemoryStore):
 
 
 async def test_an_image_that_cannot_be_stored_leaves_the_old_version() -> None:
-    bench = Bench(await Twin.start(store=FullStore()))
+    bench = Bench(await LoopTwin.start(store=FullStore()))
     assert await bench.refusal(image()) == "The disk is full."
     await bench.server.close()
 
@@ -193,7 +193,7 @@ async def test_what_is_on_its_way_to_the_disk_is_seen_through_when_the_server_en
     faults: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
     store = SlowStore()
-    bench = Bench(await Twin.start(store=store))
+    bench = Bench(await LoopTwin.start(store=store))
     await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
     await until(lambda: store.held is not None)
     told = asyncio.Event()
@@ -256,7 +256,7 @@ async def test_nobody_holds_the_bootloader_open_by_beginning_again_and_again(ben
 
 async def test_a_whole_image_is_installed_although_checking_it_takes_longer() -> None:
     store = SlowStore()
-    bench = Bench(await Twin.start(store=store))
+    bench = Bench(await LoopTwin.start(store=store))
     await send_without_waiting_for_the_end(await bench.wait_for_firmware(), image())
     await until(lambda: store.held is not None)
     await bench.twin.controller.advance(60)
@@ -273,7 +273,7 @@ async def test_outputs_are_off_until_the_new_version_starts(bench: Bench) -> Non
 
 
 async def test_the_port_is_open_before_the_command_is_answered() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     with bound_udp("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     server = BootloaderServer(twin.controller, "127.0.0.1", port, PUBLIC)
@@ -285,7 +285,7 @@ async def test_the_port_is_open_before_the_command_is_answered() -> None:
 
 
 async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     with socket.socket(type=socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))
         server = BootloaderServer(twin.controller, "127.0.0.1", other.getsockname()[1], PUBLIC)
@@ -297,7 +297,7 @@ async def test_a_port_that_is_taken_is_told_and_the_old_version_starts_in_time()
 
 
 async def test_updates_that_are_forbidden_are_refused() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     accounts = (await twin.ok("/xml/st.xml")).body.decode()
     names = accounts.partition("<userpass>")[2].partition("<")[0]
     await twin.ok(f"/stm.cgi?auth=00{names}")

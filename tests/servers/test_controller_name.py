@@ -10,24 +10,24 @@ from leverframe.clock import VirtualClock
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.process.controller_process import controller_process
 from tests.servers.signing_up import USER, basic, signed_up
-from tests.twin import Twin
 
 UNIT = "D8:80:39:12:34:56"
 
 
-async def built(configured: ConfiguredIdentity) -> tuple[BuiltController, Twin]:
+async def built(configured: ConfiguredIdentity) -> tuple[BuiltController, LoopTwin]:
     made = await build(Profile(), MemoryStore(), VirtualClock(), UTC, configured=configured)
-    return made, Twin(made.controller, made.web)
+    return made, LoopTwin(made.controller, made.web)
 
 
-async def page(twin: Twin) -> str:
+async def page(twin: LoopTwin) -> str:
     return (await twin.ok("/signin")).body.decode()
 
 
 async def test_the_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     made = (await twin.json("/json/network.json"))["sname"]
     assert made.startswith("leverframe-")
     await twin.ok("/stm.cgi?sname=Boiler%20room")
@@ -42,7 +42,7 @@ async def test_the_name_is_shown_in_the_files_and_taken_back_by_an_empty_one() -
 
 @pytest.mark.parametrize("name", ["%20x", "x%20", "a%0Ab", "a%7Fb", "x" * 32])
 async def test_a_name_is_one_line(name: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused(f"/stm.cgi?sname={name}", 400)
     assert (await twin.settings())["name"] == ""
     await twin.controller.stop()

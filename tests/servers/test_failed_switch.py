@@ -7,7 +7,7 @@ from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 #: A name that is refused before anybody is asked for it.
 IMPOSSIBLE = "no\0host"
@@ -17,7 +17,7 @@ IMPOSSIBLE = "no\0host"
 async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_and_is_closed(
     switch: str,
 ) -> None:
-    controller = (await Twin.start()).controller
+    controller = (await LoopTwin.start()).controller
     server = (
         SnmpAgent(
             controller, IMPOSSIBLE, 0, name="name", identity=EngineIdentity(b"\x80\0\0\0\0", 1)

@@ -19,8 +19,8 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row
 from leverframe.profile import Profile
 from leverframe.servers.sms_commands import SmsCommands
+from leverframe.testing import LoopTwin
 from tests.effort import some_of
-from tests.twin import Twin
 
 SECRET = "Zq7Xw9Kd3Vb5"
 #: Digits alone: commands have digits in their names.
@@ -107,7 +107,7 @@ def leaked(text: bytes, parts: list[bytes]) -> bool:
     return any(part in text for part in parts)
 
 
-async def check_skipped(twin: Twin, parts: list[bytes]) -> None:
+async def check_skipped(twin: LoopTwin, parts: list[bytes]) -> None:
     """What was accepted after all may show it: a slip makes a user name of a password."""
     for entry in await twin.json("/api/log"):
         if entry["text"].startswith("skipped"):
@@ -129,7 +129,7 @@ async def test_no_refusal_repeats_a_part_of_a_secret(
     secret: str, lenient: bool, profile: Profile, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    twin = await Twin.start(profile, lenient=lenient)
+    twin = await LoopTwin.start(profile, lenient=lenient)
     parts = parts_of(secret)
     for number, (target, body) in enumerate(broken(secret)):
         method = "POST" if body or target.startswith("/post") else ("GET", "POST")[number % 2]
@@ -139,7 +139,7 @@ async def test_no_refusal_repeats_a_part_of_a_secret(
         if twin.controller.pending.access.required:
             # Accepted after all: go on with a controller that is open to everybody.
             await twin.controller.stop()
-            twin = await Twin.start(profile, lenient=lenient)
+            twin = await LoopTwin.start(profile, lenient=lenient)
         if number % 400 == 0:
             await check_skipped(twin, parts)
     assert number > 2000
@@ -153,7 +153,7 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
     secret: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?gsmcode=code")
     sms = SmsCommands(twin.controller)
     parts = parts_of(secret)
@@ -172,7 +172,7 @@ async def test_no_answer_by_another_way_than_http_repeats_one(
 
 @pytest.mark.parametrize("item", ["sms=%s:out0=1", "sms=12:%s:x&%s", "sms=+48123:%s:a&b%s=1"])
 async def test_a_simulated_sms_is_refused_without_its_code(item: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     reply = await twin.ask(f"/sim.cgi?{item.replace('%s', SECRET)}")
     assert reply.status in (400, 404)
     assert not leaked(reply.body, parts_of(SECRET)), reply.body

@@ -18,13 +18,13 @@ from leverframe.servers.code_throttle import (
     CodeThrottle,
 )
 from leverframe.servers.sms_commands import MAX_LETTERS, SmsCommands
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 SENDER = "+48501234567"
 
 
 class Phone:
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: LoopTwin) -> None:
         self.twin = twin
         self._commands = SmsCommands(twin.controller)
 
@@ -37,7 +37,7 @@ class Phone:
 
 @pytest.fixture
 async def phone() -> AsyncIterator[Phone]:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?gsmcode=1234")
     yield Phone(twin)
     await twin.controller.stop()

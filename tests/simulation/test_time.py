@@ -12,20 +12,22 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.history.worker import HistoryWorker, NullHistory
 from leverframe.storage.store import MemoryStore
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 WARSAW = ZoneInfo("Europe/Warsaw")
 HOUR_S, DAY_S, YEAR_S = 3600, 86400, 365.25 * 86400
 EVERY_DAY = 127
 
 
-async def twin_at(local: str, timezone: tzinfo = UTC, history: HistoryWorker | None = None) -> Twin:
+async def twin_at(
+    local: str, timezone: tzinfo = UTC, history: HistoryWorker | None = None
+) -> LoopTwin:
     wall = datetime.fromisoformat(local).replace(tzinfo=timezone).timestamp()
     built = await build(Profile(), MemoryStore(), VirtualClock(wall), timezone, history=history)
-    return Twin(built.controller, built.web)
+    return LoopTwin(built.controller, built.web)
 
 
-async def schedule(twin: Twin, *entries: str) -> None:
+async def schedule(twin: LoopTwin, *entries: str) -> None:
     """Entries as `action*value*second`, every day."""
     items = (
         f"&s{index}=entry{index}*{entry}*0*{EVERY_DAY}*1" for index, entry in enumerate(entries)
@@ -33,7 +35,7 @@ async def schedule(twin: Twin, *entries: str) -> None:
     await twin.ok("/post.cgi?sched_save", "POST", "".join([*items, "&&"]).encode())
 
 
-def happened(twin: Twin, timezone: tzinfo, text: str = "OUT0") -> list[str]:
+def happened(twin: LoopTwin, timezone: tzinfo, text: str = "OUT0") -> list[str]:
     """The moments, in local time, of entries about a label."""
     return [
         f"{datetime.fromtimestamp(entry.wall, timezone):%d %H:%M:%S} {entry.text}"
@@ -74,7 +76,7 @@ async def test_delays_know_nothing_of_daylight_saving_time() -> None:
 # --- a clock that is set --------------------------------------------------------------------------
 
 
-async def set_clock(twin: Twin, local: str) -> None:
+async def set_clock(twin: LoopTwin, local: str) -> None:
     await twin.ok(f"/stm.cgi?t_man={local_seconds(local)}")
 
 
@@ -123,7 +125,7 @@ async def test_a_plant_does_not_notice_that_the_clock_is_set() -> None:
 # --- for years ------------------------------------------------------------------------------------
 
 
-async def busy_twin() -> Twin:
+async def busy_twin() -> LoopTwin:
     """Rules, plants, schedule, watchdog and periodic switching, each a few times an hour."""
     # What is recorded of all values grows until it is full, and is bounded by tests of its own.
     twin = await twin_at("2026-06-01 00:00", history=NullHistory())

@@ -20,10 +20,10 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import secret_paths, value_at
 from leverframe.profile import Profile
 from leverframe.storage.backup import decode_backup, encode_backup
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
 from tests.fuzzed_uploads import fuzzed
 from tests.random_settings import random_settings
-from tests.twin import Twin
 
 UPLOAD = "/post.cgi?settingsupload"
 MAX_COMMANDS = 30
@@ -42,7 +42,7 @@ def try_trees(profile: Profile, count: int, random: Random) -> None:
 
 
 async def try_fuzzed(count: int, random: Random) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Lamp")
     sound = (await twin.ok("/dev_settings.bin")).body
     before = twin.controller.engine.settings
@@ -53,7 +53,7 @@ async def try_fuzzed(count: int, random: Random) -> None:
 
 async def try_every_byte(random: Random) -> int:
     """Every single byte changed, and every truncation: refused, nothing changed."""
-    twin = await Twin.start(Profile("3.0", "1.10"))
+    twin = await LoopTwin.start(Profile("3.0", "1.10"))
     await twin.ok("/stm.cgi?oname=0Lamp")
     sound = (await twin.ok("/dev_settings.bin")).body
     before = twin.controller.engine.settings

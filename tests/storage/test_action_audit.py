@@ -27,14 +27,14 @@ from leverframe.storage.audit import ACTION_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.store import MemoryStore, Rows
 from leverframe.storage.writer import Writer
+from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
 from tests.hardware.virtual_loop import run_virtually
 from tests.notify.broker import until
 from tests.servers.signing_up import CONTROL_USER, basic, signed_up
-from tests.twin import Twin
 
 
-async def trail(twin: Twin) -> list[dict[str, Any]]:
+async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = await twin.json("/api/audit")
     return entries
 
@@ -69,21 +69,21 @@ async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> Non
 async def test_joined_commands_are_one_entry(
     query: str, expected: list[tuple[str, int, int]]
 ) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(f"/outs.cgi?{query}")
     (entry,) = await trail(twin)
     assert changes(entry) == expected
 
 
 async def test_switching_on_what_is_on_is_no_change() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for _ in range(3):
         await twin.ok("/outs.cgi?out0=1")
     assert len(await trail(twin)) == 1
 
 
 async def test_settings_and_switching_read_as_one_trail_in_order() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/stm.cgi?oname=0Lamp")
     await twin.ok("/outs.cgi?out0=0")
@@ -93,7 +93,7 @@ async def test_settings_and_switching_read_as_one_trail_in_order() -> None:
 
 
 async def test_what_is_done_rather_than_switched_is_noted_too() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     wall = twin.controller.clock.read().wall
     for target in (
         "/stm.cgi?t_man=86400",
@@ -111,7 +111,7 @@ async def test_what_is_done_rather_than_switched_is_noted_too() -> None:
 
 
 async def test_modbus_and_sms_are_noted_with_their_source() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?gsmcode=4711")
     answer = ModbusRegisters(twin.controller).answer(
         bytes.fromhex("050000ff00"), "10.0.0.9", may_write=True
@@ -126,7 +126,7 @@ async def test_modbus_and_sms_are_noted_with_their_source() -> None:
 
 async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings() -> None:
     store = MemoryStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/stm.cgi?oname=0Lamp")
     for _ in range(5):
         for _ in range(audit.MAX_ENTRIES // 2):
@@ -143,7 +143,7 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
 
 async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries() -> None:
     store = MemoryStore()
-    machine, writer = (await Twin.start()).controller.engine.machine, Writer(store)
+    machine, writer = (await LoopTwin.start()).controller.engine.machine, Writer(store)
     noting = ActionAudit(writer, audit.AuditTrail({}), {})
 
     def switch(account: str, times: int) -> None:
@@ -177,7 +177,7 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
 
 async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> None:
     store = Disk()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     store.is_full = True
     machine, noting = twin.controller.engine.machine, twin.controller.action_audit
     noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command", account="admin"))
@@ -195,12 +195,12 @@ async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> 
 
 async def test_they_survive_a_restart_and_go_on_counting() -> None:
     store = MemoryStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/outs.cgi?out0=0")
     before = await trail(twin)
     await twin.controller.stop()
-    again = await Twin.start(store=store)
+    again = await LoopTwin.start(store=store)
     assert await trail(again) == before
     assert [msgspec.json.decode(raw) for raw in stored_entries(store.load().kept)] == before
     await again.ok("/outs.cgi?out0=1")
@@ -208,7 +208,7 @@ async def test_they_survive_a_restart_and_go_on_counting() -> None:
 
 
 async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
-    store, machine = MemoryStore(), (await Twin.start()).controller.engine.machine
+    store, machine = MemoryStore(), (await LoopTwin.start()).controller.engine.machine
     noting = ActionAudit(Writer(store), audit.AuditTrail({}), {}, gather_s=0.0)
     for label in ("OUT0", "OUT1"):
         noting.note(machine, [Switch(label, 1)], 0.0, Cause("command"))
@@ -219,7 +219,7 @@ async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
 
 async def test_what_could_not_be_written_is_written_later() -> None:
     store = Disk()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/outs.cgi?out0=1")
     store.is_full = True
     twin.controller.action_audit.write()
@@ -251,7 +251,7 @@ class CountingStore(ReadOnlyStore):
 
 def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     async def scenario() -> None:
-        store, machine = CountingStore(), (await Twin.start()).controller.engine.machine
+        store, machine = CountingStore(), (await LoopTwin.start()).controller.engine.machine
         noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         await asyncio.sleep(GATHER_S)
@@ -268,7 +268,7 @@ def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
 
 def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
     async def scenario() -> None:
-        store, machine = Disk(), (await Twin.start()).controller.engine.machine
+        store, machine = Disk(), (await LoopTwin.start()).controller.engine.machine
         noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
         store.is_full = True
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))

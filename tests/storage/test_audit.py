@@ -7,11 +7,11 @@ import msgspec
 from leverframe.engine.journal import Cause
 from leverframe.storage import audit
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, basic, signed_up
-from tests.twin import Twin
 
 
-async def trail(twin: Twin) -> list[dict[str, Any]]:
+async def trail(twin: LoopTwin) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = await twin.json("/api/audit")
     return entries
 
@@ -30,7 +30,7 @@ async def test_a_change_is_noted_with_time_account_source_old_and_new_value() ->
 
 
 async def test_secrets_are_masked() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=first-canary")
     await twin.ok("/stm.cgi?em4=second-canary")
     await twin.ok("/stm.cgi?em4=")
@@ -43,7 +43,7 @@ async def test_secrets_are_masked() -> None:
 
 
 async def test_an_address_shows_its_server_and_a_body_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=https://hook.example:8443/go%3Ft=canary&httppost1=1*canary")
     await twin.ok("/stm.cgi?http1=")
     first, second = (entry["changes"] for entry in await trail(twin))
@@ -56,7 +56,7 @@ async def test_an_address_shows_its_server_and_a_body_nothing() -> None:
 
 
 async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused("/stm.cgi?oname=9x", 400)
     await twin.ok("/outs.cgi")
     assert await trail(twin) == []
@@ -64,9 +64,9 @@ async def test_a_refused_request_and_a_read_leave_no_entry() -> None:
 
 async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
     store = MemoryStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     await twin.ok("/stm.cgi?oname=0Lamp")
-    again = await Twin.start(store=store)
+    again = await LoopTwin.start(store=store)
     await again.ok("/stm.cgi?eeprom_reset=1")
     entries = await trail(again)
     assert [entry["number"] for entry in entries] == [1, 2, 3]
@@ -75,14 +75,14 @@ async def test_the_trail_survives_a_restart_and_goes_on_counting() -> None:
 
 async def test_only_the_newest_entries_are_kept() -> None:
     store = MemoryStore()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     fewest = most = audit.MAX_ENTRIES
     for number in range(1, audit.MAX_ENTRIES + 2 * audit.GO_TOGETHER + 4):
         await twin.ok(f"/stm.cgi?oname=0n{number}")
         if number > audit.MAX_ENTRIES:
             on_disk = sum(name.startswith("audit.") for name in store.load().kept)
             fewest, most = min(fewest, on_disk), max(most, on_disk)
-    for reader in (twin, await Twin.start(store=store)):
+    for reader in (twin, await LoopTwin.start(store=store)):
         entries = await trail(reader)
         assert len(entries) == audit.MAX_ENTRIES
         assert entries[-1]["changes"][0]["new"] == f"n{number}"

@@ -16,7 +16,7 @@ from leverframe.profile import UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
 from leverframe.servers.http.request_journal import KEPT_REQUESTS, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
-from leverframe.testing import Twin, TwinRefused, faults
+from leverframe.testing import LoopTwin, Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
 from leverframe.testing.given_settings import BadSettings
@@ -522,3 +522,10 @@ def test_refusals_of_commands_are_raised_with_their_sentence(twin: Twin) -> None
     twin.command("post.cgi?sched_save s0=lamp*0*1*64800*0*127*1&&")
     assert twin.settings["schedule"][0]["name"] == "lamp"
     assert any("lamp" in entry["text"] for entry in twin.journal)
+
+
+async def test_a_twin_on_the_loop_of_the_test_is_looked_into_directly() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok("/outs.cgi?out0=1")
+        assert twin.controller.engine.values["OUT0"] == 1
+        assert await twin.outputs() == "100000"

@@ -14,12 +14,12 @@ from random import Random
 from PIL import Image
 
 from leverframe.hardware.display_picture import png_of
+from leverframe.testing import LoopTwin
 from leverframe.uploads.bad_upload import BadUpload
 from leverframe.uploads.firmware import build_image, check_image, new_key_pair, sign_image
 from leverframe.uploads.picture import content_type
 from leverframe.uploads.site_archive import pack_site
 from tests.fuzzed_uploads import fuzzed
-from tests.twin import Twin
 
 SITE = pack_site({"index.html": b"<title>Cellar</title>", "js/app.js": b"let x = 1;" * 50})
 PICTURES = ("PNG", "JPEG", "GIF", "WEBP")
@@ -33,7 +33,7 @@ def picture(kind: str) -> bytes:
 
 
 async def fuzz_sites(count: int, seed: int) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?wwwfileupload", "POST", SITE)
     for upload in fuzzed(SITE, Random(seed), count):
         reply = await twin.ask("/post.cgi?wwwfileupload", "POST", upload)
@@ -42,7 +42,7 @@ async def fuzz_sites(count: int, seed: int) -> None:
 
 
 async def fuzz_pictures(count: int, seed: int) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for number, kind in enumerate(PICTURES):
         for upload in fuzzed(picture(kind), Random(seed + number), count // len(PICTURES)):
             before = twin.controller.store.blob("picture")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from leverframe.testing import faults
     from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached, TwinRefused
     from leverframe.testing.fleet import Fleet
+    from leverframe.testing.loop_twin import LoopTwin
     from leverframe.testing.outbox import (
         SentEmail,
         SentHttp,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnyTwin",
     "Fleet",
+    "LoopTwin",
     "ProcessTwin",
     "SentEmail",
     "SentHttp",
@@ -54,6 +56,7 @@ __all__ = [
 _MODULES = {
     "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached", "TwinRefused"),
     "fleet": ("Fleet",),
+    "loop_twin": ("LoopTwin",),
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
     "process_twin": ("ProcessTwin",),
     "requests": ("TwinRequest",),

@@ -27,6 +27,7 @@ from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
 from leverframe.servers.routes.sign_in_page import STYLE_PATH
 from leverframe.storage.store import Changes, MemoryStore
+from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.boundary_profiles import NEWEST
 from tests.clients.served_twin import LoopThread, served
@@ -42,7 +43,6 @@ from tests.servers.signing_up import (
     basic,
     signed_up,
 )
-from tests.twin import Twin
 
 PAGE = DOCS / "security.md"
 BEGIN, END = "<!-- matrix: written by tests/servers/accounts/access_matrix.py -->", "<!-- end -->"
@@ -149,14 +149,14 @@ class Walk:
 
     caller: Caller
     hashed: dict[str, Any]
-    twin: Twin | None = None
+    twin: LoopTwin | None = None
 
-    async def get(self) -> Twin:
+    async def get(self) -> LoopTwin:
         if self.twin is None:
             store = MemoryStore()
             await store.commit(Changes(settings=self.hashed))
             names = OwnNames(origins=[PANEL])
-            self.twin = await Twin.start(store=store, reach=Reach(names))
+            self.twin = await LoopTwin.start(store=store, reach=Reach(names))
         return self.twin
 
     async def may(self, asked: Asked, *, is_reading: bool) -> bool:

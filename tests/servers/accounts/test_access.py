@@ -10,7 +10,7 @@ from leverframe.commands.table.refusals import NotAllowed
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts import passwords
 from leverframe.servers.http.messages import Reply
-from tests.twin import NEWEST, Twin
+from leverframe.testing.loop_twin import NEWEST, LoopTwin
 
 #: Read before the tests of this process hash cheaply; see conftest.py.
 REAL_ROUNDS, REAL_MEMORY_KIB = passwords.HASH_ROUNDS, passwords.HASH_MEMORY_KIB
@@ -29,21 +29,21 @@ def basic(name: str, password: str) -> str:
 
 
 async def ask(
-    twin: Twin, account: tuple[str, str], target: str, method: str = "GET", body: bytes = b""
+    twin: LoopTwin, account: tuple[str, str], target: str, method: str = "GET", body: bytes = b""
 ) -> Reply:
     return await twin.ask(target, method, body, authorization=basic(*account))
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    twin = await Twin.start()
+async def twin() -> LoopTwin:
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?users_save", "POST", f"&u0={CONTROL[0]}*{CONTROL[1]}*1&&".encode())
     fields = "*".join(base64(text) for text in (*ADMIN, *USER))
     await twin.ok(f"/stm.cgi?auth=11{fields}")
     return twin
 
 
-async def test_nothing_but_health_and_sign_in_answers_without_credentials(twin: Twin) -> None:
+async def test_nothing_but_health_and_sign_in_answers_without_credentials(twin: LoopTwin) -> None:
     for target in (
         "/outs.cgi?out0=1",
         "/outs.cgi",
@@ -74,18 +74,18 @@ async def test_nothing_but_health_and_sign_in_answers_without_credentials(twin: 
         "",
     ],
 )
-async def test_wrong_credentials_are_401(twin: Twin, authorization: str) -> None:
+async def test_wrong_credentials_are_401(twin: LoopTwin, authorization: str) -> None:
     assert (await twin.ask("/outs.cgi?out0=1", authorization=authorization)).status == 401
 
 
-async def test_the_administrator_may_do_everything(twin: Twin) -> None:
+async def test_the_administrator_may_do_everything(twin: LoopTwin) -> None:
     for target in ("/outs.cgi?out0=1&out1=1", "/stm.cgi?oname=0x", "/api/settings", "/xml/st.xml"):
         assert (await ask(twin, ADMIN, target)).status == 200
 
 
 @pytest.mark.parametrize("account", [USER, CONTROL])
 async def test_the_others_switch_one_thing_at_a_time_and_read_values(
-    twin: Twin, account: tuple[str, str]
+    twin: LoopTwin, account: tuple[str, str]
 ) -> None:
     for target in ("/outs.cgi?out0=1", "/outs.cgi?vout0=1", "/stm.cgi?pwmd=050", "/api/state"):
         assert (await ask(twin, account, target)).status == 200, target
@@ -102,20 +102,20 @@ async def test_the_others_switch_one_thing_at_a_time_and_read_values(
         assert (await ask(twin, account, target)).status == 403, target
 
 
-async def test_a_read_only_user_switches_nothing_but_control_users_do(twin: Twin) -> None:
+async def test_a_read_only_user_switches_nothing_but_control_users_do(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     assert (await ask(twin, USER, "/outs.cgi?out0=1")).status == 403
     assert (await ask(twin, USER, "/json/status.json")).status == 200
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 200
 
 
-async def test_a_read_only_user_sets_no_event_variable(twin: Twin) -> None:
+async def test_a_read_only_user_sets_no_event_variable(twin: LoopTwin) -> None:
     assert (await ask(twin, USER, "/outs.cgi?vout0=1")).status == 200
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     assert (await ask(twin, USER, "/outs.cgi?vout0=0")).status == 403
 
 
-async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
+async def test_every_account_can_ask_what_it_may_do(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/eeprom.cgi?bit3=1")).status == 200
     told = [
         msgspec.json.decode((await ask(twin, who, "/api/account")).body)
@@ -130,7 +130,7 @@ async def test_every_account_can_ask_what_it_may_do(twin: Twin) -> None:
 
 
 async def test_a_page_begins_with_one_answer_that_holds_what_the_account_may_read(
-    twin: Twin,
+    twin: LoopTwin,
 ) -> None:
     for who in (ADMIN, USER, CONTROL):
         start = msgspec.json.decode((await ask(twin, who, "/api/start")).body)
@@ -147,20 +147,20 @@ async def test_a_page_begins_with_one_answer_that_holds_what_the_account_may_rea
         assert start["settings"] == expected
 
 
-async def test_an_inactive_control_user_is_nobody(twin: Twin) -> None:
+async def test_an_inactive_control_user_is_nobody(twin: LoopTwin) -> None:
     body = f"&u0={CONTROL[0]}**0&&".encode()
     assert (await ask(twin, ADMIN, "/post.cgi?users_save", "POST", body)).status == 200
     assert (await ask(twin, CONTROL, "/outs.cgi?out0=1")).status == 401
 
 
-async def test_an_empty_password_keeps_the_old_one(twin: Twin) -> None:
+async def test_an_empty_password_keeps_the_old_one(twin: LoopTwin) -> None:
     names = f"{base64(ADMIN[0])}**{base64(USER[0])}*"
     assert (await ask(twin, ADMIN, f"/stm.cgi?auth=11{names}")).status == 200
     assert (await ask(twin, ADMIN, "/api/settings")).status == 200
     assert (await ask(twin, USER, "/outs.cgi?out0=1")).status == 200
 
 
-async def test_passwords_are_stored_as_hashes(twin: Twin) -> None:
+async def test_passwords_are_stored_as_hashes(twin: LoopTwin) -> None:
     access = twin.controller.engine.settings.access
     assert access.users[0] is not None
     for stored in (access.admin.password, access.user.password, access.users[0].password):
@@ -174,7 +174,7 @@ async def test_a_hash_costs_an_attacker_time_and_memory(monkeypatch: pytest.Monk
     assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
 
 
-async def test_sign_in_checks_credentials_without_a_header(twin: Twin) -> None:
+async def test_sign_in_checks_credentials_without_a_header(twin: LoopTwin) -> None:
     good = f"username={ADMIN[0]}&password={ADMIN[1].replace(' ', '+')}".encode()
     assert (await twin.ask("/post.cgi?signin", "POST", good)).status == 200
     assert (await twin.ask("/post.cgi?signin", "POST", good + b"x")).status == 401
@@ -182,7 +182,7 @@ async def test_sign_in_checks_credentials_without_a_header(twin: Twin) -> None:
 
 
 async def test_sign_in_cannot_be_required_without_a_password() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     names = f"{base64('admin')}**{base64('user')}*"
     problem = await twin.refused(f"/stm.cgi?auth=11{names}", 400)
     assert problem["field"] == "D"
@@ -191,18 +191,18 @@ async def test_sign_in_cannot_be_required_without_a_password() -> None:
 
 @pytest.mark.parametrize("names", [("same", "same"), ("with:colon", "user")])
 async def test_account_names_must_differ_and_have_no_colon(names: tuple[str, str]) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused(f"/stm.cgi?auth=01{base64(names[0])}**{base64(names[1])}*", 400)
 
 
-async def test_a_reset_keeps_the_accounts(twin: Twin) -> None:
+async def test_a_reset_keeps_the_accounts(twin: LoopTwin) -> None:
     assert (await ask(twin, ADMIN, "/stm.cgi?eeprom_reset=1")).status == 200
     assert (await twin.ask("/outs.cgi")).status == 401
     assert (await ask(twin, ADMIN, "/outs.cgi")).status == 200
 
 
 async def test_a_way_in_without_an_account_has_the_rights_of_a_control_user() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     calls = {
         name: next(iter(find("POST", path, [name], NEWEST)))
         for path, name in (

@@ -8,15 +8,15 @@ from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.problems import ForeignPage
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.router import Reach
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, basic, cookie_of, sign_in, signed_up
-from tests.twin import Twin
 
 OWN = "127.0.0.1:8080"
 
 
 async def switch(**headers: str) -> tuple[int, str]:
     """Status of a request that would switch OUT0, and the outputs after it."""
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     reply = await twin.ask("/outs.cgi?out0=1", **headers)
     return reply.status, await twin.outputs()
 
@@ -96,7 +96,7 @@ TLS, PROXIED = OwnNames("0.0.0.0", secure=True), OwnNames(names=["cellar.example
 async def test_the_same_name_with_and_without_tls_are_two_sites(
     names: OwnNames, host: str, origin: str, more: dict[str, str], is_own: bool
 ) -> None:
-    twin = await Twin.start(reach=Reach(names))
+    twin = await LoopTwin.start(reach=Reach(names))
     reply = await twin.ask("/outs.cgi?out0=1", host=host, origin=origin, **more)
     assert reply.status == (200 if is_own else 403)
 
@@ -123,13 +123,13 @@ async def test_a_session_changes_something_only_from_a_page_of_ours() -> None:
 
 @pytest.mark.parametrize("target", ["/post.cgi?signin", "/post.cgi?signout", "/sim.cgi?DS1=1"])
 async def test_a_foreign_page_can_send_nothing_else_either(target: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     reply = await twin.ask(target, "POST", b"username=a&password=b", origin="http://evil.example")
     assert reply.status == 403
 
 
 async def test_reading_with_a_foreign_host_is_refused() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for target in ("/json/status.json", "/api/settings", "/", "/health", "/dev_settings.bin"):
         assert (await twin.ask(target, host="evil.example")).status == 403, target
 
@@ -171,7 +171,7 @@ def test_everything_else_is_not(host: str) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/signin"])
 async def test_pages_run_no_script_of_others_and_stand_in_no_frame(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     reply = await twin.ok(path)
     headers = dict(reply.headers)
     policy = headers["Content-Security-Policy"]
@@ -185,7 +185,7 @@ async def test_pages_run_no_script_of_others_and_stand_in_no_frame(path: str) ->
 
 
 async def test_no_answer_opens_itself_to_other_sites() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for target in ("/json/status.json", "/outs.cgi", "/api/state", "/"):
         reply = await twin.ask(target, origin="http://evil.example")
         assert not [name for name, _ in reply.headers if name.startswith("Access-Control")]
@@ -197,7 +197,7 @@ PANEL = "https://panel.example"
 async def asked_by(origin: str, **more: str) -> tuple[Reply, str]:
     """What a page of some origin gets that switches OUT0; one origin is configured."""
     names = OwnNames(origins=[PANEL])
-    twin = await Twin.start(reach=Reach(names))
+    twin = await LoopTwin.start(reach=Reach(names))
     handle = opened_to(names.origins, twin.web.handle)
     method, headers = more.pop("method", "GET"), {"host": OWN, "origin": origin}
     headers |= {name.replace("_", "-"): value for name, value in more.items()}
@@ -264,7 +264,7 @@ async def test_a_session_is_of_no_use_to_a_configured_origin(method: str) -> Non
 
 async def test_a_stream_is_opened_to_a_configured_origin_too() -> None:
     names = OwnNames(origins=[PANEL])
-    twin = await Twin.start(reach=Reach(names))
+    twin = await LoopTwin.start(reach=Reach(names))
     handle = opened_to(names.origins, twin.web.handle)
     reply = handle(Request("GET", "/api/stream", None, {"origin": PANEL}))
     assert isinstance(reply, StreamReply)
@@ -289,7 +289,7 @@ def test_what_browsers_never_send_as_an_origin_is_no_configuration(origin: str) 
 
 
 async def test_a_405_names_only_what_is_taken() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for target in ("/outs.cgi", "/json/status.json"):
         reply = await twin.ask(target, "OPTIONS")
         assert reply.status == 405

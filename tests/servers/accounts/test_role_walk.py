@@ -23,6 +23,7 @@ from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Web
 from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import Sample, accepted
 from tests.conformance.test_rows import newest_that_offers
@@ -37,7 +38,6 @@ from tests.servers.signing_up import (
     basic,
     signed_up,
 )
-from tests.twin import Twin
 
 #: Path and query of all that is answered without signing in.
 FOR_EVERYBODY = {
@@ -88,7 +88,7 @@ def stores() -> dict[str, Store]:
     return {}
 
 
-class Walked(Twin):
+class Walked(LoopTwin):
     """A controller whose sessions live by a clock that is moved by hand."""
 
     def __init__(self, controller: Controller) -> None:
@@ -105,7 +105,7 @@ async def twin_of(profile: Profile, stores: dict[str, Store]) -> Walked:
     settings = stores["hashed"].load().settings
     kept = {path: value for path, value in settings.items() if path.startswith("access.")}
     await store.commit(Changes(settings=kept))
-    return Walked((await Twin.start(profile, store=store)).controller)
+    return Walked((await LoopTwin.start(profile, store=store)).controller)
 
 
 def everybody_waits_too_long(twin: Walked) -> None:
@@ -132,7 +132,7 @@ def all_passwords_change(twin: Walked) -> None:
 ENDS_OF_SESSIONS = (everybody_waits_too_long, all_passwords_change)
 
 
-def cookie(twin: Twin, role: str) -> str:
+def cookie(twin: LoopTwin, role: str) -> str:
     name, path = ROLES[role]
     account: Account = account_at(path, name)
     sessions = twin.web.access.sessions
@@ -140,7 +140,7 @@ def cookie(twin: Twin, role: str) -> str:
     return sessions.set_cookie(token, secure=False).partition(";")[0]
 
 
-async def status(twin: Twin, sample: Sample, **headers: str) -> int:
+async def status(twin: LoopTwin, sample: Sample, **headers: str) -> int:
     reply = await twin.ask(
         sample.target,
         sample.method,
@@ -151,7 +151,7 @@ async def status(twin: Twin, sample: Sample, **headers: str) -> int:
     return reply.status
 
 
-async def read_status(twin: Twin, path: str, **headers: str) -> int:
+async def read_status(twin: LoopTwin, path: str, **headers: str) -> int:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     answer = twin.web.handle(Request("GET", path, None, named, b"", "127.0.0.1"))
     reply = await answer if not hasattr(answer, "status") else answer
@@ -268,7 +268,7 @@ async def test_no_answer_to_a_stranger_holds_the_mac_address(stores: dict[str, S
     store = MemoryStore()
     settings = (await twin_of(NEWEST, stores)).controller.store.load().settings
     await store.commit(Changes(settings=settings))
-    twin = await Twin.start(NEWEST, store=store)
+    twin = await LoopTwin.start(NEWEST, store=store)
     mac = store.load().kept["identity.mac"]
     targets = [*paths(), *(f"/post.cgi?{command}" for command in ("signin", "signout", "passwd"))]
     for target in targets:

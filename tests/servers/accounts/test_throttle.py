@@ -13,6 +13,7 @@ from leverframe.servers.accounts.guess_pace import LONGEST_WAIT_S, GuessPace
 from leverframe.servers.accounts.throttle import MAX_COUNTERS, Throttle, source_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.problems import TooManyTries
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     USER,
@@ -23,7 +24,6 @@ from tests.servers.signing_up import (
     sign_in,
     signed_up,
 )
-from tests.twin import Twin
 
 
 def tries(throttle: Throttle, count: int, account: str = "admin", source: str = "10.0.0.1") -> int:
@@ -144,7 +144,7 @@ async def test_proven_credentials_go_on_while_others_guess_at_the_same_address()
     assert twin.controller.engine.values["OUT0"] == 0
 
 
-async def change_accounts(twin: Twin, fields: str) -> None:
+async def change_accounts(twin: LoopTwin, fields: str) -> None:
     """As the administrator would, who cannot sign in at that moment."""
     (call,) = find("GET", "/stm.cgi", [f"auth=11{fields}"], twin.controller.profile)
     assert isinstance(call, Call)

@@ -13,25 +13,25 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.trusted import TrustedNetworks
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.router import Reach
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
-from tests.twin import Twin
 
 INSIDE, OUTSIDE = "192.168.7.9", "192.168.8.9"
 SWITCH, SET = "/outs.cgi?out0=1", "/stm.cgi?oname=0Pump"
 BROWSER = {"user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0"}
 
 
-async def started(account: Account = TRUSTED_USER) -> Twin:
+async def started(account: Account = TRUSTED_USER) -> LoopTwin:
     networks = read_config(None, {"trusted": ["192.168.7.0/24", "fd00::/64"]}).trusted_networks()
     names = OwnNames("0.0.0.0")
-    twin = await Twin.start(reach=Reach(names, trusted=TrustedNetworks(networks, account)))
+    twin = await LoopTwin.start(reach=Reach(names, trusted=TrustedNetworks(networks, account)))
     fields = "*".join(base64(text) for text in (*ADMINISTRATOR, *USER))
     await twin.ok(f"/stm.cgi?auth=11{fields}")
     return twin
 
 
 async def ask(
-    twin: Twin, target: str, peer: str = INSIDE, *, http10: bool = False, **headers: str
+    twin: LoopTwin, target: str, peer: str = INSIDE, *, http10: bool = False, **headers: str
 ) -> Reply:
     path, mark, query = target.partition("?")
     named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -24,7 +24,7 @@ from leverframe.servers.discovery.discovery import (
 )
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
 #: The library asks the address that ends in 255; on loopback that is an address like any other.
@@ -77,7 +77,7 @@ class Client:
 
 
 class Bench:
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: LoopTwin) -> None:
         self.twin = twin
         self.port = _free_port()
         self.client = Client(self.port)
@@ -110,7 +110,7 @@ def _free_port() -> int:
 
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
-    twin = await Twin.start(Profile("3.5", "1.49d"))
+    twin = await LoopTwin.start(Profile("3.5", "1.49d"))
     bench = Bench(twin)
     yield bench
     bench.client.close()

@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.modbus.tcp import ModbusTcpServer
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 COILS = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 LOOPBACK = (ip_network("127.0.0.0/8"),)
@@ -104,7 +104,7 @@ async def batch(port: int, chance: random.Random, model: Model, size: int) -> No
 
 async def fuzz(frames: int, seed: int) -> int:
     """Send that many frames; gives how many writes were confirmed to be right."""
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     server = ModbusTcpServer(twin.controller, "127.0.0.1", 0, LOOPBACK, DescriptorBudget())
     twin.controller.settings_watchers.append(server.adopt)
     await twin.ok("/stm.cgi?modbuson=1")

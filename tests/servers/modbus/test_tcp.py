@@ -20,6 +20,7 @@ from leverframe.servers.descriptors import SHARE, DescriptorBudget
 from leverframe.servers.modbus import tcp as modbus_tcp
 from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from leverframe.wire.modbus_map import (
     COILS,
     FLOATS_AT,
@@ -32,14 +33,13 @@ from leverframe.wire.modbus_map import (
 )
 from tests.full_disk import Disk
 from tests.servers.modbus.fuzzed_frames import fuzz
-from tests.twin import Twin
 
 HOST = "127.0.0.1"
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))
 
 
 class ServedByModbus:
-    def __init__(self, twin: Twin, server: ModbusTcpServer) -> None:
+    def __init__(self, twin: LoopTwin, server: ModbusTcpServer) -> None:
         self.twin = twin
         self.server = server
 
@@ -69,7 +69,7 @@ async def served(
     store: MemoryStore | None = None,
     descriptors: DescriptorBudget | None = None,
 ) -> AsyncIterator[ServedByModbus]:
-    twin = await Twin.start(profile, store=store)
+    twin = await LoopTwin.start(profile, store=store)
     descriptors = descriptors or DescriptorBudget()
     server = ModbusTcpServer(twin.controller, HOST, 0, writers, descriptors)
     twin.controller.settings_watchers.append(server.adopt)
@@ -369,7 +369,7 @@ async def test_once_answered_the_setting_has_switched_the_server_and_its_connect
 
 
 async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     with socket.create_server((HOST, 0)) as taken:
         server = ModbusTcpServer(
             twin.controller, HOST, taken.getsockname()[1], LOOPBACK, DescriptorBudget()

@@ -14,11 +14,11 @@ import pytest
 from leverframe.engine.settings import Settings
 from leverframe.profile import Profile
 from leverframe.storage.backup import FORMAT, MAGIC, encode_backup
+from leverframe.testing import LoopTwin
 from tests.boundary_profiles import PROFILES
 from tests.full_disk import Disk
 from tests.fuzzed_uploads import fuzzed
 from tests.random_settings import random_settings
-from tests.twin import Twin
 
 OLD = Profile("3.0", "1.58a")
 UPLOAD = "/post.cgi?settingsupload"
@@ -26,8 +26,8 @@ PASSPHRASE = "zażółć gęślą"
 ENCODED = "za%C5%BC%C3%B3%C5%82%C4%87%20g%C4%99%C5%9Bl%C4%85"
 
 
-async def with_settings(profile: Profile, tree: Settings) -> Twin:
-    twin = await Twin.start(profile)
+async def with_settings(profile: Profile, tree: Settings) -> LoopTwin:
+    twin = await LoopTwin.start(profile)
     await twin.ok(UPLOAD, "POST", encode_backup(profile, tree))
     return twin
 
@@ -51,11 +51,11 @@ async def test_backup_reset_and_restore_is_the_identity(profile: Profile) -> Non
 
 
 async def test_a_passphrase_carries_passwords_and_accounts() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=hunter2&http1=example.org&oname=0Lamp")
     await twin.ok("/stm.cgi?auth=01YWRtaW4=*c2VjcmV0*dXNlcg==*")
     backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
-    other = await Twin.start()
+    other = await LoopTwin.start()
     reply = await other.ask(UPLOAD, "POST", backup.body, backup_passphrase=ENCODED)
     assert reply.status == 200
     assert other.controller.engine.settings == twin.controller.engine.settings
@@ -63,11 +63,11 @@ async def test_a_passphrase_carries_passwords_and_accounts() -> None:
 
 
 async def test_without_the_passphrase_passwords_are_left_out_and_reported() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=hunter2&oname=0Lamp")
     backup = await twin.ok("/dev_settings.bin")
     assert b"hunter2" not in backup.body
-    other = await Twin.start()
+    other = await LoopTwin.start()
     reply = await other.ok(UPLOAD, "POST", backup.body)
     assert ("Not-Carried-Over", "1") in reply.headers
     (lost,) = await other.json("/api/restore-report")
@@ -79,11 +79,11 @@ HOOK = "/stm.cgi?http1=https://hook.example/go%3Ftoken=canary-url&httppost1=1*ca
 
 
 async def test_addresses_and_bodies_of_http_are_in_a_backup_only_with_a_passphrase() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(HOOK)
     backup = (await twin.ok("/dev_settings.bin")).body
     assert b"canary" not in backup
-    other = await Twin.start()
+    other = await LoopTwin.start()
     await other.ok("/stm.cgi?http1=own.example/x")
     await other.ok(UPLOAD, "POST", backup)
     assert other.controller.engine.settings.http[0].url == "own.example/x"
@@ -98,14 +98,14 @@ async def test_addresses_and_bodies_of_http_are_in_a_backup_only_with_a_passphra
 
 
 async def test_a_backup_of_an_earlier_version_that_holds_addresses_openly_restores_them() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     earlier = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "hook.example/x?t=1"}}
     await twin.ok(UPLOAD, "POST", packed(earlier))
     assert twin.controller.engine.settings.http[0].url == "hook.example/x?t=1"
 
 
 async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     bad = {"hw": "3.9", "sw": "1.75", "settings": {"http.0.url": "ftp://x/?canary"}}
     reply = await twin.ask(UPLOAD, "POST", packed(bad))
     assert reply.status == 400
@@ -113,7 +113,7 @@ async def test_a_bad_address_in_a_backup_is_not_repeated() -> None:
 
 
 async def test_a_wrong_passphrase_changes_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     backup = await twin.ask("/dev_settings.bin", backup_passphrase=ENCODED)
     await twin.ok("/stm.cgi?oname=0Lamp")
     reply = await twin.ask(UPLOAD, "POST", backup.body, backup_passphrase="wrong-one")
@@ -123,7 +123,7 @@ async def test_a_wrong_passphrase_changes_nothing() -> None:
 
 
 async def test_a_passphrase_that_will_not_do_is_refused_and_not_repeated() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for bad in ("short", "x" * 129, "%FF%FEabcdefgh", "a%00bcdefghij"):
         reply = await twin.ask("/dev_settings.bin", backup_passphrase=bad)
         assert reply.status == 400
@@ -131,10 +131,10 @@ async def test_a_passphrase_that_will_not_do_is_refused_and_not_repeated() -> No
 
 
 async def test_a_backup_of_another_version_is_converted_and_the_rest_listed() -> None:
-    old = await Twin.start(OLD)
+    old = await LoopTwin.start(OLD)
     await old.ok("/stm.cgi?oname=0Pump&modbusid=12")
     await old.ok("/inpa.cgi?event=0*10*0*2150*50*0*7*0*0*0*0*0&eventon=0*1")
-    new = await Twin.start()
+    new = await LoopTwin.start()
     await new.ok(UPLOAD, "POST", (await old.ok("/dev_settings.bin")).body)
     there = new.controller.engine.settings
     assert (there.outputs[0].name, there.modbus_slots[0].slave_id) == ("Pump", 12)
@@ -154,7 +154,7 @@ async def test_a_backup_of_another_version_is_converted_and_the_rest_listed() ->
 
 
 async def test_the_log_and_the_audit_trail_tell_of_a_restore() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": {"a.b": 1}}))
     assert any("restore-report" in entry["text"] for entry in await twin.json("/api/log"))
     assert (await twin.json("/api/audit"))[-1]["changes"]
@@ -163,7 +163,7 @@ async def test_the_log_and_the_audit_trail_tell_of_a_restore() -> None:
 async def test_a_restore_that_leaves_much_out_is_one_line_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     unknown = {f"unknown.{number}": 1 for number in range(4000)}
     reply = await twin.ok(UPLOAD, "POST", packed({"hw": "3.9", "sw": "1.75", "settings": unknown}))
     assert ("Not-Carried-Over", "4000") in reply.headers
@@ -209,7 +209,7 @@ class HeldThreads(ThreadPoolExecutor):
     ],
 )
 async def test_others_are_answered_while_a_body_is_checked(target: str, body: bytes) -> None:
-    twin, threads = await Twin.start(), HeldThreads()
+    twin, threads = await LoopTwin.start(), HeldThreads()
     asked = asyncio.ensure_future(twin.ask(target, "POST", body))
     await threads.hold_something()
     await twin.ok("/outs.cgi?out0=1")
@@ -219,7 +219,7 @@ async def test_others_are_answered_while_a_body_is_checked(target: str, body: by
 
 
 async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     backup = (await twin.ok("/dev_settings.bin")).body
     threads = HeldThreads()
     restoring = asyncio.ensure_future(twin.ask(UPLOAD, "POST", backup))
@@ -235,7 +235,7 @@ async def test_a_password_that_is_changed_during_a_restore_stays_changed() -> No
 
 
 async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     backup = (await twin.ok("/dev_settings.bin")).body
     threads = HeldThreads()
     restoring = asyncio.ensure_future(twin.ask(UPLOAD, "POST", backup))
@@ -253,7 +253,7 @@ async def test_a_restore_gives_up_where_settings_change_all_the_time() -> None:
     [{"pwm.0.duty": 101}, {"outputs.0.name": 7}, {"rules.0.source": "nothing"}, {"outputs": 5}],
 )
 async def test_one_bad_value_voids_the_whole_restore(settings: dict[str, object]) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     before = twin.controller.engine.settings
     content = {"hw": "3.9", "sw": "1.75", "settings": {"outputs.1.name": "Lamp", **settings}}
     reply = await twin.ask(UPLOAD, "POST", packed(content))
@@ -264,7 +264,7 @@ async def test_one_bad_value_voids_the_whole_restore(settings: dict[str, object]
 
 
 async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?oname=0Lamp")
     sound = (await twin.ok("/dev_settings.bin")).body
     before = twin.controller.engine.settings
@@ -275,7 +275,7 @@ async def test_fuzzed_backups_are_refused_and_change_nothing() -> None:
 
 async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> None:
     store = Disk()
-    twin = await Twin.start(store=store)
+    twin = await LoopTwin.start(store=store)
     backup = (await twin.ok("/dev_settings.bin")).body
     await twin.ok("/stm.cgi?oname=0Lamp")
     before = twin.controller.engine.settings
@@ -286,5 +286,5 @@ async def test_a_restore_that_cannot_be_stored_is_507_and_changes_nothing() -> N
 
 
 async def test_a_restore_comes_alone() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused(f"{UPLOAD}&settingsupload", 400, "POST")

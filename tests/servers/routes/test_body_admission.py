@@ -5,13 +5,13 @@ from collections.abc import Coroutine
 import pytest
 
 from leverframe.servers.http.messages import AnyReply, Reply, Request
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
-from tests.twin import Twin
 
 UPLOADS = ("pictureupload", "wwwfileupload", "sched_save", "users_save")
 
 
-async def verdict(twin: Twin, target: str, method: str = "POST", **headers: str) -> int:
+async def verdict(twin: LoopTwin, target: str, method: str = "POST", **headers: str) -> int:
     path, mark, query = target.partition("?")
     request = Request(method, path, query if mark else None, headers, peer="192.0.2.1")
     answer = twin.web.admit_body(request)
@@ -50,7 +50,7 @@ async def test_a_body_for_other_paths_needs_what_the_path_needs() -> None:
 
 
 async def test_what_comes_from_a_foreign_page_or_to_a_foreign_name_is_not_read() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     assert await verdict(twin, "/post.cgi?pictureupload") == 100
     foreign = {"origin": "http://evil.example", "host": "localhost"}
     assert await verdict(twin, "/post.cgi?pictureupload", **foreign) == 403
@@ -58,12 +58,12 @@ async def test_what_comes_from_a_foreign_page_or_to_a_foreign_name_is_not_read()
 
 
 async def test_a_bootloader_takes_no_body() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?upgrade=devstart3")
     assert await verdict(twin, "/post.cgi?pictureupload") == 503
 
 
 async def test_a_page_of_an_uploaded_site_sends_no_body() -> None:
     """It would not be read: a command in it would be answered and not carried out."""
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     assert await verdict(twin, f"/site-session/{'0' * 64}/outs.cgi") == 403

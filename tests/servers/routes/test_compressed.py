@@ -5,14 +5,14 @@ import gzip
 import pytest
 
 from leverframe.servers.routes.pages import pages
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 PATHS = ("/", "/web/style.css", "/web/words/frame.json", "/api/commands")
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     plain = await twin.ask(path)
     packed = await twin.ask(path, accept_encoding="deflate, gzip;q=1.0, br")
     assert ("Content-Encoding", "gzip") in packed.headers
@@ -22,14 +22,14 @@ async def test_who_takes_gzip_gets_the_same_packed(path: str) -> None:
 
 @pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "gzip; q=0.0"])
 async def test_who_does_not_take_gzip_gets_it_as_it_is(accepted: str) -> None:
-    reply = await (await Twin.start()).ask("/web/style.css", accept_encoding=accepted)
+    reply = await (await LoopTwin.start()).ask("/web/style.css", accept_encoding=accepted)
     assert "Content-Encoding" not in dict(reply.headers)
     assert reply.body.startswith(b"/*")
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_what_the_browser_still_has_is_not_sent_again(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     tag = dict((await twin.ask(path)).headers)["ETag"]
     again = await twin.ask(path, if_none_match=f'"other", {tag}')
     assert (again.status, again.body) == (304, b"")
@@ -38,7 +38,7 @@ async def test_what_the_browser_still_has_is_not_sent_again(path: str) -> None:
 
 async def test_the_first_view_is_small() -> None:
     """Everything that pages share, the first page, the commands: packed."""
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     shared = [path for path in pages() if "/vendor/uPlot" not in path and "/pages/" not in path]
     first = [*shared, "/web/pages/index.js", "/web/pages/status.js", "/api/commands"]
     packed = [len((await twin.ask(path, accept_encoding="gzip")).body) for path in first]

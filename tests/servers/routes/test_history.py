@@ -14,18 +14,18 @@ from leverframe.servers.http.messages import StreamCut, StreamReply
 from leverframe.storage.history.reading import RECORDED
 from leverframe.storage.history.worker import MemoryHistory
 from leverframe.storage.store import StoreUnavailable
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 START = VirtualClock.START
 DAY_S = 86400
 
 
-async def history(twin: Twin, query: str = "") -> dict[str, Any]:
+async def history(twin: LoopTwin, query: str = "") -> dict[str, Any]:
     found: dict[str, Any] = msgspec.json.decode((await twin.ok(f"/api/history?{query}")).body)
     return found
 
 
-async def table(twin: Twin, query: str) -> list[list[str]]:
+async def table(twin: LoopTwin, query: str) -> list[list[str]]:
     reply = await twin.ask(f"/api/history.csv?{query}")
     assert isinstance(reply, StreamReply)
     assert reply.content_type == "text/csv; charset=utf-8"
@@ -33,9 +33,9 @@ async def table(twin: Twin, query: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-async def measured() -> Twin:
+async def measured() -> LoopTwin:
     """DS1 is 20 for 100 s, 22 for 100 s, absent for 100 s, and 21 for 100 s."""
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for text in ("20", "22", "none", "21"):
         await twin.ok(f"/sim.cgi?DS1={text}&advance=100")
     return twin
@@ -66,7 +66,7 @@ async def test_few_points_are_intervals_with_lowest_mean_and_highest() -> None:
 
 
 async def test_intervals_in_which_a_reading_is_absent_are_null() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=20&advance=60")
     await twin.ok("/sim.cgi?DS1=none&advance=120")
     for text in ("21", "22", "23", "24", "25"):
@@ -76,7 +76,7 @@ async def test_intervals_in_which_a_reading_is_absent_are_null() -> None:
 
 
 async def test_states_and_duties_are_recorded() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?INPD1=1&advance=1")
     await twin.ok("/outs.cgi?out3=1&vout0=1")
     await twin.ok("/stm.cgi?pwmd=025")
@@ -90,7 +90,7 @@ async def test_states_and_duties_are_recorded() -> None:
 
 
 async def test_an_output_that_is_on_for_an_instant_is_recorded() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?advance=10")
     await twin.ok("/outs.cgi?out0=1&out0=0&out0=1&out0=0")
     series = (await history(twin, "labels=OUT0"))["series"]["OUT0"]
@@ -211,17 +211,17 @@ async def test_csv_of_few_points_has_three_columns_for_each_label() -> None:
     ],
 )
 async def test_a_query_that_makes_no_sense_is_refused(path: str, query: str, says: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     assert says in (await twin.refused(f"{path}?{query}", 400))["detail"]
 
 
 async def test_the_history_is_read_with_get_only() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused("/api/history", 405, "POST")
 
 
 async def test_an_idle_controller_hands_nothing_over() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     recorder = twin.controller.history
     assert recorder is not None
     recorder.flush()

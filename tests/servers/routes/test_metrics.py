@@ -6,9 +6,9 @@ from prometheus_client.samples import Sample
 from leverframe.engine.labels import ENERGIES, READINGS, STATES
 from leverframe.engine.settings import AccessSettings
 from leverframe.servers.routes.metrics import server_families
+from leverframe.testing import LoopTwin
 from leverframe.wire.prometheus import GAUGE, Family, prometheus_text
 from tests.servers.http.http_peer import serving
-from tests.twin import Twin
 
 
 def samples_in(text: bytes) -> list[Sample]:
@@ -18,7 +18,7 @@ def samples_in(text: bytes) -> list[Sample]:
     return [sample for family in families for sample in family.samples]
 
 
-async def samples_of(twin: Twin) -> list[Sample]:
+async def samples_of(twin: LoopTwin) -> list[Sample]:
     return samples_in((await twin.ok("/metrics")).body)
 
 
@@ -32,7 +32,7 @@ def value(samples: list[Sample], name: str, **labels: str) -> float:
 
 
 async def test_every_value_that_is_not_absent_is_there_and_parses() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?DS1=21.5&INPD2=0&m3=-7.25&VCC=12")
     samples = await samples_of(twin)
     values = twin.controller.engine.values
@@ -47,7 +47,7 @@ async def test_every_value_that_is_not_absent_is_there_and_parses() -> None:
 
 
 async def test_rules_are_told_by_their_number() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*0*0*0*0*0*0*1*0*0*0")
     await twin.ok("/inpa.cgi?eventon=0*1")
     await twin.ok("/outs.cgi?vout0=1")
@@ -57,7 +57,7 @@ async def test_rules_are_told_by_their_number() -> None:
 
 
 async def test_the_outbox_is_told_by_channel() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?http1=example.org/x")
     await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*24*0*0*0*0*0*1*0*0*1")
     await twin.ok("/inpa.cgi?eventon=0*1")
@@ -68,7 +68,7 @@ async def test_the_outbox_is_told_by_channel() -> None:
 
 
 async def test_requests_are_counted_by_status_and_the_loop_is_watched() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     async with serving(twin.web.handle) as running:
         twin.controller.figures.append(lambda: server_families(running.server))
         client = await running.connect()
@@ -82,7 +82,7 @@ async def test_requests_are_counted_by_status_and_the_loop_is_watched() -> None:
 
 
 async def test_only_the_administrator_reads_the_metrics() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     settings = twin.controller.engine.settings
     assert settings.access == AccessSettings()
     await twin.ok("/metrics")

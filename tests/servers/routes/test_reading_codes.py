@@ -5,13 +5,13 @@ import pytest
 
 from leverframe.engine.texts import rendered
 from leverframe.profile import Profile
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 
 @pytest.mark.parametrize("version", [("3.9", "1.75"), ("3.5", "1.36"), ("3.0", "1.58a")])
 async def test_every_code_that_is_offered_stands_for_its_label(version: tuple[str, str]) -> None:
     profile = Profile(*version)
-    twin = await Twin.start(profile)
+    twin = await LoopTwin.start(profile)
     codes = msgspec.json.decode((await twin.ok("/api/reading-codes")).body)
     values = {label: index % 2 for index, label in enumerate(codes.values())}
     assert codes

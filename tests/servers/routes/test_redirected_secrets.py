@@ -10,7 +10,7 @@ from leverframe.engine.settings import SECRETS, Settings
 from leverframe.engine.tree import leaves, value_at, with_value
 from leverframe.profile import Profile
 from leverframe.storage.backup import BackupFile, encode_backup, pack
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 UPLOAD = "/post.cgi?settingsupload"
 MAIL = "em1=mail.example&em2=587&em3=me&em4=secret"
@@ -39,14 +39,14 @@ NOT_SENT = {
 }
 
 
-async def set_up() -> Twin:
-    twin = await Twin.start()
+async def set_up() -> LoopTwin:
+    twin = await LoopTwin.start()
     await twin.ok(f"/stm.cgi?{MAIL}&{HTTP}&{MQTT}&{TRAP}")
     assert secrets(twin) == dict.fromkeys(PATHS, "secret")
     return twin
 
 
-def secrets(twin: Twin) -> dict[str, str]:
+def secrets(twin: LoopTwin) -> dict[str, str]:
     settings = twin.controller.engine.settings
     return {path: value_at(settings, path) for path in PATHS}
 
@@ -158,7 +158,7 @@ async def test_the_same_server_keeps_it(query: str) -> None:
 
 
 async def test_a_secret_that_was_given_before_its_server_stays() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for query in ("em4=secret", "em1=mail.example", "httpauth1=me*secret", "http1=hook.example/a"):
         await twin.ok(f"/stm.cgi?{query}")
     settings = twin.controller.engine.settings
@@ -216,7 +216,7 @@ async def test_a_foreign_backup_with_an_address_gets_neither_login_nor_body() ->
 
 
 async def test_a_secret_without_a_server_does_not_go_to_that_of_a_backup() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/stm.cgi?em4=secret")
     await twin.ok(UPLOAD, "POST", foreign(email__host="evil.example"))
     assert twin.controller.engine.settings.email.password == ""

@@ -6,21 +6,21 @@ import msgspec
 import pytest
 
 from leverframe.profile import Profile
+from leverframe.testing.loop_twin import NEWEST, LoopTwin
 from tests.servers.signing_up import ADMINISTRATOR, CONTROL_USER, USER, basic, signed_up
-from tests.twin import NEWEST, Twin
 
 #: When DS1 is at least 21.5 °C (hysteresis 0.5), after 3 s OUT2 on; when no longer, after 5 s off.
 HEATING = "event=0*10*0*2150*50*0*2*0*0*0*0*5*1*3*0*0"
 
 
-async def twin_with(*commands: str, profile: Profile = NEWEST) -> Twin:
-    twin = await Twin.start(profile)
+async def twin_with(*commands: str, profile: Profile = NEWEST) -> LoopTwin:
+    twin = await LoopTwin.start(profile)
     for command in commands:
         await twin.ok(f"/inpa.cgi?{command}")
     return twin
 
 
-async def rules(twin: Twin) -> list[dict[str, Any]]:
+async def rules(twin: LoopTwin) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = await twin.json("/api/rules")
     return listed
 
@@ -146,7 +146,7 @@ async def test_a_rule_that_only_acts_when_it_stops_says_so_while_it_is_met() -> 
 
 
 async def test_periodic_switching_goes_on_and_off_without_delays() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/inpa.cgi?event=0*10*0*2000*0*0*18*0*0*0*0*5*1*3*0*0")
     (told,) = await twin.json("/api/rules")
     assert told["when_met"]["text"] == "AutoSwitch OUT0 on"
@@ -167,7 +167,7 @@ async def test_what_is_done_once_is_done_when_it_ceases_if_the_rule_acts_only_th
     assert told["when_ceasing"]["text"] == "does RESET ENERGY1"
 
 
-async def tried(twin: Twin, command: str, status: int = 200) -> dict[str, Any]:
+async def tried(twin: LoopTwin, command: str, status: int = 200) -> dict[str, Any]:
     reply = await twin.ask("/api/rules/try", "POST", command.encode())
     assert reply.status == status, reply.body
     answer: dict[str, Any] = msgspec.json.decode(reply.body)
@@ -175,7 +175,7 @@ async def tried(twin: Twin, command: str, status: int = 200) -> dict[str, Any]:
 
 
 async def test_a_trial_tells_what_would_have_happened_and_changes_nothing() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     start = (await twin.state())["time"]
     for degrees in (20, 22, 23, 20, 25):
         await twin.ok(f"/sim.cgi?DS1={degrees}")
@@ -199,7 +199,7 @@ async def test_a_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
 
 
 async def test_a_trial_without_a_past_says_so() -> None:
-    trial = await tried(await Twin.start(), HEATING)
+    trial = await tried(await LoopTwin.start(), HEATING)
     assert (trial["since"], trial["firings"]) == (None, [])
 
 
@@ -221,7 +221,7 @@ async def test_what_is_no_rule_is_refused(command: str, field: str | None) -> No
 
 
 async def test_a_trial_is_asked_for_with_post() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     problem = await twin.refused("/api/rules/try", 405)
     assert problem["allowed"] == "POST"
 

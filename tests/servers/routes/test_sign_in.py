@@ -7,6 +7,7 @@ import pytest
 from leverframe.profile import Profile
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.http.messages import Reply, Request
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     BROWSER,
@@ -18,7 +19,6 @@ from tests.servers.signing_up import (
     sign_in,
     signed_up,
 )
-from tests.twin import Twin
 
 JAVA = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
 
@@ -182,7 +182,7 @@ HERE = "127.0.0.1:8080"
 HAS_AUTO_SIGN_IN = Profile("3.9", "1.60a")
 
 
-async def with_auto_sign_in(names: OwnNames, profile: Profile = HAS_AUTO_SIGN_IN) -> Twin:
+async def with_auto_sign_in(names: OwnNames, profile: Profile = HAS_AUTO_SIGN_IN) -> LoopTwin:
     twin = await signed_up(profile, names=names)
     await twin.ask("/eeprom.cgi?bit0=1", authorization=basic(*ADMINISTRATOR))
     return twin

@@ -10,35 +10,35 @@ from leverframe.controller.faults import MAX_FAULTS
 from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.storage.store import MemoryStore
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    return await Twin.start()
+async def twin() -> LoopTwin:
+    return await LoopTwin.start()
 
 
-async def test_what_the_board_feels_shows_in_the_state(twin: Twin) -> None:
+async def test_what_the_board_feels_shows_in_the_state(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21.5&INPD2=0&T1=20&H1=50&m3=7.25&PM2.5=8&VCC=11.9")
     state = await twin.state()
     expected = {"DS1": 21.5, "INPD2": 0, "T1": 20, "H1": 50, "m3": 7.25, "PM2.5": 8, "VCC": 11.9}
     assert {label: state[label] for label in expected} == expected
 
 
-async def test_none_unplugs(twin: Twin) -> None:
+async def test_none_unplugs(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=21.5&INPD1=0")
     await twin.ok("/sim.cgi?DS1=none&INPD1=none")
     state = await twin.state()
     assert (state["DS1"], state["INPD1"]) == (None, 1)
 
 
-async def test_analog_values_are_volts_at_the_pin(twin: Twin) -> None:
+async def test_analog_values_are_volts_at_the_pin(twin: LoopTwin) -> None:
     await twin.ok("/inpa.cgi?sensor=21")
     await twin.ok("/sim.cgi?INPA3=2.41")
     assert (await twin.state())["INPA3"] == 2.41
 
 
-async def test_time_stands_still_until_it_is_advanced(twin: Twin) -> None:
+async def test_time_stands_still_until_it_is_advanced(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?ortime=05&out0=1")
     before = (await twin.state())["time"]
     await twin.ok("/sim.cgi?advance=4.5")
@@ -50,7 +50,7 @@ async def test_time_stands_still_until_it_is_advanced(twin: Twin) -> None:
     assert (await twin.state())["time"] == before + 5
 
 
-async def test_items_are_carried_out_in_order(twin: Twin) -> None:
+async def test_items_are_carried_out_in_order(twin: LoopTwin) -> None:
     await twin.ok("/inpa.cgi?event=0*100*0*0*0*0*0*0*0*0*0*0&eventon=0*1")
     await twin.ok("/sim.cgi?INPD1=0&advance=2&INPD1=1&advance=3")
     history = [
@@ -86,21 +86,21 @@ async def test_items_are_carried_out_in_order(twin: Twin) -> None:
         ("d9=1", 404),
     ],
 )
-async def test_a_bad_item_voids_the_whole_request(twin: Twin, query: str, status: int) -> None:
+async def test_a_bad_item_voids_the_whole_request(twin: LoopTwin, query: str, status: int) -> None:
     await twin.refused(f"/sim.cgi?DS2=5&{query}", status)
     assert (await twin.state())["DS2"] is None
 
 
 async def test_real_time_cannot_be_advanced() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
-    await Twin(built.controller, built.web).refused("/sim.cgi?advance=1", 409)
+    await LoopTwin(built.controller, built.web).refused("/sim.cgi?advance=1", 409)
     await built.controller.stop()
 
 
 # --- the board as data ----------------------------------------------------------------------------
 
 
-async def test_readings_that_are_joined_are_one_instant(twin: Twin) -> None:
+async def test_readings_that_are_joined_are_one_instant(twin: LoopTwin) -> None:
     """The dew point is never computed from the new T1 and the old H1."""
     await twin.ok("/sim.cgi?T1=10&H1=40")
     await twin.ok("/inpa.cgi?event=0*46*0*1500*0*0*0*0*0*0*0*0*1*0*0*1&eventon=0*1")
@@ -111,7 +111,7 @@ async def test_readings_that_are_joined_are_one_instant(twin: Twin) -> None:
     assert await twin.outputs() == "100000"
 
 
-async def test_two_values_of_one_reading_are_two_instants(twin: Twin) -> None:
+async def test_two_values_of_one_reading_are_two_instants(twin: LoopTwin) -> None:
     await twin.ok("/inpa.cgi?powsel=0*6&powim=01000")
     await twin.ok("/sim.cgi?INPD1=1&INPD1=0&INPD1=1&INPD1=0&INPD1=1&DS1=20")
     state = await twin.state()
@@ -121,7 +121,7 @@ async def test_two_values_of_one_reading_are_two_instants(twin: Twin) -> None:
 @pytest.mark.parametrize(
     "item", ["DS1=126", "T1=-56", "INPA1=61", "H1=111", "P1=1200", f"{'28' + ':00' * 7}=126"]
 )
-async def test_what_cannot_be_sensed_is_refused_unless_it_is_raw(twin: Twin, item: str) -> None:
+async def test_what_cannot_be_sensed_is_refused_unless_it_is_raw(twin: LoopTwin, item: str) -> None:
     problem = await twin.refused(f"/sim.cgi?{item}", 400)
     label, _, value = item.partition("=")
     assert "raw:" in problem["detail"]
@@ -129,14 +129,14 @@ async def test_what_cannot_be_sensed_is_refused_unless_it_is_raw(twin: Twin, ite
     assert twin.controller.board.readings[label] == float(value)  # type: ignore[attr-defined]
 
 
-async def test_raw_needs_a_number(twin: Twin) -> None:
+async def test_raw_needs_a_number(twin: LoopTwin) -> None:
     await twin.refused("/sim.cgi?DS1=raw:hot", 400)
 
 
 FIRST, SECOND = "28:FF:64:1E:8C:16:03:5A", "28:00:00:00:00:00:00:01"
 
 
-async def test_one_sensor_of_the_bus_measures_and_is_unplugged_alone(twin: Twin) -> None:
+async def test_one_sensor_of_the_bus_measures_and_is_unplugged_alone(twin: LoopTwin) -> None:
     await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}&dswrite=2:{SECOND}")
     await twin.ok(f"/sim.cgi?onewire={FIRST}&{SECOND}=-3.5")
     state = await twin.state()
@@ -147,7 +147,7 @@ async def test_one_sensor_of_the_bus_measures_and_is_unplugged_alone(twin: Twin)
     assert (await twin.json("/api/sim"))["onewire"] == {SECOND: -3.5}
 
 
-async def test_none_unplugs_the_sensor_that_is_bound_to_the_place(twin: Twin) -> None:
+async def test_none_unplugs_the_sensor_that_is_bound_to_the_place(twin: LoopTwin) -> None:
     await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}&dswrite=2:{SECOND}")
     await twin.ok(f"/sim.cgi?{FIRST}=21&{SECOND}=22&DS1=30")
     await twin.ok("/sim.cgi?DS1=none")
@@ -157,7 +157,9 @@ async def test_none_unplugs_the_sensor_that_is_bound_to_the_place(twin: Twin) ->
     assert (await twin.state())["DS1"] == 23.0
 
 
-async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(twin: Twin) -> None:
+async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(
+    twin: LoopTwin,
+) -> None:
     await twin.ok(f"/stm.cgi?dswrite=1:{FIRST}")
     await twin.ok(f"/sim.cgi?onewire={FIRST}&onewire=none&onewire={FIRST}")
     assert (await twin.state())["DS1"] == 20.0
@@ -171,7 +173,7 @@ async def test_a_sensor_that_was_unplugged_measures_when_it_is_attached_again(tw
     ],
 )
 async def test_a_reading_of_the_lighting_module_has_its_scale(
-    twin: Twin, label: str, value: float, shown: str
+    twin: LoopTwin, label: str, value: float, shown: str
 ) -> None:
     assert (await twin.json("/json/all.json"))[label] == "0"
     await twin.ok(f"/sim.cgi?{label}={value}")
@@ -181,7 +183,7 @@ async def test_a_reading_of_the_lighting_module_has_its_scale(
     assert (await twin.json("/json/all.json"))[label] == "0"
 
 
-async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: Twin) -> None:
+async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?gsmcode=1234")
     await twin.ok("/sim.cgi?sms=%2B48601:1234:out0%3D1")
     assert (await twin.state())["OUT0"] == 1
@@ -190,7 +192,7 @@ async def test_an_sms_with_the_code_is_obeyed_and_answered(twin: Twin) -> None:
     assert message["answer"].startswith("OK OUT 100000")
 
 
-async def test_an_sms_without_the_code_is_passed_over(twin: Twin) -> None:
+async def test_an_sms_without_the_code_is_passed_over(twin: LoopTwin) -> None:
     await twin.ok("/stm.cgi?gsmcode=1234")
     await twin.ok("/sim.cgi?sms=48601:1235:out0%3D1")
     assert (await twin.state())["OUT0"] == 0
@@ -198,7 +200,7 @@ async def test_an_sms_without_the_code_is_passed_over(twin: Twin) -> None:
     assert message["answer"] is None
 
 
-async def test_pins_are_told_as_they_are_driven(twin: Twin) -> None:
+async def test_pins_are_told_as_they_are_driven(twin: LoopTwin) -> None:
     await twin.ok("/outs.cgi?out3=1")
     await twin.ok("/stm.cgi?pwmp=1&pwmd=030")
     await twin.ok("/outs.cgi?pwm0=1")
@@ -213,7 +215,7 @@ async def test_pins_are_told_as_they_are_driven(twin: Twin) -> None:
     assert (await twin.json("/api/sim"))["pins"]["OUT3"] == 0
 
 
-async def test_the_board_tells_what_it_was_made_to_be(twin: Twin) -> None:
+async def test_the_board_tells_what_it_was_made_to_be(twin: LoopTwin) -> None:
     plant = "load*switch:OUT0*reading:m1*on:5"
     await twin.ok(
         f"/sim.cgi?VCC=11.9&INPD2=0&i2c=BME280&barcode=590&ping=router:5&plant={plant}"
@@ -238,7 +240,7 @@ async def test_the_board_tells_what_it_was_made_to_be(twin: Twin) -> None:
     assert (told["plants"]["wired"], told["hosts"]) == ([], {})
 
 
-async def test_the_board_tells_when_something_is_due(twin: Twin) -> None:
+async def test_the_board_tells_when_something_is_due(twin: LoopTwin) -> None:
     assert (await twin.json("/api/sim"))["due"] is None
     await twin.ok("/outs.cgi?ortime=05&out0=1")
     told = await twin.json("/api/sim")
@@ -246,7 +248,7 @@ async def test_the_board_tells_when_something_is_due(twin: Twin) -> None:
     assert told["time"] == (await twin.state())["time"]
 
 
-async def test_faults_are_set_and_ended_by_number(twin: Twin) -> None:
+async def test_faults_are_set_and_ended_by_number(twin: LoopTwin) -> None:
     await twin.ok("/sim.cgi?DS1=20&fault=sensor_85*label:DS1*for:1h&fault=slow*delay:5s*path:/x")
     assert (await twin.state())["DS1"] == 85
     told = (await twin.json("/api/sim"))["faults"]
@@ -274,14 +276,14 @@ async def test_faults_are_set_and_ended_by_number(twin: Twin) -> None:
     ],
 )
 async def test_a_fault_that_cannot_be_is_refused(
-    twin: Twin, item: str, status: int, said: str
+    twin: LoopTwin, item: str, status: int, said: str
 ) -> None:
     problem = await twin.refused(f"/sim.cgi?DS1=20&fault={item}", status)
     assert said in problem["detail"]
     assert (await twin.json("/api/sim"))["faults"]["set"] == []
 
 
-async def test_a_reboot_over_http_is_over_in_real_time(twin: Twin) -> None:
+async def test_a_reboot_over_http_is_over_in_real_time(twin: LoopTwin) -> None:
     before = (await twin.state())["time"]
     await twin.ok("/outs.cgi?out0=1")
     await twin.ok("/sim.cgi?fault=reboot*takes:0.05s")
@@ -295,7 +297,7 @@ async def test_a_reboot_over_http_is_over_in_real_time(twin: Twin) -> None:
     assert (state["OUT0"], state["time"]) == (0, before + 0.05)
 
 
-async def test_there_are_only_so_many_faults(twin: Twin) -> None:
+async def test_there_are_only_so_many_faults(twin: LoopTwin) -> None:
     for _ in range(MAX_FAULTS):
         await twin.ok("/sim.cgi?fault=frozen")
     problem = await twin.refused("/sim.cgi?fault=frozen", 409)

@@ -9,17 +9,17 @@ from leverframe.process.build import build
 from leverframe.profile import Profile
 from leverframe.servers.routes.sim_snapshots import MAX_SNAPSHOTS
 from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 PATH = "/api/sim/snapshots"
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    return await Twin.start()
+async def twin() -> LoopTwin:
+    return await LoopTwin.start()
 
 
-async def test_a_snapshot_is_taken_by_name_and_gone_back_to(twin: Twin) -> None:
+async def test_a_snapshot_is_taken_by_name_and_gone_back_to(twin: LoopTwin) -> None:
     start = (await twin.state())["time"]
     await twin.ok(f"{PATH}?take=before+the+test", "POST")
     await twin.ok("/outs.cgi?out0=1")
@@ -30,12 +30,12 @@ async def test_a_snapshot_is_taken_by_name_and_gone_back_to(twin: Twin) -> None:
     assert (state["OUT0"], state["DS1"], state["time"]) == (0, None, start)
 
 
-async def test_items_are_carried_out_in_order(twin: Twin) -> None:
+async def test_items_are_carried_out_in_order(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=a&take=b&delete=a&restore=b", "POST")
     assert [one["name"] for one in await twin.json(PATH)] == ["b"]
 
 
-async def test_a_name_that_is_taken_again_is_the_newest(twin: Twin) -> None:
+async def test_a_name_that_is_taken_again_is_the_newest(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=a&take=b", "POST")
     await twin.ok("/sim.cgi?advance=60")
     await twin.ok(f"{PATH}?take=a", "POST")
@@ -58,7 +58,7 @@ async def test_a_name_that_is_taken_again_is_the_newest(twin: Twin) -> None:
     ],
 )
 async def test_what_is_not_possible_is_refused_and_nothing_done(
-    twin: Twin, query: str, status: int, said: str
+    twin: LoopTwin, query: str, status: int, said: str
 ) -> None:
     await twin.ok(f"{PATH}?take=known", "POST")
     problem = await twin.refused(f"{PATH}?{query}", status, "POST")
@@ -66,12 +66,12 @@ async def test_what_is_not_possible_is_refused_and_nothing_done(
     assert [one["name"] for one in await twin.json(PATH)] == ["known"]
 
 
-async def test_a_get_changes_nothing(twin: Twin) -> None:
+async def test_a_get_changes_nothing(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=known")
     assert await twin.json(PATH) == []
 
 
-async def test_there_is_room_for_a_few(twin: Twin) -> None:
+async def test_there_is_room_for_a_few(twin: LoopTwin) -> None:
     for number in range(MAX_SNAPSHOTS):
         await twin.ok(f"{PATH}?take=number+{number}", "POST")
     problem = await twin.refused(f"{PATH}?take=one+more", 409, "POST")
@@ -82,13 +82,15 @@ async def test_there_is_room_for_a_few(twin: Twin) -> None:
 
 async def test_real_time_has_none() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
-    twin = Twin(built.controller, built.web)
+    twin = LoopTwin(built.controller, built.web)
     problem = await twin.refused(f"{PATH}?take=a", 409, "POST")
     assert "--virtual-time" in problem["detail"]
     await built.stop()
 
 
-async def test_a_store_that_refuses_is_told(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_refuses_is_told(
+    twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await twin.ok(f"{PATH}?take=a", "POST")
     await twin.ok("/stm.cgi?oname=0Pump")
 
@@ -100,7 +102,7 @@ async def test_a_store_that_refuses_is_told(twin: Twin, monkeypatch: pytest.Monk
     assert problem["detail"] == "The disk is full."
 
 
-async def test_it_goes_back_while_the_bootloader_waits(twin: Twin) -> None:
+async def test_it_goes_back_while_the_bootloader_waits(twin: LoopTwin) -> None:
     await twin.ok(f"{PATH}?take=a", "POST")
     await twin.ok("/stm.cgi?upgrade=devstart3")
     await twin.ok(f"{PATH}?restore=a", "POST")

@@ -10,6 +10,7 @@ import pytest
 
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.servers.routes.stream_shares import MAX_STREAMS
+from leverframe.testing import LoopTwin
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     OWN_PAGE,
@@ -20,10 +21,9 @@ from tests.servers.signing_up import (
     sign_in,
     signed_up,
 )
-from tests.twin import Twin
 
 
-async def opened(twin: Twin) -> AsyncIterator[bytes]:
+async def opened(twin: LoopTwin) -> AsyncIterator[bytes]:
     reply = twin.web.handle(Request("GET", "/api/stream"))
     assert isinstance(reply, StreamReply)
     assert reply.content_type == "text/event-stream"
@@ -38,13 +38,13 @@ def content(message: bytes, kind: str) -> dict[str, Any]:
 
 
 async def test_a_stream_begins_with_the_full_state() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     stream = await opened(twin)
     assert content(await anext(stream), "state") == await twin.state()
 
 
 async def test_a_stream_then_tells_what_changed() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     stream = await opened(twin)
     await anext(stream)
     await twin.ok("/outs.cgi?out0=1")
@@ -55,7 +55,7 @@ async def test_a_stream_then_tells_what_changed() -> None:
 
 
 async def test_a_stream_tells_that_settings_have_changed_and_not_which() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     stream = await opened(twin)
     await anext(stream)
     await twin.ok("/stm.cgi?gsmcode=1234")
@@ -63,7 +63,7 @@ async def test_a_stream_tells_that_settings_have_changed_and_not_which() -> None
 
 
 async def test_a_stream_that_ends_leaves_no_watcher() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     others = set(twin.controller.watchers)
     stream = await opened(twin)
     await anext(stream)
@@ -73,14 +73,14 @@ async def test_a_stream_that_ends_leaves_no_watcher() -> None:
 
 
 async def test_a_stream_tells_that_virtual_time_was_moved_though_nothing_was_due() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     stream = await opened(twin)
     began = content(await anext(stream), "state")["time"]
     await twin.ok("/sim.cgi?advance=5")
     assert content(await anext(stream), "change")["time"] == began + 5
 
 
-async def followed(twin: Twin, **headers: str) -> AsyncIterator[bytes]:
+async def followed(twin: LoopTwin, **headers: str) -> AsyncIterator[bytes]:
     answer = twin.web.handle(Request("GET", "/api/stream", None, headers, b"", "127.0.0.1"))
     reply = answer if isinstance(answer, StreamReply) else await answer  # type: ignore[misc]
     assert isinstance(reply, StreamReply)
@@ -108,7 +108,7 @@ async def test_a_stream_ends_when_its_password_is_no_longer_right() -> None:
     assert [message async for message in stream] == []
 
 
-async def opened_by(twin: Twin, peer: str, **headers: str) -> AsyncIterator[bytes] | int:
+async def opened_by(twin: LoopTwin, peer: str, **headers: str) -> AsyncIterator[bytes] | int:
     """A stream that has begun, or the status of its refusal."""
     request = Request("GET", "/api/stream", headers=headers, peer=peer)
     answer = twin.web.handle(request)
@@ -119,7 +119,7 @@ async def opened_by(twin: Twin, peer: str, **headers: str) -> AsyncIterator[byte
     return reply.chunks
 
 
-async def open_all(twin: Twin, peer: str, **headers: str) -> list[AsyncIterator[bytes]]:
+async def open_all(twin: LoopTwin, peer: str, **headers: str) -> list[AsyncIterator[bytes]]:
     opened = []
     while not isinstance(stream := await opened_by(twin, peer, **headers), int):
         opened.append(stream)
@@ -135,7 +135,7 @@ async def close_all(streams: list[AsyncIterator[bytes]]) -> None:
 async def test_one_address_gets_a_share_of_the_streams_and_others_theirs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     first = await open_all(twin, "192.0.2.1")
     assert MAX_STREAMS // 2 < len(first) < MAX_STREAMS
     await open_all(twin, "192.0.2.1")
@@ -162,7 +162,7 @@ async def test_one_account_gets_a_share_from_wherever_it_asks_and_other_accounts
 
 
 async def test_streams_that_are_opened_at_one_moment_are_limited_too() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     request = Request("GET", "/api/stream", peer="192.0.2.1")
     replies = [twin.web.handle(request) for _ in range(2 * MAX_STREAMS)]
     begun = []
@@ -180,7 +180,7 @@ async def islice_one(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("turns", range(5))
 async def test_a_stream_ends_whose_client_leaves_at_the_moment_of_a_change(turns: int) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     stream = await opened(twin)
     await anext(stream)
     waiting = asyncio.ensure_future(anext(stream))

@@ -9,6 +9,7 @@ import pytest
 from leverframe.hardware.display_picture import png_of
 from leverframe.status_files.markers import MARKER_FILES
 from leverframe.storage.store import MemoryStore
+from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
 from tests.servers.signing_up import (
     ADMINISTRATOR,
@@ -21,23 +22,22 @@ from tests.servers.signing_up import (
     sign_in,
     signed_up,
 )
-from tests.twin import Twin
 
 PNG = png_of(("one", "two", "three", "four"))
 
 
-async def upload(twin: Twin, **pages: str) -> None:
+async def upload(twin: LoopTwin, **pages: str) -> None:
     """Pages by name; `__` stands for a dot."""
     named = {name.replace("__", "."): text.encode() for name, text in pages.items()}
     await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site(named))
 
 
-async def text(twin: Twin, path: str) -> str:
+async def text(twin: LoopTwin, path: str) -> str:
     return (await twin.ok(path)).body.decode()
 
 
 async def test_an_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     built_in = await text(twin, "/")
     await upload(twin, index__html="Cellar", style__css="p{}")
     assert await text(twin, "/") == await text(twin, "/index.html") == "Cellar"
@@ -50,12 +50,12 @@ async def test_an_uploaded_site_replaces_the_pages_until_the_next_one() -> None:
 
 async def test_a_site_survives_a_restart_of_the_process() -> None:
     store = MemoryStore()
-    await upload(await Twin.start(store=store), index__html="Cellar")
-    assert await text(await Twin.start(store=store), "/") == "Cellar"
+    await upload(await LoopTwin.start(store=store), index__html="Cellar")
+    assert await text(await LoopTwin.start(store=store), "/") == "Cellar"
 
 
 async def test_a_site_cannot_hide_what_the_controller_answers_itself() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     pages = {"json/status.json": b"{}", "health": b"fine", "index.html": b"x", "signin": b"evil"}
     await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site(pages))
     assert (await twin.json("/json/status.json"))["sw"] == "1.75"
@@ -64,7 +64,7 @@ async def test_a_site_cannot_hide_what_the_controller_answers_itself() -> None:
 
 
 async def test_pages_of_a_site_may_not_run_scripts_from_their_text_or_from_elsewhere() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await upload(twin, index__html="x")
     headers = dict((await twin.ok("/")).headers)
     policy = headers["Content-Security-Policy"]
@@ -75,7 +75,7 @@ async def test_pages_of_a_site_may_not_run_scripts_from_their_text_or_from_elsew
 
 
 async def test_pages_of_a_site_have_no_origin_and_no_service_worker() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await upload(twin, index__html="x", worker__js="y", drawing__svg="<svg/>")
     for path in ("/", "/worker.js", "/drawing.svg"):
         policy = dict((await twin.ok(path)).headers)["Content-Security-Policy"]
@@ -86,7 +86,7 @@ async def test_pages_of_a_site_have_no_origin_and_no_service_worker() -> None:
     assert "sandbox" not in dict((await twin.ok("/?safe")).headers)["Content-Security-Policy"]
 
 
-async def session_of(twin: Twin, target: str = "/", **headers: str) -> str:
+async def session_of(twin: LoopTwin, target: str = "/", **headers: str) -> str:
     """The address below which a page of the site acts for somebody."""
     reply = await twin.ask(target, accept=BROWSER, **headers)
     assert reply.status == 303, reply.body
@@ -162,7 +162,7 @@ async def test_the_address_of_a_site_is_worth_nothing_without_its_session() -> N
 
 
 async def test_a_site_on_an_open_controller_has_a_key_that_foreign_pages_do_not_know() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await upload(twin, index__html="Cellar")
     base = await session_of(twin)
     assert (await twin.ask(f"{base}/outs.cgi?out0=1", origin="null")).status == 200
@@ -173,7 +173,7 @@ async def test_a_site_on_an_open_controller_has_a_key_that_foreign_pages_do_not_
 
 
 async def test_markers_are_filled_in_from_the_state() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/sim.cgi?onewire=28:FF:64:1E:8C:16:03:5A&DS1=21.5")
     await twin.ok("/stm.cgi?dswrite=0")
     await upload(twin, index__html="<b><--#dsid--></b> <--#ds1--> <--#out0--> <--#nothing-->")
@@ -183,7 +183,7 @@ async def test_markers_are_filled_in_from_the_state() -> None:
 
 
 async def test_every_key_of_the_json_files_is_a_marker() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     for path in MARKER_FILES:
         values = {k: v for k, v in (await twin.json(path)).items() if isinstance(v, str)}
         page = "\n".join(f"<--#{name}-->" for name in values)
@@ -192,13 +192,13 @@ async def test_every_key_of_the_json_files_is_a_marker() -> None:
 
 
 async def test_markers_never_show_what_only_the_administrator_may_read() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await upload(twin, index__html="<--#userpass--> <--#auth-->")
     assert await text(twin, "/") == "<--#userpass--> <--#auth-->"
 
 
 async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     evil = "</a>'\"<b>`\\"
     quoted = "".join(f"%{ord(letter):02X}" for letter in evil)
     await twin.ok(f"/stm.cgi?oname=0{quoted}")
@@ -215,14 +215,14 @@ async def test_a_name_full_of_tags_stays_text_in_pages_scripts_and_json() -> Non
 
 
 async def test_a_scanned_code_stays_text_in_a_template_of_a_script() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok(f"/sim.cgi?barcode={quote('${alert(1)}')}")
     await upload(twin, index__html="x", a__js="f(`<--#barcode-->`)")
     assert await text(twin, "/a.js") == "f(`\\u0024\\u007balert\\u00281\\u0029\\u007d`)"
 
 
 async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await upload(twin, index__html="Cellar")
     reply = await twin.ask("/post.cgi?wwwfileupload", "POST", b"PK\x03\x04")
     assert reply.status == 400
@@ -231,7 +231,7 @@ async def test_a_bad_site_is_refused_and_the_old_one_stays() -> None:
 
 
 async def test_a_picture_is_served_until_it_is_deleted() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.refused("/picture", 404)
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     reply = await twin.ok("/picture")
@@ -242,7 +242,7 @@ async def test_a_picture_is_served_until_it_is_deleted() -> None:
 
 
 async def test_a_reset_keeps_what_was_uploaded() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     await twin.ok("/post.cgi?wwwfileupload", "POST", pack_site({"index.html": b"<p>Cellar"}))
     await twin.ok("/stm.cgi?eeprom_reset=1")
@@ -251,14 +251,14 @@ async def test_a_reset_keeps_what_was_uploaded() -> None:
 
 
 async def test_pages_can_ask_where_the_picture_is() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     assert await twin.json("/api/panel") == {"picture": None}
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     await twin.ok((await twin.json("/api/panel"))["picture"])
 
 
 async def test_a_bad_picture_is_refused_and_the_old_one_stays() -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     before = (await twin.ok("/picture")).body
     reply = await twin.ask("/post.cgi?pictureupload", "POST", b"<svg onload=alert(1)>")
@@ -268,7 +268,7 @@ async def test_a_bad_picture_is_refused_and_the_old_one_stays() -> None:
 
 @pytest.mark.parametrize("path", ["/picture", "/api/oled.png"])
 async def test_strangers_see_no_picture(path: str) -> None:
-    twin = await Twin.start()
+    twin = await LoopTwin.start()
     await twin.ok("/post.cgi?pictureupload", "POST", PNG)
     await twin.ok("/post.cgi?users_save", "POST", b"&u0=keeper*secret-enough*1&&")
     await twin.ok("/stm.cgi?auth=11YWRtaW4=*c2VjcmV0IHBhc3N3b3Jk*dXNlcg==*b3RoZXIgcGFzc3dvcmQ=")

@@ -10,7 +10,7 @@ from leverframe.controller.live_snapshot import take_snapshot
 from leverframe.engine.settings import Rule
 from leverframe.profile import Profile
 from leverframe.storage.store import StoreUnavailable
-from tests.twin import Twin
+from leverframe.testing import LoopTwin
 
 PATH = "/api/what-if"
 ROOM = "room*heater:OUT0*reading:DS1*outside:5*power:40*time_constant:10m*start:25"
@@ -20,11 +20,11 @@ RULE = f"/inpa.cgi?{event_query(0, HOT, Profile())}&eventon=0*1"
 
 
 @pytest.fixture
-async def twin() -> Twin:
-    return await Twin.start()
+async def twin() -> LoopTwin:
+    return await LoopTwin.start()
 
 
-async def tried(twin: Twin, *commands: str, query: str = "") -> dict[str, Any]:
+async def tried(twin: LoopTwin, *commands: str, query: str = "") -> dict[str, Any]:
     reply = await twin.ok(PATH + query, "POST", "\n".join(commands).encode())
     found: dict[str, Any] = msgspec.json.decode(reply.body)
     return found
@@ -34,7 +34,7 @@ def texts(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(entry["only"], entry["text"]) for entry in found["differing"]]
 
 
-async def test_what_would_happen_is_told_and_does_not_happen(twin: Twin) -> None:
+async def test_what_would_happen_is_told_and_does_not_happen(twin: LoopTwin) -> None:
     before = await take_snapshot(twin.controller)
     found = await tried(twin, "/outs.cgi?ortime=0600", "outs.cgi?out0=1", query="?for=1h")
     assert texts(found) == [("with", "OUT0 on"), ("with", "OUT0 off")]
@@ -46,7 +46,7 @@ async def test_what_would_happen_is_told_and_does_not_happen(twin: Twin) -> None
     assert twin.controller.pending is before.settings
 
 
-async def test_the_readings_of_the_last_hours_come_again(twin: Twin) -> None:
+async def test_the_readings_of_the_last_hours_come_again(twin: LoopTwin) -> None:
     for celsius in (25, 31, 25):
         await twin.ok(f"/sim.cgi?DS1={celsius}&advance=1800")
     found = await tried(twin, RULE, query="?for=90m")
@@ -55,7 +55,7 @@ async def test_the_readings_of_the_last_hours_come_again(twin: Twin) -> None:
     assert times == [1800, 3600]
 
 
-async def test_plants_of_the_board_go_on_in_both_futures(twin: Twin) -> None:
+async def test_plants_of_the_board_go_on_in_both_futures(twin: LoopTwin) -> None:
     await twin.ok(f"/sim.cgi?plant={ROOM}")
     await twin.ok("/outs.cgi?out0=1")
     found = await tried(twin, RULE, query="?for=6h")
@@ -79,20 +79,20 @@ async def test_plants_of_the_board_go_on_in_both_futures(twin: Twin) -> None:
     ],
 )
 async def test_what_cannot_be_tried_is_refused(
-    twin: Twin, query: str, body: str, status: int, said: str
+    twin: LoopTwin, query: str, body: str, status: int, said: str
 ) -> None:
     reply = await twin.ask(PATH + query, "POST", body.encode())
     assert reply.status == status, reply.body
     assert said in msgspec.json.decode(reply.body)["detail"]
 
 
-async def test_a_body_of_a_command_stands_behind_a_space(twin: Twin) -> None:
+async def test_a_body_of_a_command_stands_behind_a_space(twin: LoopTwin) -> None:
     found = await tried(twin, "/post.cgi?sched_save &s0=lamp*0*1*64800*0*127*1&&", query="?for=1d")
     assert ("with", "OUT0 on") in texts(found)
 
 
 async def test_a_history_that_cannot_be_read_is_told(
-    twin: Twin, monkeypatch: pytest.MonkeyPatch
+    twin: LoopTwin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(work: Any) -> Any:
         raise StoreUnavailable("The disk reported an error.")

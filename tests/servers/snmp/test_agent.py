@@ -25,9 +25,9 @@ from leverframe.profile import Profile
 from leverframe.servers.snmp import NAME
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.storage.store import MemoryStore, Store
+from leverframe.testing.loop_twin import NEWEST
 from tests.notify.broker import free_port, until
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
-from tests.twin import NEWEST
 from tests.wire.test_snmp_opening import community_message, field, number, text, v3_message
 
 pytestmark = [pytest.mark.needs_program("snmpget"), pytest.mark.needs_program("snmptrapd")]

@@ -1,10 +1,12 @@
-"""A whole controller in the test's own process: memory store, virtual clock, no port.
+"""A twin on the running event loop, without a port, for asyncio tests that look inside.
 
-`Twin.ask` sends one request through the same function that serves HTTP.
+`LoopTwin.ask` sends one request through the same function that serves HTTP; the controller, its
+engine and its board can be looked at directly, because nothing runs in another thread.
 """
 
 from datetime import UTC, tzinfo
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 
@@ -19,10 +21,13 @@ from leverframe.storage.store import MemoryStore, Store
 NEWEST = Profile()
 
 
-class Twin:
+class LoopTwin:
+    """A controller on the running event loop: memory store, virtual clock, no port."""
+
     def __init__(self, controller: Controller, web: Web) -> None:
         self.controller = controller
         self.web = web
+        self._stop = controller.stop
 
     @classmethod
     async def start(
@@ -33,11 +38,29 @@ class Twin:
         timezone: tzinfo = UTC,
         lenient: bool = False,
         reach: Reach = THIS_MACHINE,
-    ) -> "Twin":
+    ) -> Self:
+        """Switch one on; what it remembers is in the store, if one is given."""
         built = await build(
             profile, store or MemoryStore(), VirtualClock(), timezone, lenient=lenient, reach=reach
         )
-        return cls(built.controller, built.web)
+        twin = cls(built.controller, built.web)
+        twin._stop = built.stop
+        return twin
+
+    async def close(self) -> None:
+        """Switch it off; a store that is durable has everything then."""
+        await self._stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
 
     async def ask(
         self,
@@ -46,20 +69,22 @@ class Twin:
         body: bytes = b"",
         **headers: str,
     ) -> Reply:
+        """Return the reply to a request; `Content_Type="..."` is a header."""
         path, mark, query = target.partition("?")
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
-        answer = self.web.handle(request)
-        return answer if isinstance(answer, Reply) else await answer
+        answer: Any = self.web.handle(request)
+        reply: Reply = answer if isinstance(answer, Reply) else await answer
+        return reply
 
     async def ok(self, target: str, method: str = "GET", body: bytes = b"") -> Reply:
-        """A request that must succeed."""
+        """Return the reply to a request that must succeed."""
         reply = await self.ask(target, method, body)
         assert reply.status == 200, reply.body
         return reply
 
     async def refused(self, target: str, status: int, method: str = "GET") -> dict[str, Any]:
-        """A request that must be refused with this status; gives the problem."""
+        """Return the problem of a request that must be refused with this status."""
         reply = await self.ask(target, method)
         assert reply.status == status, reply.body
         assert reply.content_type == "application/problem+json"
@@ -67,17 +92,20 @@ class Twin:
         return problem
 
     async def json(self, path: str) -> Any:
+        """Return the decoded reply to a request that must succeed."""
         return msgspec.json.decode((await self.ok(path)).body)
 
     async def settings(self) -> dict[str, Any]:
+        """Return every setting as a tree."""
         settings: dict[str, Any] = await self.json("/api/settings")
         return settings
 
     async def state(self) -> dict[str, Any]:
+        """Return every value by its label."""
         state: dict[str, Any] = await self.json("/api/state")
         return state
 
     async def outputs(self) -> str:
-        """The six characters of the status reply."""
+        """Return the six characters of the status reply."""
         body = (await self.ok("/outs.cgi")).body.decode()
         return body.partition("<out>")[2].partition("</out>")[0]
