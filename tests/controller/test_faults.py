@@ -250,7 +250,7 @@ async def test_a_reboot_without_time_is_over_at_once(twin: LoopTwin) -> None:
 
 async def test_a_reboot_is_over_by_itself_on_real_time() -> None:
     built = await build(Profile(), MemoryStore(), SystemClock(), UTC)
-    twin = LoopTwin(built)
+    twin = LoopTwin(built.controller, built.web)
     await twin.ok("/outs.cgi?out0=1")
     add(twin, faults.reboot(takes=0.05))
     told = asyncio.Event()
