@@ -17,7 +17,6 @@ from leverframe.hardware.modbus_writer import (
     PACE_S,
     RULE_PAUSES_S,
     ModbusWriter,
-    no_bus,
 )
 from leverframe.hardware.troubles import Unusable
 from leverframe.hardware.write_reports import SHOWN, WriteReports
@@ -336,8 +335,3 @@ def test_the_newest_places_are_shown() -> None:
         assert [one.register for one in desk.reports.report()] == list(range(5, SHOWN + 5))
 
     at_a_desk(scenario)
-
-
-async def test_without_a_bus_it_is_said_what_to_configure() -> None:
-    with pytest.raises(Unusable, match="serial_modbus"):
-        await no_bus(1, Read(3, 0, 1))

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from leverframe.config import Config
-from leverframe.process.ports import connect_modbus, connect_writing
+from leverframe.hardware.simulated import SimulatedBoard
+from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
+from tests.notify.broker import free_port
 
 from .pty_pair import PtyPair
+from .slaves import tcp_slaves
 from .waiting import until
 
 #: Coils from 10 on and holding registers from 100 on; nothing else.
@@ -259,24 +262,27 @@ async def test_modules_of_a_simulated_board_take_everything_in_the_order_of_virt
         assert [driven.value for driven in bench.history if "slot 1" in driven.what] == [18.0, 21.5]
 
 
-async def test_a_real_board_without_a_bus_says_what_to_configure() -> None:
-    twin = await LoopTwin.start()
-    twin.controller.board = NoBench(twin.controller.board)  # type: ignore[assignment]
-    (writer,) = connect_writing(twin.controller, None)
-    await twin.ok("/stm.cgi?modbus_sensor=06")
-    problem = await twin.refused("/stm.cgi?mod_write=1*100*1*215", 502)
-    assert "name its device as serial_modbus" in problem["detail"]
-    await writer.close()
-    await twin.controller.stop()
+async def test_a_real_board_without_a_bus_says_what_to_configure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SimulatedBoard, "bench", None)
+    async with on_bus(None) as twin:
+        await twin.ok("/stm.cgi?modbus_sensor=06")
+        problem = await twin.refused("/stm.cgi?mod_write=1*100*1*215", 502)
+        assert "serial_modbus" in problem["detail"]
 
 
-class NoBench:
-    """A board of which nobody plays the world."""
-
-    bench = None
-
-    def __init__(self, board: Any) -> None:
-        self._board = board
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._board, name)
+async def test_a_rule_writes_to_a_device_in_the_network() -> None:
+    with tcp_slaves([{"id": SLAVE, "runs": RUNS}], free_port()) as address:
+        async with on_bus(None) as twin:
+            await set_up(twin)
+            await twin.ok(f"/stm.cgi?modbushost0={address}")
+            await twin.ok("/stm.cgi?mod_write_set1=Night*1*100*1*180*215")
+            await twin.ok("/inpa.cgi?event=0*104*0*1*0*0*200*0*0*0*0*0*1*0*0*0&eventon=0*1")
+            await twin.ok("/outs.cgi?vout0=1")
+            await shows(twin, "m1", 180.0)
+            await twin.ok("/outs.cgi?vout0=0")
+            await shows(twin, "m1", 215.0)
+            # A register that it lacks, with its words.
+            problem = await twin.refused(f"/stm.cgi?mod_write=1*500*{INT16}*1", 502)
+            assert "exception 2" in problem["detail"]

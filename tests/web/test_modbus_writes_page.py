@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.write_reports import DIFFERS, WriteReport
 from leverframe.process.ports import connect_writing
 from tests.clients.served_twin import ServedTwin
@@ -15,7 +16,11 @@ pytestmark = pytest.mark.needs_program("chromium")
 def test_a_write_is_set_up_and_its_values_are_written_by_hand(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
-    connect_writing(twin.twin.controller, None)
+    controller = twin.twin.controller
+    without_bus = ModbusMaster(
+        None, controller.engine.settings, controller.sense, controller.troubles, lambda: 0.0
+    )
+    connect_writing(controller, without_bus)
     twin.get("/stm.cgi?modbus_sensor=06")
     page = open_page("modbus_writes")
     night = card(page, "Modbus write 2")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from leverframe.commands.table.refusals import DeviceFailed
 from leverframe.engine.effects import WriteModbus
 from leverframe.engine.settings import Settings
-from leverframe.hardware.bus_worker import NO_BUS, RequestRefused
+from leverframe.hardware.bus_worker import RequestRefused
 from leverframe.hardware.module_slot import NOT_NOW
 from leverframe.hardware.troubles import Troubles, Unusable, unexpected
 from leverframe.hardware.write_reports import (
@@ -216,8 +216,3 @@ class ModbusWriter:
         else:
             self._in_trouble[target] = slot
         self._troubles.note(f"Modbus {target}", problem)
-
-
-async def no_bus(slot: int, request: Read | Write) -> Data:
-    """Answer requests where no bus is configured."""
-    raise Unusable(NO_BUS)

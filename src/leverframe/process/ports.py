@@ -7,7 +7,7 @@ from leverframe.controller import Controller
 from leverframe.engine.effects import WriteModbus
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modbus_master import ModbusMaster
-from leverframe.hardware.modbus_writer import ModbusWriter, no_bus
+from leverframe.hardware.modbus_writer import ModbusWriter
 from leverframe.hardware.serial_line import SerialLine
 from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.process.build import BuiltController
@@ -56,7 +56,7 @@ async def connect_modbus(
     return [server, master, *connect_writing(controller, master)]
 
 
-def connect_writing(controller: Controller, master: ModbusMaster | None) -> list[Service]:
+def connect_writing(controller: Controller, master: ModbusMaster) -> list[Service]:
     """Have writes to modules carried out: where they are asked, else by a simulated board."""
 
     def wall() -> float:
@@ -71,14 +71,13 @@ def connect_writing(controller: Controller, master: ModbusMaster | None) -> list
 
     reports = WriteReports(wall, changed)
     controller.reports["modbus_writes"] = reports.report
-    request = no_bus if master is None else master.request
-    writer = ModbusWriter(request, controller.troubles, tell, reports)
+    writer = ModbusWriter(master.request, controller.troubles, tell, reports)
     controller.settings_watchers.append(writer.adopt)
     bench = controller.board.bench
     simulated = None if bench is None else SimulatedWriter(bench, reports)
 
     def write(effect: WriteModbus) -> "asyncio.Future[None] | None":
-        if simulated is None or (master is not None and master.has_bus_of(effect.slot)):
+        if simulated is None or master.has_bus_of(effect.slot):
             return writer.write(effect)
         simulated.write(effect)
         return None
