@@ -20,7 +20,7 @@ from leverframe.exchanges.exchange import (
 from leverframe.process.recorded import RecordedUnit, read_answers
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Reply, Request
-from leverframe.testing import LoopTwin
+from leverframe.testing import LoopTwin, Twin
 from tests.process.controller_process import PROGRAM, controller_process
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -85,6 +85,22 @@ async def test_a_recorded_refusal_and_its_headers_are_given_again(tmp_path: Path
     assert ("Location", "/b") in (await ask(unit, "/a")).headers
     assert (await ask(unit, "/c")).status == 204
     await twin.controller.stop()
+
+
+def test_a_twin_takes_a_recording_and_a_reset_begins_it_again(tmp_path: Path) -> None:
+    path = recording(tmp_path, exchange("/extra.cgi", "<a/>"), exchange("/extra.cgi", "<b/>"))
+    with Twin(recorded=path) as twin:
+        assert [twin.get("/extra.cgi") for _ in range(3)] == ["<a/>", "<b/>", "<b/>"]
+        twin.reset()
+        assert twin.get("/extra.cgi") == "<a/>"
+    with pytest.raises(OSError, match="No such file"):
+        Twin(recorded=tmp_path / "missing.jsonl")
+
+
+def test_a_twin_as_a_process_takes_a_recording(tmp_path: Path) -> None:
+    path = recording(tmp_path, exchange("/extra.cgi", "<a/>"))
+    with Twin.process(recorded=path) as twin:
+        assert twin.get("/extra.cgi") == "<a/>"
 
 
 def test_run_takes_a_recording(tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ class RecordedAnswers:
     def __len__(self) -> int:
         return len(self._by_request)
 
+    def rewind(self) -> None:
+        """Begin with the first answers again."""
+        for given in self._by_request.values():
+            given.next = 0
+
     def answer(
         self, method: str, path: str, query: str | None, content_type: str, body: bytes
     ) -> RecordedAnswer | None:

@@ -71,6 +71,7 @@ class ProcessTwin(AnyTwin):
         modbus: bool = False,
         snmp: bool = False,
         lenient: bool = False,
+        recorded: str | Path | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__()
@@ -89,6 +90,7 @@ class ProcessTwin(AnyTwin):
             "mac": mac,
             "name": name,
             "data": str(self.data),
+            "recorded": None if recorded is None else str(recorded),
         }
         if start is not None:
             moment = datetime.fromtimestamp(wall_of(start, self.zone), UTC)

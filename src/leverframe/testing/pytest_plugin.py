@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         f"{MARK}(hw, sw, mac, name, start, timezone, settings, accounts, tls, modbus, snmp, mqtt,"
-        " lenient, seed, versions, process, data): what the fixture `twin` starts",
+        " lenient, recorded, seed, versions, process, data): what the fixture `twin` starts",
     )
     if config.getoption(OPTION) != "newest":
         _versions(config)

@@ -21,6 +21,7 @@ from leverframe.hardware.fault_catalogue import Fault
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.reach import certificate_of, listen, reach_of
+from leverframe.process.recorded import RecordedUnit, read_answers
 from leverframe.process.serve import http_limits
 from leverframe.process.services import Sending
 from leverframe.profile import Profile
@@ -62,6 +63,8 @@ class Twin(AnyTwin):
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
     - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"`
     - `lenient`: skip commands that are not understood, as real units do
+    - `recorded`: a recording by `leverframe record`; requests that the version does not know are
+      answered as recorded
     - `seed`: makes what is random the same in every run
     """
 
@@ -81,6 +84,7 @@ class Twin(AnyTwin):
         snmp: bool = False,
         mqtt: str | None = None,
         lenient: bool = False,
+        recorded: str | Path | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__()
@@ -108,6 +112,7 @@ class Twin(AnyTwin):
             **leaves_for(_snmp_leaves() if snmp else None, self._profile),
             **leaves_for(None if mqtt is None else _mqtt_leaves(mqtt), self._profile),
         }
+        self._answers = read_answers(Path(recorded)) if recorded is not None else None
         self._accounts = list((accounts or {}).items())
         self._uses_mqtt = mqtt is not None
         self._identity = ConfiguredIdentity(name, self._config.mac_address())
@@ -152,8 +157,11 @@ class Twin(AnyTwin):
             )
             parts.push_async_callback(built.stop)
             controller, descriptors = built.controller, DescriptorBudget()
+            handler = built.handler
+            if self._answers is not None:
+                handler = RecordedUnit(handler, self._answers).handle
             server = HttpServer(
-                built.handler,
+                handler,
                 http_limits(lenient=self._config.lenient),
                 admission=built.web.admit_body,
                 descriptors=descriptors,
@@ -237,6 +245,8 @@ class Twin(AnyTwin):
             controller.history.forget()
         if controller.request_journal is not None:
             controller.request_journal.clear()
+        if self._answers is not None:
+            self._answers.rewind()
         built.web.access.sessions.close_all()
 
     def _set_fault(self, fault: Fault) -> int:
