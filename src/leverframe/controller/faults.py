@@ -24,6 +24,9 @@ from leverframe.hardware.simulated import SimulatedBoard
 #: What a DS18B20 reads before its first conversion, and what drivers give for one that is gone.
 POWER_ON_CELSIUS, NO_ANSWER_CELSIUS = 85.0, -127.0
 MAX_FAULTS = 100
+#: Faults of an answer that go with any other: it is late, and says something else.
+LATE, UNTRUE = "slow", "raw"
+BESIDE = (LATE, UNTRUE)
 
 
 class FaultyPort(Protocol):
@@ -244,10 +247,10 @@ class Faults:
     # --- what servers ask -------------------------------------------------------------------------
 
     def of_request(self, path: str) -> list[ActiveFault]:
-        """Return what happens to a request: the newest fault, and all that only make it late."""
+        """Return what happens to a request: the newest fault, and all that go with others."""
         met = [one for one in self._on(catalogue.HTTP) if _is_about(path, one["path"])]
-        newest = next((one for one in reversed(met) if one.fault.kind != "slow"), None)
-        acting = [one for one in met if one.fault.kind == "slow" or one is newest]
+        newest = next((one for one in reversed(met) if one.fault.kind not in BESIDE), None)
+        acting = [one for one in met if one.fault.kind in BESIDE or one is newest]
         return [one for one in acting if self._acts(one, path)]
 
     def of_modbus(self, function: int) -> ActiveFault | None:

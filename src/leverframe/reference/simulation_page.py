@@ -38,7 +38,7 @@ Each takes some of these fields, too, which say where, when and how often it act
 """
 _RULES_OF_FAULTS = """\
 
-Of several faults that meet one request the newest acts, and those that only make it `slow` besides.
+Of several faults that meet one request the newest acts; `slow` and `raw` act beside any other.
 Requests of the test bench itself (`/sim.cgi`, `/api/sim`...) meet none, but a closed port is closed
 for them, too. A request is carried out also where its answer is faulty, except by `status`.
 

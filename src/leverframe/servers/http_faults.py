@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leverframe.controller.faults import ActiveFault, Faults
+from leverframe.controller.faults import BESIDE, LATE, UNTRUE, ActiveFault, Faults
 from leverframe.controller.hooks import RequestLog
 from leverframe.servers.http.messages import (
     Ending,
@@ -69,12 +69,13 @@ class HttpFaults:
         if self._journal is not None:
             # Noted as it comes, not when it is answered at last.
             entry = self._journal.note(request)
-            request.headers[BENCH_HEADER] = "noted"
+            # Headers that a client repeats are the same ones in its next request.
+            request = replace(request, headers={**request.headers, BENCH_HEADER: "noted"})
         for active in met:
-            if active.fault.kind == "slow":
+            if active.fault.kind == LATE:
                 jitter_s = active["jitter"] * active.random.random()
                 await asyncio.sleep(active["delay"] + jitter_s)
-        acting = next((active for active in met if active.fault.kind != "slow"), None)
+        acting = next((active for active in met if active.fault.kind not in BESIDE), None)
         if acting is not None and acting.fault.kind == "status":
             # Whatever was asked for is not done.
             return _noted(entry, _status(acting))
@@ -82,7 +83,12 @@ class HttpFaults:
         reply = await answer if isinstance(answer, Coroutine) else answer
         if entry is not None:
             note_answer(entry, reply)
-        if acting is None or not isinstance(reply, Reply):
+        if not isinstance(reply, Reply):
+            return reply
+        for active in met:
+            if active.fault.kind == UNTRUE:
+                reply = _with_raw_value(active, reply)
+        if acting is None:
             return reply
         return _noted(entry, _MADE_FAULTY[acting.fault.kind](acting, request, reply))
 
@@ -187,7 +193,7 @@ def _frozen(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
     return RawReply(NO_STATUS, _never(), Ending.HANG)
 
 
-def _with_raw_value(active: ActiveFault, request: Request, reply: Reply) -> SentReply:
+def _with_raw_value(active: ActiveFault, reply: Reply) -> Reply:
     key, value = re.escape(active["key"]).encode(), active["value"].encode()
     body = re.sub(rb"(<%b>)[^<]*" % key, lambda found: found[1] + value, reply.body)
     body = re.sub(
@@ -209,5 +215,4 @@ _MADE_FAULTY: dict[str, _Made] = {
     "stale": _stale,
     "half_open": _half_open,
     "frozen": _frozen,
-    "raw": _with_raw_value,
 }
