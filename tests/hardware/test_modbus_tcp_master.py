@@ -201,6 +201,7 @@ class Server:
 
     def __init__(self, says: Callable[[bytes], bytes | None]) -> None:
         self.says = says
+        self.is_for_one_request = False
         self.connections = 0
         self._served: set[asyncio.Task[Any]] = set()
 
@@ -223,6 +224,8 @@ class Server:
             if said is None:
                 break
             writer.write(said)
+            if self.is_for_one_request:
+                break
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
@@ -272,6 +275,17 @@ async def test_a_connection_is_kept_while_answers_come_and_closed_after_a_silenc
         server.says = answering(PDU)
         assert await line.ask(COMMON_LINE, 9, ASKED) == Data(b"\x12\x34")
         assert server.connections == 2
+        await line.close()
+
+
+async def test_a_connection_that_the_server_ended_meanwhile_is_opened_again() -> None:
+    async with Server(answering(PDU)) as server:
+        server.is_for_one_request = True
+        line = TcpLine(server.address)
+        for _ in range(3):
+            assert await line.ask(COMMON_LINE, 9, ASKED) == Data(b"\x12\x34")
+            await until(lambda: line.was_ended)
+        assert server.connections == 3
         await line.close()
 
 

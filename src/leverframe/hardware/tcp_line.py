@@ -34,6 +34,9 @@ class TcpLine:
         self, line: SerialParameters, slave: int, request: Read | Write
     ) -> Answer | NoAnswer:
         """Ask a slave. Raises OSError if there is no connection."""
+        if self.was_ended:
+            # Many devices end a connection that was idle; that is no trouble.
+            await self.close()
         reader, writer = self._streams or await self._connected()
         self._transaction = (self._transaction + 1) % TRANSACTIONS
         expected = TcpAnswerReader(self._transaction, slave, request)
@@ -46,6 +49,13 @@ class TcpLine:
         if isinstance(answer, NoAnswer):
             await self.close()
         return answer
+
+    @property
+    def was_ended(self) -> bool:
+        """Tell whether the other side has ended the connection."""
+        if self._streams is None:
+            return False
+        return self._streams[0].at_eof() or self._streams[0].exception() is not None
 
     def needs_s(self, line: SerialParameters, request: Read | Write) -> float:
         return NETWORK_S
