@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import serialx
 from msgspec.structs import replace
 
 from leverframe.config import Config
@@ -280,6 +281,30 @@ async def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     slave.say(OTHER)
     slave.says = lambda request: GOOD
     assert await line.ask(FAST, SLAVE, Read(3, 300, 1)) == ANSWER
+
+
+async def test_a_port_is_free_after_the_line_was_closed_while_it_opened(
+    slave: MisbehavingSlave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, connect = asyncio.Event(), serialx.create_serial_connection
+
+    async def slowly(*args: Any, **options: Any) -> Any:
+        connected = await connect(*args, **options)
+        opened.set()
+        await asyncio.sleep(0.05)
+        return connected
+
+    line, other = SerialLine(slave.path), SerialLine(slave.path)
+    with monkeypatch.context() as patched:
+        patched.setattr(serialx, "create_serial_connection", slowly)
+        asking = asyncio.create_task(line.ask(FAST, SLAVE, ASKED))
+        await opened.wait()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await line.close()
+    slave.says = lambda request: GOOD
+    assert await other.ask(FAST, SLAVE, ASKED) == ANSWER
+    await other.close()
 
 
 async def test_a_port_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:

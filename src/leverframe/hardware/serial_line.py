@@ -41,6 +41,7 @@ class SerialLine(asyncio.Protocol):
         self.on_lost: Callable[[], None] | None = None
         self._line: SerialParameters | None = None
         self._transport: Any = None
+        self._opening: asyncio.Task[None] | None = None
         self._lost: Exception | None = None
         self._heard_at = float("-inf")
         self._reader: AnswerReader | None = None
@@ -70,6 +71,9 @@ class SerialLine(asyncio.Protocol):
 
     async def close(self) -> None:
         """Release the port; others can open it when this returns."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            await asyncio.gather(opening, return_exceptions=True)
         transport, self._transport, self._line = self._transport, None, None
         if transport is not None:
             transport.abort()
@@ -83,6 +87,11 @@ class SerialLine(asyncio.Protocol):
         if self._line == line:
             return
         await self.close()
+        # A port opens in a thread, which goes on when nobody waits for it any more.
+        self._opening = asyncio.create_task(self._open(line))
+        await asyncio.shield(self._opening)
+
+    async def _open(self, line: SerialParameters) -> None:
         # Imported here: most controllers have no serial bus, and it takes a tenth of a second.
         import serialx
 
