@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 import signal
 from pathlib import Path
@@ -39,6 +40,33 @@ async def test_a_recording_ends_with_a_signal(
         await running
     assert capsys.readouterr().out == f"Exchanges in {path}: 1; with secrets masked: 0.\n"
     assert len(recorded_in(path)) == 1
+
+
+async def test_scripts_are_told_where_and_how_much(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said: list[str] = []
+
+    def is_said() -> bool:
+        said.append(capsys.readouterr().out)
+        return "\n" in "".join(said)
+
+    async with twin_at_port() as unit:
+        running = asyncio.create_task(record(unit.url, tmp_path / "s", 0, None, as_json=True))
+        await until(is_said)
+        ready = json.loads("".join(said))
+        assert ready.keys() == {"event", "url", "unit", "out"}
+        assert ready["unit"] == unit.url
+        signal.raise_signal(signal.SIGINT)
+        await running
+    stopped = json.loads(capsys.readouterr().out)
+    assert stopped == {"event": "stopped", "exchanges": 0, "masked": 0}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may use every port")
+async def test_a_port_for_root_alone_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(CannotRecord, match="Port 1 cannot be used"):
+        await record("http://127.0.0.1:9", tmp_path / "s", 1, None, as_json=False)
 
 
 async def test_a_recording_ends_where_it_cannot_be_written(

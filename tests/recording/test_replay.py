@@ -237,6 +237,58 @@ async def test_a_unit_whose_time_cannot_be_moved_ends_the_replay(tmp_path: Path)
             await collect(Replayer(client, pace="virtual"), path)
 
 
+async def test_a_unit_that_is_off_cannot_move_its_time(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    async with twin_at_port() as unit, recorder(unit.url, path) as url:
+        await record_all(url, ["/outs.cgi", "/outs.cgi"])
+    asked = 0
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        await reader.readuntil(b"\r\n\r\n")
+        if asked == 1:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n<out>1</o")
+        writer.close()
+
+    server = await asyncio.start_server(speak, HOST, 0)
+    async with server:
+        place = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+        async with unit_client(place, None) as client:
+            with pytest.raises(ReplayFailed, match="did not answer as an HTTP server does"):
+                await collect(Replayer(client, pace="virtual"), path)
+
+
+async def test_where_a_unit_leads_to_is_compared_without_its_secrets(tmp_path: Path) -> None:
+    places = iter(["/a?token=first", "/a?token=second", "/b"])
+
+    def unit(_request: Request) -> Reply:
+        return Reply(302, "", b"", (("Location", next(places)),))
+
+    path = tmp_path / "s"
+    async with served(unit) as place, recorder(place, path) as url:
+        await record_all(url, ["/"])
+        assert told(await replayed(path, place)) == []
+        assert told(await replayed(path, place)) == ["GET /: location: /a?token=*** -> /b"]
+
+
+async def test_an_answer_that_breaks_off_is_a_difference(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    async with twin_at_port() as unit, recorder(unit.url, path) as url:
+        await record_all(url, ["/outs.cgi", "/outs.cgi"])
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n<out>")
+        writer.close()
+
+    server = await asyncio.start_server(speak, HOST, 0)
+    async with server:
+        place = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+        with pytest.raises(ReplayFailed, match="request 1 of 2"):
+            await replayed(path, place)
+
+
 async def collect(replayer: Replayer, path: Path) -> list[ReplayedExchange]:
     return [one async for one in replayer.replay(recorded_in(path))]
 
