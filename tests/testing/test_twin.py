@@ -4,6 +4,7 @@ import asyncio
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -11,6 +12,14 @@ from pymodbus.client import ModbusTcpClient
 
 from leverframe.config import BadConfiguration
 from leverframe.durations import BadDuration
+from leverframe.exchanges.exchange import (
+    FORMAT,
+    Exchange,
+    RecordedAnswer,
+    RecordedBody,
+    RecordingHead,
+    line_of,
+)
 from leverframe.maintenance.readable_backup import write
 from leverframe.profile import UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
@@ -23,6 +32,7 @@ from leverframe.testing.given_settings import BadSettings
 from leverframe.testing.rule_words import BadRule
 from leverframe.testing.time_words import BadMoment
 from leverframe.uploads.site_archive import pack_site
+from tests.notify.broker import PASSWORD, USER, Broker, Listener
 
 
 def test_what_is_due_happens_while_time_is_moved(twin: Twin) -> None:
@@ -136,6 +146,9 @@ def test_a_snapshot_is_gone_back_to_and_a_fork_goes_its_own_way(twin: Twin) -> N
     assert other.now != twin.now
     other.close()
     assert twin.is_on
+    with Twin() as third:
+        fork = third.fork()
+    assert not fork.is_on
 
 
 def test_a_fork_is_closed_with_its_original() -> None:
@@ -202,6 +215,38 @@ def test_settings_are_given_by_a_backup_of_a_unit(tmp_path: Path, ending: str) -
         assert twin.settings["outputs"][0]["name"] == "Pump"
 
 
+def test_a_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> None:
+    recording = tmp_path / "unit.jsonl"
+    began = datetime(2026, 1, 5, tzinfo=UTC)
+    answer = RecordedAnswer(200, {"content-type": "text/plain"}, RecordedBody("own"))
+    recording.write_bytes(
+        line_of(RecordingHead(FORMAT, "http://unit.example", began))
+        + line_of(Exchange(began, 0.1, "GET", "/only-there.cgi", None, answer))
+    )
+    for twin in (Twin(settings=recording), Twin.process(settings=str(recording))):
+        with twin:
+            assert twin.get("/only-there.cgi") == "own"
+            assert [request.status for request in twin.requests()] == [200]
+
+
+@pytest.mark.needs_program("mosquitto")
+@pytest.mark.needs_program("mosquitto_sub")
+async def test_a_twin_is_connected_to_a_broker(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    listener = Listener(broker)
+    await broker.start()
+    try:
+        await listener.start()
+        address = f"mqtt://{USER}:{quote(PASSWORD)}@127.0.0.1:{broker.port}"
+        async with Twin(mqtt=address) as twin:
+            await listener.until_last("leverframe/status", "online")
+            await twin.acommand("outs.cgi?out0=1")
+            await listener.until_last("leverframe/OUT0", "1")
+    finally:
+        await listener.stop()
+        await broker.stop()
+
+
 def test_sign_in_is_asked_for_where_there_are_accounts() -> None:
     with Twin(accounts={"keeper": "secret", "guest": "letmein"}) as twin:
         assert httpx.get(f"{twin.url}/api/settings").status_code == 401
@@ -260,6 +305,8 @@ def test_a_lenient_twin_skips_what_it_does_not_understand() -> None:
         ({"settings": {"outputs.0.name": 7}}, BadSettings, "of the wrong kind"),
         ({"settings": "unit.ini"}, BackupRefused, "end it with .toml"),
         ({"mqtt": "broker"}, BadSettings, "write it like 127.0.0.1:1883"),
+        ({"mqtt": "http://broker:1"}, BadSettings, "mqtt://NAME:PASSWORD"),
+        ({"mqtt": "broker:x"}, BadSettings, "write it like 127.0.0.1:1883"),
         ({"modbus": True, "hw": "3.0"}, BadSettings, "modbus_tcp.enabled"),
     ],
 )

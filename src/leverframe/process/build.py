@@ -6,6 +6,7 @@ would cost every other start time and memory.
 """
 
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import tzinfo
 from typing import NamedTuple
@@ -59,8 +60,8 @@ class BuiltController(Struct, frozen=True):
 
     controller: Controller
     web: Web
-    #: Answers clients; what they ask for is noted on virtual time, where tests run.
-    handler: Handler
+    #: Makes a handler note what clients ask for, on virtual time, where tests run.
+    noting: Callable[[Handler], Handler]
     #: What it is called as long as nobody has named it.
     name: str
     #: The same in names of hosts, whatever the configuration calls it.
@@ -137,13 +138,17 @@ async def build(
         cookie_name=cookie_name,
         public_name=configured.name or "",
     )
-    handler: Handler = web.handle
+    noting: Callable[[Handler], Handler] = _as_it_is
     if clock.is_virtual:
-        journal = RequestJournal(clock.wall, without_secrets)
-        controller.request_journal, handler = journal, journal.before(handler)
+        controller.request_journal = journal = RequestJournal(clock.wall, without_secrets)
+        noting = journal.before
     return BuiltController(
-        controller, web, handler, name, host_label, mac, snmp_identity, mqtt, tuple(services)
+        controller, web, noting, name, host_label, mac, snmp_identity, mqtt, tuple(services)
     )
+
+
+def _as_it_is(handler: Handler) -> Handler:
+    return handler
 
 
 class ControllerIdentity(NamedTuple):

@@ -107,7 +107,7 @@ async def serve(config: Config) -> None:
             built.controller.troubles[part] = sentence
         descriptors = descriptor_budget()
         server = HttpServer(
-            _outward(reach, with_recording(built.handler)),
+            _outward(reach, built.noting(with_recording(built.web.handle))),
             http_limits(lenient=config.lenient),
             admission=_outward(reach, built.web.admit_body),
             descriptors=descriptors,

@@ -18,8 +18,21 @@ from leverframe.storage.backup import content_of
 GivenSettings = str | Path | Mapping[str, Any]
 
 
+#: The ending of a recording, which holds what a unit answered instead of its settings.
+RECORDING = ".jsonl"
+
+
 class BadSettings(ErrorForPeople, ValueError):
     """The settings that were given will not do: one sentence."""
+
+
+def without_recording(
+    given: GivenSettings | None,
+) -> tuple[GivenSettings | None, str | None]:
+    """Tell a recording of a unit, of which there is no setting, from settings."""
+    if isinstance(given, str | Path) and Path(given).suffix == RECORDING:
+        return None, str(given)
+    return given, None
 
 
 def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> Profile:

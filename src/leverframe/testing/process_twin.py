@@ -35,7 +35,12 @@ from leverframe.testing.any_twin import (
     TwinAddress,
     checked,
 )
-from leverframe.testing.given_settings import GivenSettings, leaves_for, version_for
+from leverframe.testing.given_settings import (
+    GivenSettings,
+    leaves_for,
+    version_for,
+    without_recording,
+)
 from leverframe.testing.time_words import WhenText, wall_of
 
 #: How long a start and an end may take, in real seconds.
@@ -75,6 +80,8 @@ class ProcessTwin(AnyTwin):
         seed: int | None = None,
     ) -> None:
         super().__init__()
+        settings, recording = without_recording(settings)
+        recorded = recorded or recording
         self._profile = version_for(hw, sw, settings)
         self.seed = SystemRandom().getrandbits(32) if seed is None else seed
         self.zone = Config(timezone=timezone).zone()

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory
 from typing import Any, Self
+from urllib.parse import unquote, urlsplit
 
 from leverframe.clock import VirtualClock
 from leverframe.commands.table.rights import UNRESTRICTED
@@ -27,7 +28,7 @@ from leverframe.process.services import Sending
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
-from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.servers.http.messages import Handler, Reply, Request, StreamReply
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.storage.store import Changes, MemoryStore
@@ -40,7 +41,13 @@ from leverframe.testing.any_twin import (
     TwinAddress,
     checked,
 )
-from leverframe.testing.given_settings import BadSettings, GivenSettings, leaves_for, version_for
+from leverframe.testing.given_settings import (
+    BadSettings,
+    GivenSettings,
+    leaves_for,
+    version_for,
+    without_recording,
+)
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
 from leverframe.testing.time_words import WhenText, wall_of
@@ -58,10 +65,12 @@ class Twin(AnyTwin):
     - `mac`, `name`: its identity; without them one made from the `seed`
     - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
     - `settings`: a backup (`.toml`, `.json`, `.bin`), or values by path, like
-      `{"outputs.0.name": "Pump"}`
+      `{"outputs.0.name": "Pump"}`; or a recorded unit (`.jsonl`), whose answers are given where
+      this one has none
     - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
-    - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"`
+    - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"` or
+      `"mqtt://NAME:PASSWORD@HOST:PORT"`
     - `lenient`: skip commands that are not understood, as real units do
     - `recorded`: a recording by `leverframe record`; requests that the version does not know are
       answered as recorded
@@ -88,6 +97,8 @@ class Twin(AnyTwin):
         seed: int | None = None,
     ) -> None:
         super().__init__()
+        settings, recording = without_recording(settings)
+        recorded = recorded or recording
         self._profile = version_for(hw, sw, settings)
         self._config = Config(
             port=0,
@@ -157,11 +168,11 @@ class Twin(AnyTwin):
             )
             parts.push_async_callback(built.stop)
             controller, descriptors = built.controller, DescriptorBudget()
-            handler = built.handler
+            handler: Handler = built.web.handle
             if self._answers is not None:
                 handler = RecordedUnit(handler, self._answers).handle
             server = HttpServer(
-                handler,
+                built.noting(handler),
                 http_limits(lenient=self._config.lenient),
                 admission=built.web.admit_body,
                 descriptors=descriptors,
@@ -329,10 +340,25 @@ def _snmp_leaves() -> dict[str, Any]:
 
 
 def _mqtt_leaves(broker: str) -> dict[str, Any]:
-    host, _, port = broker.rpartition(":")
-    if not host or not port.isdecimal():
-        raise BadSettings(f"mqtt: {broker!r} is no broker; write it like 127.0.0.1:1883.")
-    return {"mqtt.enabled": True, "mqtt.host": host, "mqtt.port": int(port)}
+    parts = urlsplit(broker if "://" in broker else f"mqtt://{broker}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if not parts.hostname or port is None or parts.scheme not in ("mqtt", "mqtts"):
+        # Without what was given: a password may be in it.
+        raise BadSettings(
+            "mqtt: this is no broker; write it like 127.0.0.1:1883, or with an account like"
+            " mqtt://NAME:PASSWORD@127.0.0.1:1883."
+        )
+    return {
+        "mqtt.enabled": True,
+        "mqtt.host": parts.hostname,
+        "mqtt.port": port,
+        "mqtt.username": unquote(parts.username or ""),
+        "mqtt.password": unquote(parts.password or ""),
+        "mqtt.tls": parts.scheme == "mqtts",
+    }
 
 
 async def _account_leaves(accounts: list[tuple[str, str]]) -> dict[str, Any]:
