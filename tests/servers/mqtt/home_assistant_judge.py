@@ -4,8 +4,10 @@ Reads a JSON list of topic and payload from standard input and prints what is wr
 Called by `home_assistant_schema.py`; nothing of ours is imported here.
 """
 
+import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -39,8 +41,10 @@ def complaints_of_class(
         yield f"{device_class} is never {state_class}"
 
 
-def main() -> int:
+async def main() -> int:
     announced = json.load(sys.stdin)
+    # Newer schemas compile templates, and want to know whose they are.
+    import_module("homeassistant.core").HomeAssistant(tempfile.gettempdir())
     wrong = [f"{topic}: {one}" for topic, said in announced for one in complaints(topic, said)]
     version = import_module("homeassistant.const").__version__
     print(*wrong, f"Home Assistant {version}: {len(announced)} payloads", sep="\n")
@@ -48,4 +52,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(asyncio.run(main()))

@@ -3,8 +3,8 @@
 Home Assistant is too large a dependency for the suite, whose schema says the same in fewer words.
 For the judgement of the original, in an environment of its own:
 
-    uv venv /tmp/ha
-    uv pip install --python /tmp/ha/bin/python homeassistant==2024.3.3 paho-mqtt==1.6.1
+    python3.13 -m venv /tmp/ha
+    /tmp/ha/bin/pip install homeassistant paho-mqtt==2.1.0
     python -m tests.servers.mqtt.home_assistant_schema /tmp/ha/bin/python
 """
 
