@@ -113,7 +113,8 @@ def test_every_secret_is_planted() -> None:
 
 
 def test_no_secret_comes_out(tmp_path: Path) -> None:
-    with controller_process(tmp_path) as process:
+    # On virtual time there is more to read: the requests of clients.
+    with controller_process(tmp_path, "--virtual-time") as process:
         plant(process)
         settings = process.ask("/api/settings", account=ADMIN)[1]
         assert settings.count(b'"***"') >= len(SECRETS)

@@ -188,7 +188,10 @@ def test_a_client_that_had_signed_in_is_replayed_with_a_login(tmp_path: Path, ty
 @pytest.mark.thorough
 def test_no_secret_that_passes_is_in_the_recording(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    with controller_process(tmp_path) as unit, recording(unit.port, path) as recorder:
+    with (
+        controller_process(tmp_path, "--virtual-time") as unit,
+        recording(unit.port, path) as recorder,
+    ):
         proxy = replace(unit, port=port_in(first_line(recorder)))
         assert isinstance(proxy, ControllerProcess)
         plant(proxy)

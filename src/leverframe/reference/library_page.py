@@ -13,7 +13,7 @@ _OPENING = """\
 # Library
 
 What these modules export can be imported and relied on: it changes as the
-[version number](../../CHANGELOG.md) says. It is typed (`py.typed`), loaded when it is asked for,
+version number in `CHANGELOG.md` says. It is typed (`py.typed`), loaded when it is asked for,
 and starts nothing and sets nothing by being imported. Everything else in the package is the
 program's own.
 """
