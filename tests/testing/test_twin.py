@@ -1,10 +1,11 @@
 """Twins in the test's process: started, moved through time, looked into."""
 
 import asyncio
+import socket
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import pytest
@@ -352,6 +353,16 @@ def test_the_requests_of_clients_are_noted_with_their_answers(twin: Twin) -> Non
     assert str(third).endswith("400: " + third.problem)
     twin.clear_requests()
     assert twin.requests() == []
+
+
+def test_bytes_that_are_no_request_are_noted_with_their_refusal(twin: Twin) -> None:
+    parts = urlsplit(twin.url)
+    with socket.create_connection((parts.hostname, parts.port), 5) as client:
+        client.sendall(b"nonsense\r\n\r\n")
+        assert client.recv(1000).startswith(b"HTTP/1.1 400")
+    (request,) = twin.requests()
+    assert (request.method, request.path, request.status) == ("", "", 400)
+    assert request.problem
 
 
 def test_requests_are_kept_without_secrets(twin: Twin) -> None:

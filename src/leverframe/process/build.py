@@ -31,7 +31,7 @@ from leverframe.process.services import (
     snmp_traps,
 )
 from leverframe.profile import Profile
-from leverframe.servers.http.messages import Handler
+from leverframe.servers.http.messages import Handler, Reply, problem_reply
 from leverframe.servers.http.request_journal import RequestJournal
 from leverframe.servers.mqtt.service import MqttService
 from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
@@ -62,6 +62,8 @@ class BuiltController(Struct, frozen=True):
     web: Web
     #: Makes a handler note what clients ask for, on virtual time, where tests run.
     noting: Callable[[Handler], Handler]
+    #: Makes the refusals of what is no request; these are noted, too.
+    problem: Callable[[int, str], Reply]
     #: What it is called as long as nobody has named it.
     name: str
     #: The same in names of hosts, whatever the configuration calls it.
@@ -139,11 +141,21 @@ async def build(
         public_name=configured.name or "",
     )
     noting: Callable[[Handler], Handler] = _as_it_is
+    problem: Callable[[int, str], Reply] = problem_reply
     if clock.is_virtual:
         controller.request_journal = journal = RequestJournal(clock.wall, without_secrets)
-        noting = journal.before
+        noting, problem = journal.before, journal.before_refusals(problem_reply)
     return BuiltController(
-        controller, web, noting, name, host_label, mac, snmp_identity, mqtt, tuple(services)
+        controller,
+        web,
+        noting,
+        problem,
+        name,
+        host_label,
+        mac,
+        snmp_identity,
+        mqtt,
+        tuple(services),
     )
 
 

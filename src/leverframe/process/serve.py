@@ -124,6 +124,7 @@ async def serve(config: Config) -> None:
             stop = _listen_to_signals(certificate)
             with _told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
+            server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
             if certificate is not None:
                 redirect = await open_redirect(

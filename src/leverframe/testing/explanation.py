@@ -5,10 +5,11 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from leverframe.durations import text_from_seconds
-from leverframe.engine.labels import LABELS
+from leverframe.engine.labels import EVENT_VARIABLES, LABELS, OUTPUTS, PWMS
 from leverframe.errors import ErrorForPeople
 
 MAX_ENTRIES = 5
+SWITCHED = (*OUTPUTS, *PWMS, *EVENT_VARIABLES)
 
 
 class UnknownLabel(ErrorForPeople, ValueError):
@@ -45,7 +46,7 @@ def _sentences(
     about = [entry for entry in journal if label in entry["text"].replace(":", " ").split()]
     for entry in about[-MAX_ENTRIES:]:
         yield f"{_time(entry['time'], zone)}, {_cause(entry)}: {entry['text']}"
-    if not about:
+    if not about and label in SWITCHED:
         yield "Nothing has switched it since the start."
     for rule in rules:
         settings = rule["settings"]

@@ -182,6 +182,7 @@ class Twin(AnyTwin):
             folder = parts.enter_context(TemporaryDirectory()) if self._config.tls else ""
             certificate = certificate_of(self._config, Path(folder), built.host_label)
             await listen(server, self._config, certificate, reach)
+            server.state.problem = built.problem
             parts.push_async_callback(server.stop, GRACE_S)
             controller.ports["http"] = lambda: server.port
             beside = [

@@ -32,7 +32,7 @@ class JournalRequest(Struct):
 
     number: Annotated[int, Meta(description="Counts all requests since the start.")]
     time: Annotated[float, Meta(description="Seconds since 1970, by the controller's clock.")]
-    method: str
+    method: Annotated[str, Meta(description="Empty where the bytes were no request.")]
     path: str
     query: str | None
     source: Annotated[str, Meta(description="The address of the client.")]
@@ -70,6 +70,20 @@ class RequestJournal:
             return answer
 
         return handle
+
+    def before_refusals(self, problem: Callable[[int, str], Reply]) -> Callable[[int, str], Reply]:
+        """Return a maker of refusals that notes bytes which are no request that is taken."""
+
+        def refuse(status: int, detail: str) -> Reply:
+            # A fault of the handler is noted with its request.
+            if status != 500:
+                self.count += 1
+                self._kept.append(
+                    JournalRequest(self.count, self._wall(), "", "", None, "", status, detail)
+                )
+            return problem(status, detail)
+
+        return refuse
 
     def note(self, request: Request) -> JournalRequest:
         query = request.query
