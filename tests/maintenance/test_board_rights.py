@@ -31,6 +31,7 @@ SupplementaryGroups=gpio i2c
 CapabilityBoundingSet=
 ProtectKernelTunables=yes
 ReadWritePaths=-/sys/devices
+BindPaths=
 """
 
 
@@ -178,7 +179,7 @@ def test_root_tries_as_the_unit_of_the_file_says(tmp_path: Path, systemd: Path) 
     assert "--property=SupplementaryGroups=gpio i2c" in words
     assert "--property=CapabilityBoundingSet=" in words
     assert "--property=ReadWritePaths=-/sys/devices" in words
-    assert not any("ExecStart" in word for word in words)
+    assert not any("ExecStart" in word or "BindPaths" in word for word in words)
     assert words[-7:] == [
         sys.executable,
         "-m",

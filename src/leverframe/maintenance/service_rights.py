@@ -37,6 +37,8 @@ PROPERTIES = (
     "BindPaths",
     "BindReadOnlyPaths",
 )
+#: Empty is a choice here; elsewhere it says that there is none, and cannot always be said again.
+EMPTY_IS_NONE = ("CapabilityBoundingSet",)
 SYSTEMCTL_S = 10.0
 
 
@@ -96,7 +98,11 @@ def like_the_unit(config: Path, task: Sequence[str], columns: int) -> list[str] 
         return None
     if not any(name == "ExecStart" and str(config) in value.split() for name, _, value in settings):
         return None
-    properties = [f"--property={name}={value}" for name, _, value in settings if name in PROPERTIES]
+    properties = [
+        f"--property={name}={value}"
+        for name, _, value in settings
+        if name in PROPERTIES and (value or name in EMPTY_IS_NONE)
+    ]
     run = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", f"--setenv=COLUMNS={columns}"]
     return [*run, *properties, "--", sys.executable, "-m", "leverframe", *task]
 
