@@ -6,6 +6,8 @@ is told in a sentence.
 
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -75,3 +77,38 @@ def test_a_bus_that_is_not_there_is_told() -> None:
     pytest.importorskip("smbus2")
     with pytest.raises(Unusable, match=f"/dev/i2c-{NO_SUCH_BUS} is not there; check"):
         open_kernel_bus(NO_SUCH_BUS)
+
+
+class QueuedEdges:
+    """A request for a line on which edges are queued: the number of each, and whether it rises."""
+
+    fd = -1
+
+    def __init__(self, *edges: tuple[int, bool]) -> None:
+        self._edges = edges
+
+    def read_edge_events(self) -> list[SimpleNamespace]:
+        kind = pytest.importorskip("gpiod").EdgeEvent.Type
+        return [
+            SimpleNamespace(
+                line_seqno=number, event_type=kind.RISING_EDGE if rises else kind.FALLING_EDGE
+            )
+            for number, rises in self._edges
+        ]
+
+
+def input_with(*edges: tuple[int, bool]) -> Any:
+    pytest.importorskip("gpiod")
+    from leverframe.hardware.gpiod_lines import KernelInput
+
+    return KernelInput(QueuedEdges(*edges), Pin("chip", 1))  # type: ignore[arg-type]
+
+
+def test_edges_that_the_kernel_dropped_are_counted_all_the_same() -> None:
+    line = input_with((1, True), (2, False), (6, False), (7, True))
+    assert line.edges() == [1, 0, 1, 0, 1, 0, 1]
+
+
+def test_a_queue_that_lost_its_beginning_begins_with_what_was_lost() -> None:
+    line = input_with((4, True))
+    assert line.edges() == [0, 1, 0, 1]

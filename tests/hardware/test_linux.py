@@ -15,6 +15,7 @@ from .fake_i2c import CommandPart, bme280_part, full_bus, hts221_part, sps30_par
 from .fake_lines import CHIP
 from .linux_bench import OTHER_SENSOR, SENSOR, LinuxBench
 from .sysfs_tree import POWER_ON_TEXT, w1_text
+from .waiting import until
 
 EXTRA = "28:01:BB:C2:13:17:03:E6"
 OTHER_CHIP = "/dev/gpiochip1"
@@ -128,6 +129,18 @@ async def test_a_pwm_channel_is_brought_up_before_it_is_used(tmp_path: Path) -> 
     await bench.close()
 
 
+async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Path) -> None:
+    bench = LinuxBench(tmp_path, pwm={"PWM0": PwmChannel(1, 3)})
+    bench.tree.put("class/pwm/pwmchip1/export", "")
+    await bench.open()
+    bench.board.drive_pwm(0, 0.5)
+    await until(lambda: bench.tree.read("class/pwm/pwmchip1/export") == "3")
+    bench.tree.add_pwm(1, 4)
+    await until(lambda: bench.tree.pwm(1, 3) == (1_000_000, 500_000, 1))
+    assert "PWM0" not in bench.troubles
+    await bench.close()
+
+
 async def test_each_pwm_group_has_its_own_frequency(bench: LinuxBench) -> None:
     for index in range(4):
         bench.board.drive_pwm(index, 0.5)
@@ -214,6 +227,21 @@ async def test_one_bad_look_keeps_the_value_and_a_second_makes_it_absent(
     await bench.board.look()
     assert bench.sensed[SENSOR] == 20.0
     assert f"1-Wire sensor {SENSOR}" not in bench.troubles
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [("-5", "answers with wrong checksums"), ("-19", "does not answer"), (None, "does not answer")],
+)
+async def test_a_sensor_without_a_text_is_asked_for_the_reason(
+    bench: LinuxBench, code: str | None, complaint: str
+) -> None:
+    """Since Linux 5.8 `w1_slave` is empty for a wrong checksum, too; `resolution` has the code."""
+    bench.tree.set_onewire(SENSOR, "")
+    if code is not None:
+        next(bench.tree.root.rglob("w1_slave")).with_name("resolution").write_text(f"{code}\n")
+    await bench.look()
+    assert bench.troubles[f"1-Wire sensor {SENSOR}"].startswith(complaint)
 
 
 async def test_only_bound_sensors_are_read_and_all_are_listed(bench: LinuxBench) -> None:

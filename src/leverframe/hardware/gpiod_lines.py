@@ -1,6 +1,7 @@
 """The kernel's GPIO lines, through the `gpiod` package (version 2), which only this file imports.
 
-The kernel filters glitches and queues the edges; the oldest are lost if nobody fetches them.
+The kernel filters glitches, and numbers and queues the edges. It drops the oldest where nobody
+fetches them in time; their numbers are then missing, so that what they were is known all the same.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ from leverframe.hardware.troubles import IN_USE, Unusable, told
 from leverframe.wiring import Pin
 
 CONSUMER = "leverframe"
-#: Edges that the kernel keeps for us.
-QUEUED_EDGES = 256
+#: Edges that the kernel keeps for us: as many as it allows for a line.
+QUEUED_EDGES = 1024
+#: Edges that are made up for at once; a line that swings faster than that is no signal.
+MAX_DROPPED_EDGES = 10_000
 
 
 def output_settings(pin: Pin, on: bool) -> gpiod.LineSettings:
@@ -76,6 +79,7 @@ class KernelInput:
     def __init__(self, request: gpiod.LineRequest, pin: Pin) -> None:
         self._request = request
         self._pin = pin
+        self._last_number = 0
 
     def fileno(self) -> int:
         return self._request.fd
@@ -92,7 +96,14 @@ class KernelInput:
         except OSError as error:
             raise _unusable(self._pin, error) from error
         rising = gpiod.EdgeEvent.Type.RISING_EDGE
-        return [int(event.event_type == rising) for event in events]
+        levels: list[int] = []
+        for event in events:
+            level = int(event.event_type == rising)
+            dropped = min(event.line_seqno - self._last_number - 1, MAX_DROPPED_EDGES)
+            self._last_number = event.line_seqno
+            # Each edge is the opposite of the one before it.
+            levels += [level ^ distance & 1 for distance in range(dropped, -1, -1)]
+        return levels
 
     def close(self) -> None:
         self._request.release()

@@ -5,6 +5,7 @@ or serve as an additional one are read, one after another, because a conversion 
 second and the bus is one wire. All IDs are reported, for whoever steps through them.
 """
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from leverframe.hardware.poller import Look
 from leverframe.hardware.sysfs import read_text
 from leverframe.hardware.troubles import Unusable, told
 from leverframe.wire.w1_slave import (
+    DAMAGED,
     NoTemperature,
     celsius_from_text,
     id_from_name,
@@ -105,12 +107,13 @@ class OneWireBus:
 
     def measure(self, sensor_id: str) -> float:
         """Measure the temperature of a sensor; raises `Unusable` if it gives none."""
+        folder = self._devices / name_from_id(sensor_id)
+        text = read_text(folder / "w1_slave")
         try:
-            return celsius_from_text(
-                read_text(self._devices / name_from_id(sensor_id) / "w1_slave")
-            )
+            return celsius_from_text(text)
         except NoTemperature as fault:
-            raise Unusable(str(fault)) from None
+            is_damaged = not text and _fails_with_wrong_checksums(folder)
+            raise Unusable(DAMAGED if is_damaged else str(fault)) from None
 
     def _mapped(
         self, shown: Mapping[str, float | None], mapping: Sequence[ModbusMapping]
@@ -120,3 +123,11 @@ class OneWireBus:
         for slot, sensor_id in zip(ONEWIRE_SLOTS, self._extra, strict=False):
             slots[slot] = (shown[sensor_id],)
         return mapped_readings(mapping, slots)
+
+
+def _fails_with_wrong_checksums(folder: Path) -> bool:
+    """Ask for a reason: since Linux 5.8 a sensor that could not be read has an empty `w1_slave`."""
+    try:
+        return read_text(folder / "resolution") == str(-errno.EIO)
+    except Unusable:
+        return False

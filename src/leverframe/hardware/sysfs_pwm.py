@@ -4,6 +4,8 @@ The kernel refuses a period that is shorter than the duty, so the duty steps asi
 shrinks. The pin's polarity stays as it is: active low is the engine's business.
 """
 
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from leverframe.hardware.sysfs import check_writable, read_number, write_text
@@ -11,6 +13,8 @@ from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import PwmChannel
 
 NS_PER_S = 1_000_000_000
+#: How long udev may take for its rule; whoever waits is the chip's own thread.
+RIGHTS_AFTER_S = 3.0
 
 
 class PwmPin:
@@ -62,12 +66,23 @@ class PwmPin:
         """Set the period, which also brings up a channel that nobody has used yet."""
         if not self._folder.is_dir():
             write_text(self._chip / "export", str(self._channel))
+            self._await_rights()
         if read_number(self._folder / "duty_cycle") > period_ns:
             self._set_duty(0)
         write_text(self._folder / "period", str(period_ns))
         self._duty_ns = int(read_number(self._folder / "duty_cycle"))
         write_text(self._folder / "enable", "1")
         self._period_ns = period_ns
+
+    def _await_rights(self) -> None:
+        """Wait until a udev rule has given the files of a new channel to our group."""
+        give_up_at = time.monotonic() + RIGHTS_AFTER_S
+        while time.monotonic() < give_up_at:
+            with suppress(Unusable):
+                for file in self._written_files():
+                    check_writable(file)
+                return
+            time.sleep(0.02)
 
     def _set_duty(self, duty_ns: int) -> None:
         write_text(self._folder / "duty_cycle", str(duty_ns))
