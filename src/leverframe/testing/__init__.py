@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leverframe.testing import faults
-    from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached, TwinRefused
+    from leverframe.testing.any_twin import AnyTwin, TwinAddress, TwinNotReached
     from leverframe.testing.fleet import Fleet
     from leverframe.testing.loop_twin import LoopTwin
     from leverframe.testing.outbox import (
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leverframe.testing.requests import TwinRequest
     from leverframe.testing.set_fault import TwinFault
     from leverframe.testing.twin import Twin
+    from leverframe.testing.twin_client import TwinRefused
     from leverframe.testing.twin_clock import TwinClock
 
 __all__ = [
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached", "TwinRefused"),
+    "any_twin": ("AnyTwin", "TwinAddress", "TwinNotReached"),
     "fleet": ("Fleet",),
     "loop_twin": ("LoopTwin",),
     "outbox": ("SentEmail", "SentHttp", "SentMqtt", "SentSms", "SentTrap", "TwinOutbox"),
@@ -62,6 +63,7 @@ _MODULES = {
     "requests": ("TwinRequest",),
     "set_fault": ("TwinFault",),
     "twin": ("Twin",),
+    "twin_client": ("TwinRefused",),
     "twin_clock": ("TwinClock",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

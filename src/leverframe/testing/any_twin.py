@@ -5,16 +5,13 @@ request of a client. `get` alone is a client, by the network.
 """
 
 import asyncio
-import http.client
 import operator
-import ssl
 from abc import ABC, abstractmethod
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from weakref import WeakSet
 
 import msgspec
@@ -31,10 +28,9 @@ from leverframe.testing.requests import TwinRequest, journal_from_json, requests
 from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
 from leverframe.testing.set_fault import TwinFault
 from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
+from leverframe.testing.twin_client import fetched
 from leverframe.testing.twin_clock import TwinClock
 
-#: How long a client waits for an answer of a twin, in real seconds.
-ANSWER_S = 30.0
 #: Where twins listen.
 HOST = "127.0.0.1"
 #: Communities of a twin whose SNMP agent is switched on.
@@ -51,15 +47,6 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 Awaited = str | Callable[[], object]
-
-
-class TwinRefused(ErrorForPeople):
-    """The twin refused a request: the status, and the sentence that it told."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(f"{status}: {sentence}")
-        self.status = status
-        self.sentence = sentence
 
 
 class TwinNotReached(ErrorForPeople, AssertionError):
@@ -180,21 +167,7 @@ class AnyTwin(ABC):
 
     def get(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Return the text that a client gets; raise `TwinRefused` where it is refused."""
-        parts = urlsplit(self.url)
-        host, port = parts.hostname or "", parts.port or 0
-        connection: http.client.HTTPConnection
-        if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=self.ca_file)
-            connection = http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
-        try:
-            connection.request("GET", "/" + path.lstrip("/"), headers=_signed(auth or self.account))
-            reply = connection.getresponse()
-            text = reply.read()
-        finally:
-            connection.close()
-        return checked(reply.status, text).decode()
+        return fetched(self.url, path, auth or self.account, self.ca_file)
 
     async def aget(self, path: str, *, auth: tuple[str, str] | None = None) -> str:
         """Do the same as `get`, beside the event loop of the test."""
@@ -457,24 +430,6 @@ class AnyTwin(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.profile} seed {self.seed}>"
-
-
-def checked(status: int, body: bytes) -> bytes:
-    """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
-    if status < 400:
-        return body
-    try:
-        sentence = msgspec.json.decode(body)["detail"]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
-        sentence = body.decode(errors="replace")
-    raise TwinRefused(status, sentence)
-
-
-def _signed(account: tuple[str, str] | None) -> dict[str, str]:
-    if account is None:
-        return {}
-    token = b64encode(":".join(account).encode()).decode()
-    return {"Authorization": f"Basic {token}"}
 
 
 def _sensed(value: Any) -> str:

@@ -26,14 +26,12 @@ from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
 from leverframe.storage.backup import BackupFile, pack
 from leverframe.testing.any_twin import (
-    ANSWER_S,
     HOST,
     READ_COMMUNITY,
     STARTED_TWINS,
     WRITE_COMMUNITY,
     AnyTwin,
     TwinAddress,
-    checked,
 )
 from leverframe.testing.given_settings import (
     GivenSettings,
@@ -42,6 +40,7 @@ from leverframe.testing.given_settings import (
     without_recording,
 )
 from leverframe.testing.time_words import WhenText, wall_of
+from leverframe.testing.twin_client import ANSWER_S, checked
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0

@@ -39,7 +39,6 @@ from leverframe.testing.any_twin import (
     WRITE_COMMUNITY,
     AnyTwin,
     TwinAddress,
-    checked,
 )
 from leverframe.testing.given_settings import (
     BadSettings,
@@ -51,6 +50,7 @@ from leverframe.testing.given_settings import (
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
 from leverframe.testing.time_words import WhenText, wall_of
+from leverframe.testing.twin_client import checked
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"

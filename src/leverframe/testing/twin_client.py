@@ -1,0 +1,59 @@
+"""A client of a twin: one request by the network, and what a refusal is to a test."""
+
+import http.client
+import ssl
+from base64 import b64encode
+from urllib.parse import urlsplit
+
+import msgspec
+
+from leverframe.errors import ErrorForPeople
+
+#: How long a client waits for an answer of a twin, in real seconds.
+ANSWER_S = 30.0
+
+
+class TwinRefused(ErrorForPeople):
+    """The twin refused a request: the status, and the sentence that it told."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(f"{status}: {sentence}")
+        self.status = status
+        self.sentence = sentence
+
+
+def fetched(url: str, path: str, account: tuple[str, str] | None, ca_file: str | None) -> str:
+    """Return the text at a path; raise `TwinRefused` where it is refused."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 0
+    connection: http.client.HTTPConnection
+    if parts.scheme == "https":
+        context = ssl.create_default_context(cafile=ca_file)
+        connection = http.client.HTTPSConnection(host, port, timeout=ANSWER_S, context=context)
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=ANSWER_S)
+    try:
+        connection.request("GET", "/" + path.lstrip("/"), headers=_signed(account))
+        reply = connection.getresponse()
+        text = reply.read()
+    finally:
+        connection.close()
+    return checked(reply.status, text).decode()
+
+
+def checked(status: int, body: bytes) -> bytes:
+    """Return the body of a reply; raise `TwinRefused` where it is a refusal."""
+    if status < 400:
+        return body
+    try:
+        sentence = msgspec.json.decode(body)["detail"]
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        sentence = body.decode(errors="replace")
+    raise TwinRefused(status, sentence)
+
+
+def _signed(account: tuple[str, str] | None) -> dict[str, str]:
+    if account is None:
+        return {}
+    token = b64encode(":".join(account).encode()).decode()
+    return {"Authorization": f"Basic {token}"}
