@@ -135,8 +135,12 @@ async def test_a_pwm_channel_is_used_when_udev_has_given_the_rights(tmp_path: Pa
     await bench.open()
     bench.board.drive_pwm(0, 0.5)
     await until(lambda: bench.tree.read("class/pwm/pwmchip1/export") == "3")
-    bench.tree.add_pwm(1, 4)
-    await until(lambda: bench.tree.pwm(1, 3) == (1_000_000, 500_000, 1))
+    # The channel appears with all its files at once.
+    bench.tree.add_pwm(9, 4)
+    chips = bench.tree.root / "class/pwm"
+    (chips / "pwmchip9/pwm3").rename(chips / "pwmchip1/pwm3")
+    await bench.look()
+    assert bench.tree.pwm(1, 3) == (1_000_000, 500_000, 1)
     assert "PWM0" not in bench.troubles
     await bench.close()
 

@@ -60,6 +60,9 @@ class PwmPin:
         """List what the first `drive` writes to; an unused channel has no files of its own yet."""
         if not self._folder.is_dir():
             return [self._chip / "export"]
+        return self._channel_files()
+
+    def _channel_files(self) -> list[Path]:
         return [self._folder / name for name in ("period", "duty_cycle", "enable")]
 
     def _set_period(self, period_ns: int) -> None:
@@ -79,7 +82,7 @@ class PwmPin:
         give_up_at = time.monotonic() + RIGHTS_AFTER_S
         while time.monotonic() < give_up_at:
             with suppress(Unusable):
-                for file in self._written_files():
+                for file in self._channel_files():
                     check_writable(file)
                 return
             time.sleep(0.02)
