@@ -109,6 +109,11 @@ def test_edges_that_the_kernel_dropped_are_counted_all_the_same() -> None:
     assert line.edges() == [1, 0, 1, 0, 1, 0, 1]
 
 
+def test_two_edges_that_came_as_one_interrupt_are_both_counted() -> None:
+    line = input_with((1, True), (2, True), (3, False), (4, False), (7, False), (8, True))
+    assert line.edges() == [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+
+
 def test_a_queue_that_lost_its_beginning_begins_with_what_was_lost() -> None:
     line = input_with((4, True))
     assert line.edges() == [0, 1, 0, 1]

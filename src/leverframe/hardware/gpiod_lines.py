@@ -80,6 +80,7 @@ class KernelInput:
         self._request = request
         self._pin = pin
         self._last_number = 0
+        self._last_level: int | None = None
 
     def fileno(self) -> int:
         return self._request.fd
@@ -101,7 +102,11 @@ class KernelInput:
             level = int(event.event_type == rising)
             dropped = min(event.line_seqno - self._last_number - 1, MAX_DROPPED_EDGES)
             self._last_number = event.line_seqno
-            # Each edge is the opposite of the one before it.
+            # Each edge is the opposite of the one before it; two that came as one interrupt show
+            # as the same one again.
+            if self._last_level is not None and (dropped + level + self._last_level) % 2 == 0:
+                dropped += 1
+            self._last_level = level
             levels += [level ^ distance & 1 for distance in range(dropped, -1, -1)]
         return levels
 
