@@ -22,10 +22,10 @@ KEY := $(shell { cat requirements/{run,test}.txt pyproject.toml; pwd; } | cksum 
 RUN_READY := .venv/.ready-run-$(KEY)
 TEST_READY := .venv/.ready-test-$(KEY)
 
-.PHONY: help setup run test test-all check bench soak mutate docs lock clean
+.PHONY: help setup run test test-all test-kernel check bench soak mutate docs lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(TEST_READY) ## prepare .venv with all that running, testing and writing code needs
 
@@ -39,6 +39,9 @@ test: $(TEST_READY) ## run every check and the tests; about six minutes on two c
 test-all: $(TEST_READY) ## run what make test leaves out: thorough forms of tests, and coverage
 	@tools/debian-packages requirements/debian.txt
 	@$(BIN)/python tools/checks.py test-all
+
+test-kernel: $(TEST_READY) ## boot Debian's kernel in QEMU and drive its pins and buses; 15 minutes
+	@$(BIN)/python -m tools.kernel $(ARGS)
 
 check: $(TEST_READY) ## lint, format, types, security and layers: the quick part of make test
 	@$(BIN)/python tools/checks.py check

@@ -1,0 +1,1 @@
+"""Tests on a real kernel: they run within the machine that `make test-kernel` boots."""
