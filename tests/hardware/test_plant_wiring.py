@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from leverframe.hardware.described_fields import REQUIRED
 from leverframe.hardware.plant_wiring import (
     KINDS,
-    REQUIRED,
     BadPlant,
     plant_from_fields,
     plant_from_text,

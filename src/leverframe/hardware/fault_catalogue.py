@@ -14,13 +14,15 @@ from msgspec import Struct
 
 from leverframe.durations import DAY_S
 from leverframe.engine.labels import DIGITAL_INPUTS, OUTPUTS
-from leverframe.hardware.plant_wiring import (
+from leverframe.hardware.described_fields import (
     REQUIRED,
-    BadPlant,
+    BadField,
     Duration,
     Field,
     Number,
     OneOf,
+    fields_from_text,
+    values_of,
 )
 from leverframe.hardware.simulated import SETTABLE
 
@@ -44,15 +46,8 @@ EXCEPTION, SILENT, NONSENSE, WRONG_ID, RESET = (
 )
 
 
-class BadFault(ValueError):
+class BadFault(BadField):
     """A fault that cannot be: which field is wrong, why, and what is allowed."""
-
-    def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
-        super().__init__(f"{detail} Allowed: {allowed}.")
-        self.detail = detail
-        self.allowed = allowed
-        self.field = field
-        self.value = value
 
 
 class FreeText(Struct, frozen=True):
@@ -64,7 +59,7 @@ class FreeText(Struct, frozen=True):
     def take(self, value: Any) -> str:
         text = str(value)
         if not 0 < len(text) <= self.max_letters or not text.isprintable():
-            raise BadPlant(f"{text[:40]!r} is not possible.", self.allowed)
+            raise BadField(f"{text[:40]!r} is not possible.", self.allowed)
         return text
 
 
@@ -74,7 +69,7 @@ class RequestPath(Struct, frozen=True):
     def take(self, value: Any) -> str:
         text = str(value)
         if not text.startswith("/") or not text.isprintable() or len(text) > 200:
-            raise BadPlant(f"{text[:40]!r} is no path.", self.allowed)
+            raise BadField(f"{text[:40]!r} is no path.", self.allowed)
         return text
 
 
@@ -379,26 +374,14 @@ class Fault(Struct, frozen=True):
 
 def fault_from_text(text: str) -> Fault:
     """Decode `slow*delay:5s*...`."""
-    kind, *parts = text.split("*")
-    fields: dict[str, str] = {}
-    for part in parts:
-        name, colon, value = part.partition(":")
-        if not colon or name in fields:
-            raise BadFault(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
-        fields[name] = value
-    return fault_from_fields(kind, fields)
+    return fault_from_fields(*fields_from_text(text, BadFault))
 
 
 def fault_from_fields(kind: str, fields: Mapping[str, Any]) -> Fault:
     """Make a fault from its kind and its fields; raises `BadFault`."""
     if kind not in FAULTS:
         raise BadFault(f"There is no fault {kind[:40]!r}.", ", ".join(FAULTS), "kind", kind[:40])
-    known = fields_of(kind)
-    for name in fields:
-        if name not in known:
-            allowed = ", ".join(known) or "no fields"
-            raise BadFault(f"{kind} has no {name[:40]!r}.", allowed, name[:40])
-    values = {name: _value(kind, name, field, fields) for name, field in known.items()}
+    values = values_of(kind, fields_of(kind), fields, BadFault)
     return Fault(kind, values, {name: str(value) for name, value in fields.items()})
 
 
@@ -406,18 +389,6 @@ def fields_of(kind: str) -> dict[str, Field]:
     """Return the fields of a kind, those of its scope last."""
     one = FAULTS[kind]
     return {**one.fields, **{name: SCOPES[name] for name in one.scopes}}
-
-
-def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any:
-    if name not in fields:
-        if field.default is REQUIRED:
-            raise BadFault(f"{kind} needs {name}: {field.doc}.", field.type.allowed, name)
-        return field.default
-    try:
-        return field.type.take(fields[name])
-    except BadPlant as error:
-        value = str(fields[name])[:40]
-        raise BadFault(f"{name}: {error.detail}", error.allowed, name, value) from None
 
 
 def time_unreachable_s(fault: Fault) -> float | None:

@@ -5,13 +5,12 @@
 the field and what is allowed.
 """
 
-import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
-from leverframe.durations import DAY_S, BadDuration, seconds_from_text, text_from_seconds
+from leverframe.durations import DAY_S
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIGITAL_INPUTS,
@@ -20,109 +19,25 @@ from leverframe.engine.labels import (
     OUTPUTS,
     PWMS,
 )
+from leverframe.hardware.described_fields import (
+    REQUIRED,
+    BadField,
+    Duration,
+    Field,
+    Number,
+    NumberOrLabel,
+    OneOf,
+    fields_from_text,
+    values_of,
+)
 from leverframe.hardware.plant_kinds import JOULES_PER_KWH, Load, Meter, Room, Tank
 from leverframe.hardware.plants import Plant
 
 MAX_PULSES_PER_S = 20.0
 
 
-class BadPlant(ValueError):
-    """A field is wrong: which one, why, and what is allowed."""
-
-    def __init__(self, detail: str, allowed: str, field: str = "", value: str = "") -> None:
-        super().__init__(f"{detail} Allowed: {allowed}.")
-        self.detail = detail
-        self.allowed = allowed
-        self.field = field
-        self.value = value
-
-
-class Number(Struct, frozen=True):
-    low: float
-    high: float
-    unit: str
-
-    def take(self, value: Any) -> float:
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        # What is not a number fails the comparison, too.
-        if not self.low <= number <= self.high:
-            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
-        return number
-
-    @property
-    def allowed(self) -> str:
-        return f"{self.low:g} to {self.high:g} {self.unit}"
-
-
-class Duration(Struct, frozen=True):
-    low: float
-    high: float
-
-    def take(self, value: Any) -> float:
-        try:
-            seconds = seconds_from_text(str(value))
-        except BadDuration as error:
-            raise BadPlant(str(error), self.allowed) from None
-        if not self.low <= seconds <= self.high:
-            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
-        return seconds
-
-    @property
-    def allowed(self) -> str:
-        return f"{text_from_seconds(self.low)} to {text_from_seconds(self.high)}"
-
-
-class OneOf(Struct, frozen=True):
-    labels: tuple[str, ...]
-
-    def take(self, value: Any) -> str:
-        if value not in self.labels:
-            raise BadPlant(f"{_shown(value)} is not possible.", self.allowed)
-        return str(value)
-
-    @property
-    def allowed(self) -> str:
-        return ", ".join(self.labels)
-
-
-class NumberOrLabel(Struct, frozen=True):
-    number: Number
-    label: OneOf
-
-    def take(self, value: Any) -> float | str:
-        if value in self.label.labels:
-            return self.label.take(value)
-        try:
-            return self.number.take(value)
-        except BadPlant as error:
-            raise BadPlant(error.detail, self.allowed) from None
-
-    @property
-    def allowed(self) -> str:
-        return f"{self.number.allowed}, or one of {self.label.allowed}"
-
-
-class FieldType(Protocol):
-    """The type of a field: what is taken for a value, and what is allowed, in words."""
-
-    @property
-    def allowed(self) -> str: ...
-
-    def take(self, value: Any) -> Any:
-        """Return the value; raise `BadPlant` where it is none."""
-
-
-class Field(Struct, frozen=True):
-    type: FieldType
-    doc: str
-    #: The default; `REQUIRED` where there is none.
-    default: Any = None
-
-
-REQUIRED = object()
+class BadPlant(BadField):
+    """A plant that cannot be: which field is wrong, why, and what is allowed."""
 
 
 class Kind(Struct, frozen=True):
@@ -202,39 +117,16 @@ KINDS: dict[str, Kind] = {
 
 def plant_from_text(text: str) -> Plant:
     """Decode `room*heater:PWM0*...`."""
-    kind, *parts = text.split("*")
-    fields: dict[str, str] = {}
-    for part in parts:
-        name, colon, value = part.partition(":")
-        if not colon or name in fields:
-            raise BadPlant(f"{part[:40]!r} is no further field.", "NAME:VALUE, each name once")
-        fields[name] = value
-    return plant_from_fields(kind, fields)
+    return plant_from_fields(*fields_from_text(text, BadPlant))
 
 
 def plant_from_fields(kind: str, fields: Mapping[str, Any]) -> Plant:
     """Make a plant from its kind and its fields; raises `BadPlant`."""
     if kind not in KINDS:
         raise BadPlant(f"There is no plant {kind[:40]!r}.", ", ".join(KINDS), "kind", kind[:40])
-    known = KINDS[kind].fields
-    for name in fields:
-        if name not in known:
-            raise BadPlant(f"A {kind} has no {name[:40]!r}.", ", ".join(known), name[:40])
-    values = {name: _value(kind, name, field, fields) for name, field in known.items()}
+    values = values_of(f"A {kind}", KINDS[kind].fields, fields, BadPlant)
     _check_together(kind, values)
     return KINDS[kind].make(**values)
-
-
-def _value(kind: str, name: str, field: Field, fields: Mapping[str, Any]) -> Any:
-    if name not in fields:
-        if field.default is REQUIRED:
-            raise BadPlant(f"A {kind} needs {name}: {field.doc}.", field.type.allowed, name)
-        return field.default
-    try:
-        return field.type.take(fields[name])
-    except BadPlant as error:
-        value = str(fields[name])[:40]
-        raise BadPlant(f"{name}: {error.detail}", error.allowed, name, value) from None
 
 
 def _check_together(kind: str, values: Mapping[str, Any]) -> None:
@@ -257,7 +149,3 @@ def _check_tank(values: Mapping[str, Any]) -> None:
         if values[name] is not None and values[name] > values["height"]:
             allowed = f"0 to the height of {values['height']:g} mm"
             raise BadPlant(f"{name} is above the tank.", allowed, name, f"{values[name]:g}")
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:40]

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from leverframe.hardware.described_fields import REQUIRED, Field
 from leverframe.hardware.fault_catalogue import FAULTS, SCOPES, FaultKind
-from leverframe.hardware.plant_wiring import KINDS, REQUIRED, Field, Kind
+from leverframe.hardware.plant_wiring import KINDS, Kind
 from leverframe.reference.markdown import code, prose, table
 
 _OPENING = """\

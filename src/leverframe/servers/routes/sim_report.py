@@ -19,9 +19,7 @@ from leverframe.engine.labels import (
     PWMS,
 )
 from leverframe.engine.readings import LIGHTING_LIMITS, LIMITS
-from leverframe.hardware.fault_catalogue import FAULTS, fields_of
-from leverframe.hardware.plant_wiring import (
-    KINDS,
+from leverframe.hardware.described_fields import (
     REQUIRED,
     Duration,
     Field,
@@ -30,6 +28,8 @@ from leverframe.hardware.plant_wiring import (
     NumberOrLabel,
     OneOf,
 )
+from leverframe.hardware.fault_catalogue import FAULTS, fields_of
+from leverframe.hardware.plant_wiring import KINDS
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.naming.units import unit_of
 from leverframe.servers.problems import NoSuchPath
