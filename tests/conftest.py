@@ -20,8 +20,7 @@ PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbi
 # The same engine without windows opens a page in two thirds of the processor time.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 
-# As an installation has it; a clone is not installed.
-pytest_plugins = ["leverframe.testing.pytest_plugin", "pytester"]
+pytest_plugins = ["pytester"]
 
 effort.load_profile()
 

@@ -4,15 +4,15 @@ import pytest
 
 from leverframe.testing import Twin
 
-PLUGIN = (
-    *("-p", "leverframe.testing.pytest_plugin", "-p", "no:cacheprovider", "-W", "default"),
+OPTIONS = (
+    *("-p", "no:cacheprovider", "-W", "default"),
     *("-o", "asyncio_default_fixture_loop_scope=function"),
 )
 UNIT = 'hw = "3.0"\nsw = "1.58a"\n[settings]\n"outputs.0.name" = "Pump"\n'
 
 
 def run(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
-    return pytester.runpytest_inprocess(*PLUGIN, *options)
+    return pytester.runpytest_inprocess(*OPTIONS, *options)
 
 
 def test_the_contract_of_the_kit_holds(pytester: pytest.Pytester) -> None:
@@ -230,7 +230,7 @@ def test_workers_beside_each_other_do_not_meet(pytester: pytest.Pytester) -> Non
             twin.command(f"stm.cgi?sname=unit{number}")
             assert twin.name == f"unit{number}"
     """)
-    result = pytester.runpytest_subprocess(*PLUGIN, "-n", "2", "-p", "xdist")
+    result = pytester.runpytest_subprocess(*OPTIONS, "-n", "2", "-p", "xdist")
     result.assert_outcomes(passed=8)
 
 
@@ -243,7 +243,7 @@ def test_without_a_twin_the_plugin_loads_nothing(pytester: pytest.Pytester) -> N
                 "leverframe", "leverframe.testing", "leverframe.testing.pytest_plugin"
             ]
     """)
-    pytester.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
 
 
 @pytest.mark.leverframe(hw="3.0", sw="1.58a")
