@@ -99,7 +99,7 @@ def test_the_pause_of_a_slave_does_not_hold_up_the_others() -> None:
 
 
 @pytest.mark.parametrize("answer_s", [0.02, 0.1, 0.3])
-@pytest.mark.parametrize("requests", [1, 5, 14])
+@pytest.mark.parametrize("requests", [1, 14])
 def test_one_silent_slave_of_three_leaves_the_others_nine_tenths(
     answer_s: float, requests: int
 ) -> None:
@@ -124,7 +124,7 @@ def rates(
 
 
 @pytest.mark.parametrize("slow_s", [0.2, 0.45])
-@pytest.mark.parametrize("requests", [1, 3, 5, 8, 9, 10, 14, 30])
+@pytest.mark.parametrize("requests", [1, 5, 9, 30])
 def test_one_slow_slave_of_three_leaves_the_others_nine_tenths(
     slow_s: float, requests: int
 ) -> None:
@@ -143,7 +143,7 @@ def test_others_may_think_a_while_themselves(others_s: float) -> None:
 
 
 @pytest.mark.parametrize("refuses_s", [QUICK_S, 0.2, 0.45])
-@pytest.mark.parametrize("requests", [1, 5, 9, 10, 14, 30])
+@pytest.mark.parametrize("requests", [1, 9, 30])
 def test_one_refusing_slave_of_three_leaves_the_others_nine_tenths(
     refuses_s: float, requests: int
 ) -> None:
