@@ -331,6 +331,24 @@ async def test_a_port_that_vanishes_is_an_os_error_and_may_come_back(tmp_path: P
     another.close()
 
 
+async def test_a_port_whose_loss_a_write_notices_first_is_opened_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(_: bytes) -> None:
+        raise OSError("device disconnected")
+
+    slave = MisbehavingSlave()
+    slave.says = lambda request: GOOD
+    line = SerialLine(slave.path)
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
+    monkeypatch.setattr(line._transport, "write", fails)
+    with pytest.raises(OSError, match="disconnected"):
+        await line.ask(FAST, SLAVE, ASKED)
+    assert await line.ask(FAST, SLAVE, ASKED) == ANSWER
+    await line.close()
+    slave.close()
+
+
 async def test_a_slave_that_refuses_everything_is_told_wherever_people_look(port: str) -> None:
     twin = await LoopTwin.start()
     services = await connect_modbus(

@@ -62,6 +62,10 @@ class SerialLine(asyncio.Protocol):
                 return await answer
         except TimeoutError:
             return reader.no_answer()
+        except OSError as error:
+            # A write may notice before the connection is said to be lost.
+            self._lost = error
+            raise
         finally:
             self._reader = self._answer = None
 
