@@ -37,7 +37,9 @@ UNMEASURED = [
     *("simulation/test_examples.py", "simulation/test_time.py"),
     *(f"process/test_{name}.py" for name in ("browser", "disk", "first_start", "open_files")),
     *(f"process/test_{name}.py" for name in ("overload", "reset", "secrets_stay_inside")),
-    "process/test_session_in_browser.py",
+    *("process/test_session_in_browser.py", "process/test_uploaded_site_in_browser.py"),
+    *(f"process/test_{name}.py" for name in ("imports", "no_files_left", "told_ports")),
+    "testing/test_process_twin.py",
 ]
 CHECKS = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
