@@ -20,6 +20,7 @@ from pathlib import Path
 from leverframe.uploads.firmware import build_image, new_key_pair, sign_image
 from leverframe.uploads.site_archive import pack_site
 from tests.crash.kill_rounds import Server
+from tests.ports import free_port
 from tests.servers.tftp_sender import packets
 
 OLD, NEW = "1.75", "1.48"
@@ -56,7 +57,7 @@ def _version_after(
     data: Path, key: Path, steps: list[bytes], answered: bool, wait_s: float = 0.0
 ) -> str:
     config = data.with_suffix(".toml")
-    config.write_text(f'firmware_key = "{key}"\ntftp_port = {_free_port()}\n')
+    config.write_text(f'firmware_key = "{key}"\ntftp_port = {free_port()}\n')
     server = Server(data, "--config", str(config))
     try:
         _get(server.port, "/stm.cgi?oname=0Pump")
@@ -103,13 +104,6 @@ def _get(port: int, target: str) -> None:
     connection.request("GET", target)
     assert connection.getresponse().status == 200
     connection.close()
-
-
-def _free_port() -> int:
-    with socket.socket(type=socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.docs.blocks import PROJECT, SHELL, Block, blocks
-from tests.docs.shell_page import PORTS, exchanged, free_ports
+from tests.docs.shell_page import PORTS, exchanged
+from tests.ports import free_ports
 
 PATIENCE_S = 600
 #: In the order in which a reader would meet them.

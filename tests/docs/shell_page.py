@@ -11,15 +11,15 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import PROJECT, SHELL, Block
+from tests.ports import free_ports
 
 PATIENCE_S = 300
 #: What a controller takes unless told otherwise, and what pages use besides.
@@ -137,20 +137,6 @@ def _is_run(block: Block) -> bool:
 
 def exchanged(text: str, ports: dict[int, int]) -> str:
     return re.sub(r"(?<![\d.])\d{4}(?!\d)", lambda x: str(ports.get(int(x[0]), x[0])), text)
-
-
-def free_ports(count: int) -> list[int]:
-    """Free for TCP and UDP alike; all are held at once, so that none is given twice."""
-    ports: set[int] = set()
-    with ExitStack() as held:
-        while len(ports) < count:
-            stream = held.enter_context(socket.socket(type=socket.SOCK_STREAM))
-            datagrams = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
-            stream.bind(("127.0.0.1", 0))
-            with suppress(OSError):
-                datagrams.bind(stream.getsockname())
-                ports.add(stream.getsockname()[1])
-    return sorted(ports)
 
 
 def _write_programs(folder: Path, ports: dict[int, int]) -> None:

@@ -19,7 +19,7 @@ from tests.boundary_profiles import PROFILES
 from tests.clients.served_twin import LoopThread, served
 from tests.conftest import PROGRAM_FOLDERS
 from tests.docs.blocks import DOCS, blocks
-from tests.docs.shell_page import free_ports
+from tests.ports import free_ports
 from tests.process.controller_process import controller_process
 from tests.servers.signing_up import ADMINISTRATOR, USER, base64, basic
 

@@ -21,7 +21,7 @@ from leverframe.testing import LoopTwin
 from leverframe.wire.modbus import Read, exception_answer
 from leverframe.wire.modbus_modules import COMMON_LINE
 from leverframe.wire.modbus_rtu import Data, ExceptionReply, NoAnswer
-from tests.notify.broker import free_port
+from tests.ports import free_port
 
 from .slaves import tcp_slaves
 from .test_modbus_bus import DEVICES, expected, runs_of

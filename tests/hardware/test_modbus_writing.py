@@ -17,7 +17,7 @@ from leverframe.process.ports import connect_modbus
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
-from tests.notify.broker import free_port
+from tests.ports import free_port
 
 from .pty_pair import PtyPair
 from .slaves import tcp_slaves

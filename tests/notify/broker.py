@@ -15,14 +15,10 @@ from pathlib import Path
 
 import trustme
 
+from tests.ports import free_port
+
 USER, PASSWORD = "cellar", "correct horse"
 PATIENCE_S = 20.0
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 async def until(condition: Callable[[], bool]) -> None:

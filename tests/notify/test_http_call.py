@@ -1,7 +1,6 @@
 """HTTP1-HTTP4 against a server on loopback that fails, stalls, asks for a login and recovers."""
 
 import base64
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +8,7 @@ import pytest
 
 from leverframe.notify.http_call import HttpCalls
 from leverframe.notify.trust import Trust
+from tests.ports import free_port
 
 from .conftest import Certificates
 from .email_server import mail_peer
@@ -48,13 +48,6 @@ async def office(bell: Bell) -> AsyncIterator[PostOffice]:
 def request(office: PostOffice, url: str, body: str = "") -> None:
     office.set(http__0__url=url)
     office.notify(url, "http", 1, body=body)
-
-
-def closed_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port: int = chosen.getsockname()[1]
-        return port
 
 
 async def test_a_request_goes_out_with_host_path_and_query(
@@ -217,7 +210,7 @@ async def test_a_refused_login_waits_and_goes_out_when_it_is_corrected(
 async def test_another_server_in_the_settings_does_not_get_what_waits_for_the_old_one(
     office: PostOffice, peer: HttpPeer
 ) -> None:
-    request(office, f"127.0.0.1:{closed_port()}/then?token=canary")
+    request(office, f"127.0.0.1:{free_port()}/then?token=canary")
     await office.until_problem("refuses connections; does the server run on that port?", "http1")
     office.set(http__0__url=f"127.0.0.1:{peer.port}/now")
     (given_up,) = await office.until_ended()
@@ -310,7 +303,7 @@ async def test_a_slot_without_an_address_says_so(office: PostOffice) -> None:
 
 
 async def test_an_address_that_is_removed_ends_what_waits(office: PostOffice) -> None:
-    request(office, f"127.0.0.1:{closed_port()}/a")
+    request(office, f"127.0.0.1:{free_port()}/a")
     await office.until_problem("refuses", "http1")
     office.set(http__0__url="")
     (failed,) = await office.until_ended()

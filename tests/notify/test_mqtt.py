@@ -28,7 +28,8 @@ from leverframe.servers.mqtt.service import FAULT, NAME, REFUSED
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing.loop_twin import NEWEST
-from tests.notify.broker import PASSWORD, USER, Broker, Listener, free_port, until
+from tests.notify.broker import PASSWORD, USER, Broker, Listener, until
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.needs_program("mosquitto"), pytest.mark.needs_program("mosquitto_sub")]
 

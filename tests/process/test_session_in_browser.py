@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 from tests.conftest import CHROMIUM
-from tests.docs.shell_page import free_ports
+from tests.ports import free_ports
 from tests.process.controller_process import ControllerProcess, controller_process
 from tests.process.foreign_pages import (
     ATTACKS,

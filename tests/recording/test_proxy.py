@@ -1,7 +1,6 @@
 """The proxy passes on what client and unit say, bears what either does, and writes it down."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from leverframe.recording import unit_client as unit_client_module
 from leverframe.recording.unit_client import BadAddress, unit_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
 from tests.hardware.waiting import until
+from tests.ports import free_port
 from tests.recording.recorded_twin import (
     HOST,
     recorded_in,
@@ -186,9 +186,7 @@ async def test_head_and_answers_without_a_body_are_passed_on(tmp_path: Path) -> 
 
 
 async def test_a_unit_that_is_off_is_a_clear_502(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        place = f"http://{HOST}:{free.getsockname()[1]}"
+    place = f"http://{HOST}:{free_port()}"
     async with recorder(place, tmp_path / "s") as url:
         reply = await get(f"{url}/json/all.json")
     assert reply.status_code == 502

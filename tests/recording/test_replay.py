@@ -1,7 +1,6 @@
 """A recording that is sent again shows every difference that there is, and no other."""
 
 import asyncio
-import socket
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +20,7 @@ from leverframe.recording.replayer import MAX_SILENT, ReplayedExchange, Replayer
 from leverframe.recording.unit_client import unit_client
 from leverframe.servers.http.messages import Reply, Request
 from tests.effort import examples
+from tests.ports import free_port
 from tests.recording.recorded_twin import (
     HOST,
     recorded_in,
@@ -309,9 +309,7 @@ async def test_a_unit_that_is_off_ends_the_replay_at_once(tmp_path: Path) -> Non
     path = tmp_path / "s"
     async with twin_at_port() as unit, recorder(unit.url, path) as url:
         await record_all(url, ["/outs.cgi"] * 3)
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        place = f"http://{HOST}:{free.getsockname()[1]}"
+    place = f"http://{HOST}:{free_port()}"
     with pytest.raises(ReplayFailed, match=r"refuses connections.* request 1 of 3"):
         await replayed(path, place)
 

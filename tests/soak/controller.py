@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.notify.broker import free_port
+from tests.ports import free_port
 from tests.soak.ledger import Ledger
 
 PATIENCE_S = 60.0

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.notify.broker import free_port
+from tests.ports import free_port
 from tests.soak.controller import Client, Gone, SoakedController
 from tests.soak.hostile_neighbour import ACCOUNT, basic
 from tests.soak.ledger import Ledger

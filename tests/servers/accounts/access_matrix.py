@@ -33,8 +33,8 @@ from tests.boundary_profiles import NEWEST
 from tests.clients.served_twin import LoopThread, served
 from tests.conformance.requests import FORM, accepted
 from tests.docs.blocks import DOCS
-from tests.docs.shell_page import free_ports
 from tests.docs.test_reverse_proxy import NAME, nginx_before
+from tests.ports import free_ports
 from tests.servers.signing_up import (
     ADMINISTRATOR,
     CONTROL_USER,

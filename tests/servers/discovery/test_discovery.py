@@ -25,6 +25,7 @@ from leverframe.servers.discovery.discovery import (
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.servers.discovery.own_address import OwnAddress, find_own_address
 from leverframe.testing import LoopTwin
+from tests.ports import free_port
 
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
 #: The library asks the address that ends in 255; on loopback that is an address like any other.
@@ -79,7 +80,7 @@ class Client:
 class Bench:
     def __init__(self, twin: LoopTwin) -> None:
         self.twin = twin
-        self.port = _free_port()
+        self.port = free_port()
         self.client = Client(self.port)
 
     async def serve(
@@ -99,13 +100,6 @@ class Bench:
         )
         server.start(only, self.port, retry_s=0.02)
         return server
-
-
-def _free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @pytest.fixture

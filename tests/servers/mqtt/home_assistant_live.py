@@ -23,7 +23,7 @@ from pathlib import Path
 
 import requests
 
-from tests.docs.shell_page import free_ports
+from tests.ports import free_ports
 
 HOST = "127.0.0.1"
 HOSTED = Path(__file__).with_name("home_assistant_host.py")

@@ -26,7 +26,8 @@ from leverframe.servers.snmp import NAME
 from leverframe.servers.snmp.agent import SnmpAgent
 from leverframe.storage.store import MemoryStore, Store
 from leverframe.testing.loop_twin import NEWEST
-from tests.notify.broker import free_port, until
+from tests.notify.broker import until
+from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, V3, Manager, TrapReceiver
 from tests.wire.test_snmp_opening import community_message, field, number, text, v3_message
 

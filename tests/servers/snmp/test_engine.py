@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leverframe.clock import SystemClock
 from leverframe.notify.snmp_identity import MAX_BOOTS, EngineIdentity, boots_after, engine_id
 from leverframe.storage.store import MemoryStore
-from tests.notify.broker import free_port
+from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, TrapReceiver
 from tests.servers.snmp.test_agent import running, tell
 

@@ -8,7 +8,8 @@ from pysnmp.error import PySnmpError
 
 from leverframe.controller import Controller
 from leverframe.notify.snmp_identity import engine_id
-from tests.notify.broker import free_port, until
+from tests.notify.broker import until
+from tests.ports import free_port
 from tests.servers.snmp.net_snmp import ENTERPRISE, Manager, TrapReceiver
 from tests.servers.snmp.test_agent import running, tell
 

@@ -1,0 +1,44 @@
+"""Ports for other processes: free, and left alone until they are used.
+
+A port that the kernel chose is from the range out of which it also gives every outgoing connection
+one; until a process has started, another test's client may have it. So these lie below that range,
+and each worker of the test run has a part of them for itself.
+"""
+
+import os
+import socket
+from contextlib import ExitStack, suppress
+from itertools import cycle
+
+FIRST, PORTS_EACH, PARTS = 12_000, 1_000, 18
+
+
+def _part() -> range:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    # Whatever runs outside a worker, such as a soak, shares the remaining parts by chance.
+    number = int(worker[2:]) if worker else os.getpid()
+    first = FIRST + number % PARTS * PORTS_EACH
+    return range(first, first + PORTS_EACH)
+
+
+_candidates = cycle(_part())
+
+
+def free_port() -> int:
+    (port,) = free_ports(1)
+    return port
+
+
+def free_ports(count: int) -> list[int]:
+    """Give ports that are free for TCP and UDP alike, none of them given lately."""
+    ports: list[int] = []
+    with ExitStack() as held:
+        while len(ports) < count:
+            address = "127.0.0.1", next(_candidates)
+            stream = held.enter_context(socket.socket(type=socket.SOCK_STREAM))
+            datagrams = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            with suppress(OSError):
+                stream.bind(address)
+                datagrams.bind(address)
+                ports.append(address[1])
+    return ports
