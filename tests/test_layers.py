@@ -57,6 +57,7 @@ MAY_IMPORT = {
     **{work: SERVED | {"process"} for work in WORK},
     "reference": SERVED | {"process", "command_line"},
     "testing": SERVED | {"process", "maintenance"},
+    "units": SERVED | {"process", *WORK - {"reference"}},
     "exit_codes": set[str](),
     # It names the functions that do the work, and imports the one that was asked for.
     "command_line": CORE | {"engine", "config", "durations", "exit_codes"},

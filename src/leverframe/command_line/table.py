@@ -562,6 +562,20 @@ Look after the data folder of a controller that is stopped.
     ),
 )
 
+_UNIT_USER = argument(
+    "--user", metavar="NAME", help="sign in with this account; the password is asked for"
+)
+
+UNIT = Group(
+    "unit",
+    "read, compare, change and watch units in the field",
+    """\
+Units in the field, real ones and Leverframe. A unit is named by its address, like
+http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
+""",
+    (),
+)
+
 #: In the order of the help.
 COMMANDS: tuple[Task | Group, ...] = (
     RUN,
@@ -569,6 +583,7 @@ COMMANDS: tuple[Task | Group, ...] = (
     WHAT_IF,
     RECORD,
     REPLAY,
+    *((UNIT,) if UNIT.tasks else ()),
     LIST_COMMANDS,
     PASSWD,
     CONFIG,

@@ -1,0 +1,1 @@
+"""Units in the field, real ones and Leverframe, asked and changed from outside."""

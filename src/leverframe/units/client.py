@@ -1,0 +1,156 @@
+"""A polite client of one unit, whose stack is small: one request at a time, a few a second.
+
+Only reads are repeated. A command is sent once: whoever sent it reads back what became of it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpx
+
+from leverframe.errors import ErrorForPeople
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import UnitClient, UnitSilent, unit_client
+
+#: To a real unit.
+MAX_REQUESTS_PER_S = 4
+#: For one whole answer, however slowly it comes.
+ANSWER_S = 10.0
+#: The longest status file is a few kilobytes; settings of Leverframe are some hundred.
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+#: Before a read is repeated: a unit that restarts is back after some seconds.
+RETRY_WAITS_S = (0.5, 2.0, 5.0)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_BUSY = (500, 502, 503, 504)
+
+
+class SignInNeeded(ErrorForPeople):
+    """The unit wants a login, or another one: one sentence."""
+
+
+class UnusableAnswer(ErrorForPeople):
+    """The unit answered, but not in a way that can be used: one sentence."""
+
+
+class UnitAnswer(NamedTuple):
+    status: int
+    content_type: str
+    body: bytes
+
+    @property
+    def is_ok(self) -> bool:
+        return self.status == 200
+
+
+class PoliteClient:
+    """Asks one unit; `paced` is for Leverframe alone to be switched off."""
+
+    def __init__(
+        self,
+        client: UnitClient,
+        login: UnitLogin | None = None,
+        *,
+        paced: bool = True,
+        answer_s: float = ANSWER_S,
+        retry_waits_s: tuple[float, ...] = RETRY_WAITS_S,
+    ) -> None:
+        self.paced = paced
+        self._client = client
+        self._login = login
+        #: A login is shown only to a unit that asks for one.
+        self._is_asked_for_login = False
+        self._answer_s = answer_s
+        self._retry_waits_s = retry_waits_s
+        self._turn = asyncio.Lock()
+        self._earliest = 0.0
+
+    @property
+    def address(self) -> str:
+        return self._client.origin
+
+    async def read(self, target: str) -> UnitAnswer:
+        """Ask for something; repeat it while the unit is silent or says that it is busy."""
+        for wait_s in self._retry_waits_s:
+            try:
+                answer = await self._send(target)
+            except UnitSilent:
+                pass
+            else:
+                if answer.status not in _BUSY:
+                    return answer
+            await asyncio.sleep(wait_s)
+        return await self._send(target)
+
+    async def command(self, target: str, body: bytes | None = None) -> UnitAnswer:
+        """Send a command, once; `UnitSilent` leaves open whether the unit carried it out."""
+        return await self._send(target, body)
+
+    async def _send(self, target: str, body: bytes | None = None) -> UnitAnswer:
+        async with self._turn:
+            answer, response = await self._exchange(target, body)
+            if answer.status == 401 and self._login is not None and not self._is_asked_for_login:
+                self._is_asked_for_login = True
+                answer, response = await self._exchange(target, body)
+        if answer.status == 401:
+            raise SignInNeeded(self._why_no_sign_in())
+        if answer.status in _REDIRECTS:
+            where = response.headers.get("location", "")
+            raise UnusableAnswer(
+                f"{self._client.unit} sends its clients to {where or 'another address'}; use that"
+                " address for the unit."
+            )
+        return answer
+
+    def _why_no_sign_in(self) -> str:
+        if self._login is None:
+            return f"{self._client.unit} asks for a login; name an account with --user NAME."
+        return f"{self._client.unit} does not take the login of {self._login.name}."
+
+    async def _exchange(self, target: str, body: bytes | None) -> tuple[UnitAnswer, httpx.Response]:
+        await self._wait_for_turn()
+        headers = {"User-Agent": "leverframe", "Accept": "*/*", "Accept-Encoding": "identity"}
+        if body is not None:
+            # As the maker's own client writes it.
+            headers["Content-Type"] = "application/x-www-form-urlencoded; charset=UTF-8"
+        if self._login is not None and self._is_asked_for_login:
+            headers["Authorization"] = self._login.header()
+        method = "GET" if body is None else "POST"
+        unit = self._client.unit
+        try:
+            async with asyncio.timeout(self._answer_s):
+                response, read, size = await self._client.whole(
+                    method, target, headers, body or b"", MAX_ANSWER_BYTES
+                )
+        except TimeoutError:
+            raise UnitSilent(f"{unit} took the request but does not answer in time.", 504) from None
+        if size > MAX_ANSWER_BYTES:
+            raise UnusableAnswer(f"{unit} answers with more than {MAX_ANSWER_BYTES} bytes.")
+        kind = response.headers.get("content-type", "")
+        return UnitAnswer(response.status_code, kind, read), response
+
+    async def _wait_for_turn(self) -> None:
+        if not self.paced:
+            return
+        now = asyncio.get_running_loop().time()
+        if (wait_s := self._earliest - now) > 0:
+            await asyncio.sleep(wait_s)
+        self._earliest = max(now, self._earliest) + 1 / MAX_REQUESTS_PER_S
+
+
+@asynccontextmanager
+async def polite_client(
+    address: str,
+    login: UnitLogin | None = None,
+    ca_file: str | None = None,
+    *,
+    paced: bool = True,
+    answer_s: float = ANSWER_S,
+    retry_waits_s: tuple[float, ...] = RETRY_WAITS_S,
+) -> AsyncIterator[PoliteClient]:
+    """Open a client of the unit at an address such as http://192.168.1.10."""
+    async with unit_client(address, ca_file, answer_s) as client:
+        yield PoliteClient(
+            client, login, paced=paced, answer_s=answer_s, retry_waits_s=retry_waits_s
+        )

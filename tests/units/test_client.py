@@ -1,0 +1,114 @@
+"""A polite client: never two requests at once, never too many, never a command twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+
+import pytest
+
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.testing import Twin, faults
+from leverframe.units import client as module
+from leverframe.units.client import PoliteClient, SignInNeeded, UnusableAnswer, polite_client
+
+FILE = "/json/status.json"
+SOON = (0.01, 0.01, 0.01)
+
+
+def asked(twin: Twin) -> list[str]:
+    return [request.path for request in twin.requests()]
+
+
+@asynccontextmanager
+async def quick_client(twin: Twin, login: UnitLogin | None = None) -> AsyncIterator[PoliteClient]:
+    async with polite_client(
+        twin.url, login, twin.ca_file, paced=False, answer_s=0.3, retry_waits_s=SOON
+    ) as client:
+        yield client
+
+
+async def test_requests_keep_the_pace_of_a_real_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_REQUESTS_PER_S", 50)
+    with Twin() as twin:
+        async with polite_client(twin.url) as client:
+            begin = monotonic()
+            await asyncio.gather(*(client.read(FILE) for _ in range(6)))
+        assert monotonic() - begin >= 5 / 50
+        assert asked(twin) == [FILE] * 6
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.reset,
+        faults.cut,
+        faults.frozen,
+        faults.status,
+        lambda: faults.drip(1),
+        lambda: faults.garbage("answer"),
+    ],
+)
+async def test_a_read_is_repeated_until_it_succeeds(fault: Callable[[], faults.Fault]) -> None:
+    with Twin() as twin, twin.fault(fault(), times=2):
+        async with quick_client(twin) as client:
+            answer = await client.read(FILE)
+        assert answer.is_ok
+        assert answer.content_type == "application/json"
+
+
+async def test_a_read_that_never_succeeds_ends_with_what_is_wrong() -> None:
+    with Twin() as twin, twin.fault(faults.frozen()):
+        async with quick_client(twin) as client:
+            with pytest.raises(UnitSilent, match="does not answer in time"):
+                await client.read(FILE)
+
+
+async def test_a_command_is_never_sent_twice() -> None:
+    with Twin() as twin, twin.fault(faults.reset(), path="/outs.cgi"):
+        async with quick_client(twin) as client:
+            with pytest.raises(UnitSilent):
+                await client.command("/outs.cgi?out0=1")
+        assert asked(twin) == ["/outs.cgi"]
+
+
+async def test_a_command_may_have_a_body() -> None:
+    with Twin() as twin:
+        async with quick_client(twin) as client:
+            answer = await client.command("/post.cgi?sched_save", b"&s0=Pump*0*1*60*0*127*1&&")
+        assert answer.is_ok
+        assert twin.settings["schedule"][0]["name"] == "Pump"
+
+
+async def test_a_login_is_shown_to_a_unit_that_asks_for_one() -> None:
+    with Twin(accounts={"admin": "right-password"}, tls=True) as twin:
+        async with quick_client(twin, UnitLogin("admin", "right-password")) as client:
+            assert [(await client.read("/api/settings")).status for _ in range(2)] == [200, 200]
+        assert [request.status for request in twin.requests()] == [401, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("login", "sentence"),
+    [
+        (None, "asks for a login; name an account with --user"),
+        (UnitLogin("admin", "wrong-secret"), "does not take the login of admin"),
+    ],
+)
+async def test_a_missing_or_wrong_login_is_told_at_once(
+    login: UnitLogin | None, sentence: str
+) -> None:
+    with Twin(accounts={"admin": "right-password"}) as twin:
+        async with quick_client(twin, login) as client:
+            with pytest.raises(SignInNeeded, match=sentence) as refused:
+                await client.read(FILE)
+        assert "wrong-secret" not in str(refused.value)
+        assert len(twin.requests()) <= 2
+
+
+async def test_an_endless_answer_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWER_BYTES", 100)
+    with Twin() as twin:
+        async with quick_client(twin) as client:
+            with pytest.raises(UnusableAnswer, match="more than 100 bytes"):
+                await client.read(FILE)
