@@ -5,8 +5,9 @@ added stands at the end of a file, or directly behind its older siblings (`diff4
 JSON, where nobody counts.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from leverframe.profile import ALWAYS, HW35, Profile, Spans, offered, spans_in_w
 from leverframe.status_files import entries, readings, settings, states
 from leverframe.status_files.keys import Keys, Shown, join_names, only_on
 from leverframe.status_files.module_readings import MODULE_READINGS
+from leverframe.status_files.told_values import Told
 from leverframe.status_files.view import View
 from leverframe.status_files.writing import json_bytes, xml_bytes
 
@@ -292,6 +294,15 @@ def keys_of(path: str, profile: Profile) -> tuple[Keys, ...] | None:
     if file is None or not offered(file.when, profile):
         return None
     return tuple(keys for keys in file.keys if offered(keys.when, profile))
+
+
+def told_values(path: str, file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
+    """Return what a decoded file of this profile says of every label that it shows."""
+    found: dict[str, Told] = {}
+    for keys in keys_of(path, profile) or ():
+        if keys.told is not None:
+            found.update(keys.told(file, profile))
+    return found
 
 
 def build(path: str, view: View) -> bytes | None:

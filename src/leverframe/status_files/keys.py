@@ -20,6 +20,7 @@ from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
 from leverframe.profile import ALWAYS, Profile, Spans, VersionSpan
+from leverframe.status_files.told_values import ToldValues, masked, scaled
 from leverframe.status_files.view import View
 
 Shown = str | list[str] | list[list[str]]
@@ -51,6 +52,8 @@ class Keys(Struct, frozen=True):
     meaning: str
     scale: str
     when: Spans = ALWAYS
+    #: The way back, where they show values: what they say of labels.
+    told: ToldValues | None = None
 
 
 def key(
@@ -59,8 +62,9 @@ def key(
     meaning: str,
     scale: str,
     when: Spans = ALWAYS,
+    told: ToldValues | None = None,
 ) -> Keys:
-    return Keys((name,), lambda view: (show(view),), meaning, scale, when)
+    return Keys((name,), lambda view: (show(view),), meaning, scale, when, told)
 
 
 def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
@@ -116,7 +120,8 @@ def readings(
         values = view.engine.machine.values
         return [multiplied(values[label], factor, absent) for label in labels]
 
-    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when)
+    told = scaled(names, labels, factor, absent)
+    return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, told)
 
 
 def reading(
@@ -160,7 +165,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
         values = view.engine.machine.values
         return mask(values[label] for label in labels)
 
-    return key(name, show, join_names(labels), MASK)
+    return key(name, show, join_names(labels), MASK, told=masked(name, labels))
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -9,11 +9,14 @@
 The files have no sign for an absent reading of a module: it is 0, as on real units.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import span
 from leverframe.engine.labels import MAPPED
 from leverframe.engine.settings import module_mapping
-from leverframe.profile import HW30, VersionSpan
+from leverframe.profile import HW30, Profile, VersionSpan
 from leverframe.status_files.keys import (
     DECIMAL,
     JOINED,
@@ -26,6 +29,14 @@ from leverframe.status_files.keys import (
     multiplied,
     numbered,
     readings,
+)
+from leverframe.status_files.told_values import (
+    Told,
+    Unreadable,
+    decimal_number,
+    listed,
+    unless_unreadable,
+    whole,
 )
 from leverframe.status_files.view import View
 
@@ -84,6 +95,51 @@ def _direct(view: View) -> list[str]:
     return [decimal(values[label], ZERO) for label in MAPPED]
 
 
+def _told_list(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    labels, module = MAPPED[:29], whole(file, "modbusSensor")
+    items = listed(file, "sdm", len(labels))
+    if isinstance(items, Unreadable) or isinstance(module, Unreadable):
+        why = items if isinstance(items, Unreadable) else module
+        return dict.fromkeys(labels, why)
+    factors, found = _FACTORS.get(module, {}), dict[str, Told]()
+    for index, label in enumerate(labels):
+        number = decimal_number(items[index])
+        if isinstance(number, float):
+            found[label] = number / factors.get(index, HUNDREDTHS)
+        else:
+            found[label] = number
+    return found
+
+
+def _told_slots(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    places = str(file.get("modbusMapping", "")).split("*")
+    slots = listed(file, "modbusReadings", SLOTS)
+    if isinstance(slots, Unreadable):
+        return dict.fromkeys(MAPPED, slots)
+    if len(places) != len(MAPPED):
+        return dict.fromkeys(MAPPED, Unreadable("stands at a place that is not told"))
+    return {label: _told_place(slots, place) for label, place in zip(MAPPED, places, strict=True)}
+
+
+def _told_place(slots: Sequence[Any], place: str) -> Told:
+    if not (place.isascii() and place.isdigit() and len(place) > 1):
+        return Unreadable("stands at a place that is not told")
+    slot, number = int(place[0]), int(place[1:])
+    if not 1 <= slot <= SLOTS:
+        return None
+    readings_of_slot = slots[slot - 1]
+    if not isinstance(readings_of_slot, list) or number >= len(readings_of_slot):
+        return Unreadable("stands at a place that is not told")
+    return decimal_number(readings_of_slot[number])
+
+
+def _told_direct(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    items = listed(file, "customReadings", len(MAPPED))
+    if isinstance(items, Unreadable):
+        return dict.fromkeys(MAPPED, items)
+    return unless_unreadable([decimal_number(item) for item in items], MAPPED)
+
+
 MODULE_READINGS: tuple[Keys, ...] = (
     readings(numbered("sdm", 1, 14), MAPPED[:14], HUNDREDTHS, "of its unit", ZERO, SINGLE),
     key(
@@ -99,6 +155,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "list of m1-m29",
         "/100, with a charge controller or an inverter some /10 or /1",
         LISTED,
+        _told_list,
     ),
     key(
         "modbusMapping",
@@ -113,6 +170,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "three lists, the 30 readings of each slot",
         f"{DECIMAL}, {ZERO} if absent, or not mapped where no bus is read",
         SLOTTED,
+        _told_slots,
     ),
     key(
         "customReadings",
@@ -120,5 +178,6 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "list of m1-m30",
         f"{DECIMAL}, {ZERO} if absent",
         DIRECT,
+        _told_direct,
     ),
 )

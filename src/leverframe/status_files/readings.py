@@ -4,6 +4,11 @@ The scales are those that clients know. Differentials are the odd ones: from HW 
 are thousandths, before that they have the scale of their first input, which `diffsel` tells.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import (
@@ -16,7 +21,7 @@ from leverframe.engine.labels import (
     POWERS,
 )
 from leverframe.engine.settings import Settings
-from leverframe.profile import ALWAYS, HW30, HW35, Spans
+from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans
 from leverframe.status_files.keys import (
     JOINED,
     MINUS_ONE,
@@ -32,6 +37,13 @@ from leverframe.status_files.keys import (
     reading,
     readings,
     scale_of,
+)
+from leverframe.status_files.told_values import (
+    Told,
+    ToldValues,
+    Unreadable,
+    decimal_number,
+    whole,
 )
 from leverframe.status_files.view import View
 
@@ -63,13 +75,22 @@ POWER_5_6 = readings(numbered("power", 5, 2), POWERS[4:], 1000, POWER_UNIT, ZERO
 ENERGY = readings(numbered("energy", 1, 4), ENERGIES[:4], 1000, ENERGY_UNIT, ZERO)
 ENERGY_5_6 = readings(numbered("energy", 5, 2), ENERGIES[4:], 1000, ENERGY_UNIT, ZERO, SIX)
 CO2 = reading("co2", "CO2", 1, "ppm", MINUS_ONE)
-OZONE = reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"])
+#: `co2` tells the same, on every version.
+OZONE = replace(reading("ozon", "CO2", 1, "ppm", MINUS_ONE, HW35_SW["1.40"]), told=None)
+
+
+def _told_distance(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+    number = decimal_number(file.get("distanceSensor"))
+    return {"DISTANCE": None if number == float(MINUS_ONE) else number}
+
+
 DISTANCE = key(
     "distanceSensor",
     lambda view: decimal(view.engine.machine.values["DISTANCE"], MINUS_ONE),
     "DISTANCE",
     f"decimal number, {MINUS_ONE} if absent",
     HW35_SW["1.21"] + span(hw=HW30),
+    _told_distance,
 )
 
 
@@ -124,13 +145,52 @@ _OLD_FACTORS = {
 
 def old_factor(settings: Settings, index: int) -> int:
     """Return the scale of a differential before SW 1.49: that of the reading it begins with."""
-    for _ in settings.differentials:
-        first = settings.differentials[index].first
+    # Differentials that begin with each other have no value, so no scale either.
+    return factor_of_first([one.first for one in settings.differentials], index) or 1
+
+
+def factor_of_first(firsts: Sequence[str], index: int) -> int | None:
+    for _ in firsts:
+        first = firsts[index]
         if first in _OLD_FACTORS:
             return _OLD_FACTORS[first]
         index = DIFFERENTIALS.index(first)
-    # Differentials that begin with each other have no value, so no scale either.
-    return 1
+        if index >= len(firsts):
+            return None
+    return None
+
+
+def _told_factor(file: Mapping[str, Any], profile: Profile, index: int) -> int | Unreadable:
+    """Return the scale that `diffsel` tells, where it depends on what is selected."""
+    if profile.since("1.49", HW35):
+        return _NEW_FACTOR
+    parts = str(file.get("diffsel", "")).split("*")
+    numbers = [int(part) for part in parts if part.isascii() and part.isdigit()]
+    if not numbers or len(numbers) != len(parts) or len(numbers) % 3:
+        return Unreadable("has a scale that `diffsel` does not tell")
+    inputs = codes.DIFFERENTIAL_INPUTS
+    firsts = [inputs.word(number, profile) for number in numbers[: len(numbers) // 3]]
+    if index >= len(firsts) or None in firsts:
+        return Unreadable("has a scale that `diffsel` does not tell")
+    # Those that begin with each other have no value; all are shown as 0.
+    return factor_of_first([first for first in firsts if first is not None], index) or 1
+
+
+def _told_differentials(first: int, last: int) -> ToldValues:
+    def told(file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
+        found: dict[str, Told] = {}
+        for index in range(first - 1, last):
+            number = whole(file, f"diff{index + 1}")
+            factor = _told_factor(file, profile, index)
+            if isinstance(number, Unreadable):
+                found[DIFFERENTIALS[index]] = number
+            elif isinstance(factor, Unreadable):
+                found[DIFFERENTIALS[index]] = factor
+            else:
+                found[DIFFERENTIALS[index]] = number / factor
+        return found
+
+    return told
 
 
 def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
@@ -154,6 +214,7 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
         "/1000; before SW 1.49 and on HW 3.0 the scale of the first input (INPA, VCC /100; DS, T1, "
         f"H1 /10; POWER, ENERGY /1000); {ZERO} if absent",
         when,
+        _told_differentials(first, last),
     )
 
 

@@ -3,12 +3,15 @@
 Output states are never inverted here: `outnn` tells a client whether its page should show them so.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec.structs import replace
 
 from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.pwm import DUTIES
-from leverframe.profile import HW30, HW35
+from leverframe.profile import HW30, HW35, Profile
 from leverframe.status_files.keys import (
     FLAG,
     MASK,
@@ -24,6 +27,14 @@ from leverframe.status_files.keys import (
     setting,
     settings,
     states,
+)
+from leverframe.status_files.told_values import (
+    Told,
+    Unreadable,
+    flags,
+    mask_bits,
+    unless_unreadable,
+    whole,
 )
 from leverframe.status_files.view import View
 
@@ -64,6 +75,24 @@ def _uptime_keys(*names: str) -> Keys:
     return Keys(names, _uptime, meaning, "0-59, 0-59, 0-23, whole number")
 
 
+def told_uptime(file: Mapping[str, Any]) -> int | Unreadable:
+    """Return the seconds since the start, where the file tells them in an orderly way."""
+    total = 0
+    for name, count, seconds in (
+        ("uptimeSeconds", 60, 1),
+        ("uptimeMinutes", 60, 60),
+        ("uptimeHours", 24, 3600),
+        ("uptimeDays", 100_000, 86400),
+    ):
+        number = whole(file, name)
+        if isinstance(number, Unreadable):
+            return Unreadable(f"`{name}` {number.why}")
+        if not 0 <= number < count:
+            return Unreadable(f"`{name}` is {number}, which cannot be")
+        total += number * seconds
+    return total
+
+
 def _time_key(name: str) -> Keys:
     return key(name, _time, "clock", "seconds since 1970 UTC")
 
@@ -89,11 +118,33 @@ def _digital_inputs(view: View) -> list[bool]:
     ]
 
 
+def _told_inputs(file: Mapping[str, Any], profile: Profile) -> dict[str, Told]:
+    """Return the levels at the pins: what is shown, without the negation of the versions."""
+    count = len(DIGITAL_INPUTS)
+    shown, negated = mask_bits(file, "ind", count), [0] * count
+    if profile.since(NEGATION_SINCE, HW35):
+        flagged = mask_bits(file, "inpdnn", count)
+        if isinstance(flagged, Unreadable):
+            why = Unreadable(f"cannot be told, because `inpdnn` {flagged.why}")
+            return dict.fromkeys(DIGITAL_INPUTS, why)
+        negated = flagged
+    if isinstance(shown, Unreadable):
+        return unless_unreadable(shown, DIGITAL_INPUTS)
+    levels = [bit ^ flag for bit, flag in zip(shown, negated, strict=True)]
+    return unless_unreadable(levels, DIGITAL_INPUTS)
+
+
 def _impulses(view: View) -> list[str]:
     return [multiplied(view.engine.inputs.impulse_s(pair), 1000, ZERO) for pair in range(2)]
 
 
-OUT = Keys(numbered("out", 0, 6), _outputs, "OUT0-OUT5", f"{FLAG}, never inverted")
+OUT = Keys(
+    numbered("out", 0, 6),
+    _outputs,
+    "OUT0-OUT5",
+    f"{FLAG}, never inverted",
+    told=flags(numbered("out", 0, 6), OUTPUTS),
+)
 OUT_CHARACTERS = key(
     "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
@@ -110,6 +161,7 @@ DIGITAL = key(
     lambda view: mask(_digital_inputs(view)),
     f"INPD1-INPD4; on HW 3.5+ from SW {NEGATION_SINCE} on with their negation",
     MASK,
+    told=_told_inputs,
 )
 IMPULSES = Keys(
     ("inpd1tim", "inpd3tim"),
@@ -118,7 +170,10 @@ IMPULSES = Keys(
     MILLISECONDS,
 )
 VARIABLES = states("eventVariables", EVENT_VARIABLES)
-MQTT = reading("mqtt", "MQTT", 1, "1 while connected", ZERO, HW35_SW["1.19"] + span(hw=HW30))
+MQTT = replace(
+    reading("mqtt", "MQTT", 1, "1 while connected", ZERO, HW35_SW["1.19"] + span(hw=HW30)),
+    told=flags(("mqtt",), ("MQTT",)),
+)
 BARCODE = key(
     "barcode",
     lambda view: view.engine.inputs.barcode or "",

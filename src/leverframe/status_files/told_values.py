@@ -1,0 +1,124 @@
+"""What the texts of a status file say of values: the way back from what `Keys.show` writes.
+
+A text that its key can never have is not guessed at: it is `Unreadable`, with the reason. Real
+units write numbers as texts; a bare number is taken, too, because some of their kin write those.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from leverframe.engine.machine import Value
+from leverframe.profile import Profile
+
+
+class Unreadable(NamedTuple):
+    """Why a value is not known, as the end of a sentence that begins with its key."""
+
+    why: str
+
+
+Told = Value | Unreadable
+#: A file as it was decoded, and the version that wrote it.
+ToldValues = Callable[[Mapping[str, Any], Profile], Mapping[str, Told]]
+
+_MISSING = Unreadable("is missing")
+_WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,20})?", re.ASCII)
+
+
+def whole(file: Mapping[str, Any], name: str) -> int | Unreadable:
+    """Return the whole number that a key tells."""
+    if name not in file:
+        return _MISSING
+    text = _written(file[name])
+    return int(text) if _WHOLE.fullmatch(text) else _no_number(file[name])
+
+
+def decimal_number(value: Any) -> float | Unreadable:
+    text = _written(value)
+    return float(text) if _DECIMAL.fullmatch(text) else _no_number(value)
+
+
+def _written(value: Any) -> str:
+    """Return what a text or a bare number says; nothing for all that is neither."""
+    if isinstance(value, str):
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else ""
+
+
+def _no_number(value: Any) -> Unreadable:
+    return Unreadable(f"is {str(value)[:40]!r}, which is no number")
+
+
+def scaled(names: Sequence[str], labels: Sequence[str], factor: int, absent: str) -> ToldValues:
+    """Return values that are told as a multiple; `absent` is a sign only where it is no value."""
+    sign = None if absent == "0" else int(absent)
+
+    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+        found: dict[str, Told] = {}
+        for name, label in zip(names, labels, strict=True):
+            number = whole(file, name)
+            if isinstance(number, int):
+                found[label] = None if number == sign else number / factor
+            else:
+                found[label] = number
+        return found
+
+    return told
+
+
+def flags(names: Sequence[str], labels: Sequence[str]) -> ToldValues:
+    """Return states that are told as 0 or 1 each."""
+
+    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+        return {label: _flag(file, name) for name, label in zip(names, labels, strict=True)}
+
+    return told
+
+
+def _flag(file: Mapping[str, Any], name: str) -> Told:
+    number = whole(file, name)
+    if isinstance(number, Unreadable) or number in (0, 1):
+        return number
+    return Unreadable(f"is {number}, which is neither 0 nor 1")
+
+
+def mask_bits(file: Mapping[str, Any], name: str, count: int) -> list[int] | Unreadable:
+    """Return the bits of a mask, the first one lowest."""
+    number = whole(file, name)
+    if isinstance(number, Unreadable):
+        return number
+    if not 0 <= number < 1 << count:
+        return Unreadable(f"is {number}, which is no mask of {count} bits")
+    return [number >> bit & 1 for bit in range(count)]
+
+
+def masked(name: str, labels: Sequence[str]) -> ToldValues:
+    """Return states that are told as one bit each."""
+
+    def told(file: Mapping[str, Any], _: Profile) -> dict[str, Told]:
+        bits = mask_bits(file, name, len(labels))
+        return unless_unreadable(bits, labels)
+
+    return told
+
+
+def unless_unreadable(
+    values: "Sequence[Told] | Sequence[int] | Unreadable", labels: Sequence[str]
+) -> dict[str, Told]:
+    """Return the values by label, or for each label why there is none."""
+    if isinstance(values, Unreadable):
+        return dict.fromkeys(labels, values)
+    return dict(zip(labels, values, strict=True))
+
+
+def listed(file: Mapping[str, Any], name: str, count: int) -> Sequence[Any] | Unreadable:
+    """Return the items of a list that has at least so many."""
+    if name not in file:
+        return _MISSING
+    items = file[name]
+    if not isinstance(items, list) or len(items) < count:
+        return Unreadable(f"is no list of {count}")
+    return items[:count]
