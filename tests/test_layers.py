@@ -23,6 +23,7 @@ EDGES = {"notify", "hardware", "storage"}
 JOINED = INTERFACE | EDGES | {"status_files", "naming", "clock", "controller", "log_throttle"}
 SERVED = JOINED | {
     *("servers", "config", "wiring", "durations", "shutdown", "exit_codes", "exchanges"),
+    "log_context",
 }
 #: What the commands of the program are made of; these do not know each other.
 WORK = {"simulation", "maintenance", "recording", "reference"}
@@ -43,6 +44,7 @@ MAY_IMPORT = {
     "clock": ENGINE,
     "shutdown": set[str](),
     "log_throttle": set[str](),
+    "log_context": set[str](),
     "durations": {"errors"},
     "wiring": ENGINE,
     "config": ENGINE | {"wiring", "uploads"},

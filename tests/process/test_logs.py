@@ -13,7 +13,8 @@ import pytest
 import requests
 
 from leverframe import __version__
-from leverframe.process.logs import JsonLines, OneLine, SyslogUnusable, set_up
+from leverframe.log_context import within
+from leverframe.process.logs import _TEXT, JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
 from leverframe.testing import LoopTwin
 
@@ -44,6 +45,18 @@ def test_a_json_line_is_one_object_whatever_the_message_holds() -> None:
     assert (said["level"], said["logger"], said["cause"]) == ("warning", "leverframe.x", "rule")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", said["time"])
     assert "secret" not in said
+
+
+def test_a_line_names_the_controller_where_there_are_several() -> None:
+    def lines() -> tuple[str, str]:
+        return OneLine(_TEXT).format(record("hot")), JsonLines().format(record("hot"))
+
+    text, in_json = within("gh-7", lines)()
+    assert text.endswith("leverframe.x: [gh-7] hot")
+    assert json.loads(in_json)["controller"] == "gh-7"
+    text, in_json = lines()
+    assert text.endswith("leverframe.x: hot")
+    assert "controller" not in json.loads(in_json)
 
 
 def test_an_exception_stays_within_its_json_line() -> None:

@@ -1,7 +1,8 @@
 """Logs of the process: as text for people or as JSON for programs, and to syslog if wanted.
 
 One line per record, whatever its message holds. A JSON line has `time`, `level`, `logger`,
-`message`, the fields that a record brings along, and `exception` where there was one.
+`message`, the fields that a record brings along, `controller` where a process runs several, and
+`exception` where there was one.
 """
 
 import logging
@@ -13,11 +14,12 @@ from typing import Any
 import msgspec
 
 from leverframe.errors import ErrorForPeople
+from leverframe.log_context import CONTROLLER
 
 SYSLOG_PORT = 514
 #: What records bring along by the `extra` of their call.
 FIELDS = ("cause", "detail", "at")
-_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(whose)s%(message)s"
 
 
 class SyslogUnusable(ErrorForPeople):
@@ -28,6 +30,8 @@ class OneLine(logging.Formatter):
     """Text in which a line break cannot begin a record of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
+        controller = CONTROLLER.get()
+        record.whose = f"[{controller}] " if controller else ""
         first, *rest = super().format(record).splitlines()
         return "\n".join([first, *(f"    {line}" for line in rest)])
 
@@ -41,6 +45,8 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         said |= {name: value for name, value in vars(record).items() if name in FIELDS}
+        if controller := CONTROLLER.get():
+            said["controller"] = controller
         if record.exc_info:
             said["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(said).decode()
