@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 
 import icmplib
 import pytest
 
 from leverframe.engine.effects import PingHost
-from leverframe.hardware.pinger import Pinger
+from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME, Pinger
 
 HERE = "127.0.0.1"
 #: A name with an empty part: it is refused before any name server is asked.
@@ -23,7 +24,8 @@ Answer = tuple[int, float | None]
 class Pings:
     def __init__(self) -> None:
         self.answers: asyncio.Queue[Answer] = asyncio.Queue()
-        self.pinger = Pinger(lambda entry, ms: self.answers.put_nowait((entry, ms)))
+        self.lookups = ThreadPoolExecutor(LOOKUPS_AT_A_TIME)
+        self.pinger = Pinger(lambda entry, ms: self.answers.put_nowait((entry, ms)), self.lookups)
 
     def send(self, entry: int, host: str, timeout_s: float = 5.0) -> None:
         self.pinger.ping(PingHost(entry, host, timeout_s))
@@ -37,6 +39,7 @@ async def pings() -> AsyncIterator[Pings]:
     pings = Pings()
     yield pings
     await pings.pinger.close()
+    pings.lookups.shutdown(wait=False, cancel_futures=True)
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +96,7 @@ async def test_a_name_that_cannot_be_found_is_no_answer_and_logged_once(
 
 PING_AS_NOBODY = """
 import asyncio, encodings.idna, os
+from concurrent.futures import ThreadPoolExecutor
 from leverframe.engine.effects import PingHost
 from leverframe.hardware.pinger import Pinger
 
@@ -101,7 +105,7 @@ async def main():
     os.setgid(65534)
     os.setuid(65534)
     answers = asyncio.Queue()
-    pinger = Pinger(lambda entry, ms: answers.put_nowait(ms))
+    pinger = Pinger(lambda entry, ms: answers.put_nowait(ms), ThreadPoolExecutor(1))
     for _ in range(2):
         pinger.ping(PingHost(0, "127.0.0.1", 2.0))
         print(await answers.get())

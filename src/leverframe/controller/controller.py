@@ -45,7 +45,7 @@ from leverframe.hardware.sensing import Readings
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import ActionAudit
 from leverframe.storage.audit import AuditTrail, is_audit
-from leverframe.storage.store import DELETED, Changes, Store, StoreUnavailable
+from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
 from leverframe.storage.writer import Commit, Writer
 
@@ -97,15 +97,22 @@ class Controller(Hooks):
     """
 
     def __init__(
-        self, profile: Profile, store: Store, board: Board, clock: Clock, timezone: tzinfo
+        self,
+        profile: Profile,
+        store: Store,
+        board: Board,
+        clock: Clock,
+        timezone: tzinfo,
+        stored: Stored | None = None,
     ) -> None:
+        """Go on with what the store holds; it is given where it has been read already."""
         super().__init__()
         self.profile = profile
         self.store = store
         self.board = board
         self.clock = clock
         self._timezone = timezone
-        stored = store.load()
+        stored = store.load() if stored is None else stored
         settings, unfit = settings_from_leaves(profile, stored.settings)
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)

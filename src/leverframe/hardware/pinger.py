@@ -2,7 +2,7 @@
 
 Every ping is a task of its own, one at a time for each watchdog entry: a new one ends the one
 before, so that a late answer is never taken for the answer to a later ping. Names are looked up in
-threads of the pinger's own, because a name server that does not answer blocks for long.
+threads for that alone, because a name server that does not answer blocks for long.
 
 A raw socket is tried first, then the kernel's ping socket, which needs no rights where
 `net.ipv4.ping_group_range` allows it. Whatever goes wrong is no answer, and is logged once.
@@ -13,8 +13,9 @@ import logging
 import socket
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from functools import partial
+from ipaddress import ip_address
 
 import icmplib  # type: ignore[import-untyped]
 
@@ -22,7 +23,7 @@ from leverframe.engine.effects import PingHost
 
 log = logging.getLogger(__name__)
 
-#: As many as there are watchdog entries; none ever waits for another.
+#: As many as a controller has watchdog entries; none ever waits for another.
 LOOKUPS_AT_A_TIME = 6
 
 _NO_PERMISSION = (
@@ -35,10 +36,10 @@ _NO_PERMISSION = (
 class Pinger:
     """The sender of `PingHost` effects; it reports entry and milliseconds, None for no answer."""
 
-    def __init__(self, answered: Callable[[int, float | None], None]) -> None:
+    def __init__(self, answered: Callable[[int, float | None], None], lookups: Executor) -> None:
         self._answered = answered
+        self._lookups = lookups
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._lookups = ThreadPoolExecutor(LOOKUPS_AT_A_TIME, thread_name_prefix="lookup")
         #: Entries whose name is being looked up; a lookup cannot be called off.
         self._looking_up: set[int] = set()
         self._logged: set[str] = set()
@@ -58,7 +59,6 @@ class Pinger:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._lookups.shutdown(wait=False, cancel_futures=True)
 
     def _forget(self, entry: int, task: asyncio.Task[None]) -> None:
         if self._tasks.get(entry) is task:
@@ -82,7 +82,9 @@ class Pinger:
         self._answered(effect.entry, milliseconds)
 
     async def _address(self, effect: PingHost) -> str:
-        """Resolve the address of a host; an address is its own."""
+        """Resolve the address of a host; an address is its own, and waits for no name server."""
+        if _is_address(effect.host):
+            return effect.host
         if effect.entry in self._looking_up:
             raise TimeoutError
         lookup = asyncio.get_running_loop().run_in_executor(self._lookups, _look_up, effect.host)
@@ -114,6 +116,14 @@ class Pinger:
         if text not in self._logged:
             self._logged.add(text)
             log.warning("%s", text)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _look_up(host: str) -> str:

@@ -7,7 +7,7 @@ the outbox keeps only those that cannot even be sent. An inform is sent once it 
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any
 
 from leverframe.engine.effects import Notify
@@ -15,6 +15,7 @@ from leverframe.engine.settings import Settings, Snmp
 from leverframe.notify.channel import CannotSend, ChannelLimits, Draft
 from leverframe.notify.message import Message
 from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.notify.trap_threads import TrapThreads
 from leverframe.wire.snmp_tree import (
     ACTIVATED,
     DEACTIVATED,
@@ -37,13 +38,18 @@ class SnmpTraps:
     )
 
     def __init__(
-        self, identity: EngineIdentity, uptime_s: Callable[[], float], receiver: int = 0
+        self,
+        identity: EngineIdentity,
+        uptime_s: Callable[[], float],
+        receiver: int = 0,
+        threads: TrapThreads | None = None,
     ) -> None:
         self._identity = identity
         self._uptime_s = uptime_s
         self._receiver = receiver
-        #: The thread that traps are sent in while some wait, and what it alone uses.
-        self._thread: ThreadPoolExecutor | None = None
+        self._threads = threads or TrapThreads()
+        #: The threads while traps wait, and what only the one of them uses that sends one.
+        self._taken: Executor | None = None
         self._sender: TrapSender | None = None
         self._ending: Future[None] | None = None
 
@@ -75,11 +81,11 @@ class SnmpTraps:
         trap = settings.snmp.receivers[self._receiver]
         if not (trap.enabled and trap.host):
             raise CannotSend("This receiver was switched off meanwhile.", final=True)
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "traps")
+        if self._taken is None:
+            self._taken = self._threads.take()
         loop = asyncio.get_running_loop()
         up = ticks(self._uptime_s())
-        await loop.run_in_executor(self._thread, self._send, message, settings.snmp, up)
+        await loop.run_in_executor(self._taken, self._send, message, settings.snmp, up)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
     def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
@@ -100,10 +106,10 @@ class SnmpTraps:
         }
 
     async def close(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._ending = thread.submit(self._end)
-            thread.shutdown(wait=False)
+        taken, self._taken = self._taken, None
+        if taken is not None:
+            self._ending = taken.submit(self._end)
+            self._threads.give_back()
         if self._ending is not None:
             # Whoever gives up waiting for the end does not keep it from coming.
             await asyncio.shield(asyncio.wrap_future(self._ending))

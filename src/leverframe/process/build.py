@@ -7,9 +7,8 @@ would cost every other start time and memory.
 
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import tzinfo
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -18,6 +17,7 @@ from leverframe.controller import Controller
 from leverframe.hardware.pinger import Pinger
 from leverframe.notify.snmp_identity import EngineIdentity, boots_after, engine_id
 from leverframe.process.boards import make_board
+from leverframe.process.node_services import NodeServices
 from leverframe.process.services import (
     Sending,
     Service,
@@ -38,7 +38,7 @@ from leverframe.servers.routes.router import THIS_MACHINE, Reach, Web
 from leverframe.servers.routes.sim_requests import without_secrets
 from leverframe.shutdown import close_all
 from leverframe.storage.history.worker import HistoryWorker, MemoryHistory
-from leverframe.storage.store import Changes, Store, StoreUnavailable
+from leverframe.storage.store import Changes, Store, Stored, StoreUnavailable
 from leverframe.wiring import Wiring
 
 SIMULATED = Wiring()
@@ -96,14 +96,23 @@ async def build(
     reach: Reach = THIS_MACHINE,
     history: HistoryWorker | None = None,
     configured: ConfiguredIdentity = AS_MADE,
+    node: NodeServices | None = None,
+    stored: Stored | None = None,
 ) -> BuiltController:
-    """Build and start a controller on the board that the wiring describes."""
-    host_label, made_mac, cookie_name = await _identity(store)
+    """Build and start a controller on the board that the wiring describes.
+
+    Several controllers of a process are given the same `node`, which they leave open, and what the
+    store holds, which was read for many of them at once.
+    """
+    shared = node or NodeServices()
+    stored = store.load() if stored is None else stored
+    host_label, made_mac, cookie_name, boots = await _identity(store, stored, clock.wall())
     name, mac = configured.name or host_label, configured.mac or made_mac
-    snmp_identity = EngineIdentity(engine_id(mac), await _count_boot(store, clock.wall()))
+    snmp_identity = EngineIdentity(engine_id(mac), boots)
     board = make_board(wiring, clock)
-    controller = Controller(profile, store, board, clock, timezone)
-    services: list[Service] = [connect_history(controller, history or MemoryHistory())]
+    controller = Controller(profile, store, board, clock, timezone, stored)
+    services: list[Service] = [] if node else [shared]
+    services.append(connect_history(controller, history or MemoryHistory()))
     await board.open(controller.engine.settings, controller.troubles)
     controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
     services.append(board)
@@ -114,7 +123,7 @@ async def build(
         hosts.answered = controller.ping_answered
         controller.on_ping = hosts.ping
     else:
-        pinger = Pinger(controller.ping_answered)
+        pinger = Pinger(controller.ping_answered, shared.lookups)
         controller.on_ping = pinger.ping
         services.append(pinger)
     outbox = connect_outbox(controller, host_label, sending)
@@ -122,7 +131,7 @@ async def build(
     connect_faults(controller, outbox)
     services += connect_serial(controller, serial_port, outbox)
     mqtt = connect_mqtt(controller, outbox, sending, name=name, mac=mac)
-    for channel, traps in snmp_traps(controller, snmp_identity).items():
+    for channel, traps in snmp_traps(controller, snmp_identity, shared.trap_threads).items():
         outbox.add(channel, traps)
     services.append(connect_firmware_check(controller, sending, capture=outbox.capture))
     # What waits from before comes before what the start may bring.
@@ -139,6 +148,8 @@ async def build(
         reach=reach,
         cookie_name=cookie_name,
         public_name=configured.name or "",
+        hashing=shared.hashing,
+        documents=shared.documents,
     )
     noting: Callable[[Handler], Handler] = _as_it_is
     problem: Callable[[int, str], Reply] = problem_reply
@@ -168,35 +179,30 @@ class ControllerIdentity(NamedTuple):
     mac: str
     #: Controllers at one address need cookies of different names; this one says nothing about it.
     cookie_name: str
+    #: The number of this start, for managers of SNMP.
+    boots: int
 
 
-async def _identity(store: Store) -> ControllerIdentity:
-    """Return what makes the controller this one; make and store it at its first start."""
-    kept = store.load().kept
+async def _identity(store: Store, stored: Stored, wall: float) -> ControllerIdentity:
+    """Return what makes the controller this one; make it at its first start, count every start."""
+    kept = stored.kept
     tail = secrets.token_bytes(5)
     first = {
         "identity.name": f"leverframe-{tail[-3:].hex()}",
         "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
         "identity.cookie": f"leverframe_{secrets.token_hex(6).upper()}",
     }
-    made = {path: value for path, value in first.items() if path not in kept}
-    if made:
-        try:
-            await store.commit(Changes(kept=made))
-        except StoreUnavailable:
-            if "identity.mac" in made:
-                raise
-            # On a disk that cannot be written the cookie has another name after each start.
-    return ControllerIdentity(*(kept.get(path, first[path]) for path in first))
-
-
-async def _count_boot(store: Store, wall: float) -> int:
-    """Count this start for managers of SNMP, and return its number."""
-    boots = boots_after(store.load().kept.get("snmp.boots"), wall)
-    # On a disk that cannot be written the clock alone makes the next number greater.
-    with suppress(StoreUnavailable):
-        await store.commit(Changes(kept={"snmp.boots": boots}))
-    return boots
+    made: dict[str, Any] = {path: value for path, value in first.items() if path not in kept}
+    made["snmp.boots"] = boots_after(kept.get("snmp.boots"), wall)
+    try:
+        await store.commit(Changes(kept=made))
+    except StoreUnavailable:
+        if "identity.mac" in made:
+            raise
+        # On a disk that cannot be written the cookie has another name after each start, and the
+        # clock alone makes the next number of boots greater.
+    kept |= made
+    return ControllerIdentity(*(kept[path] for path in (*first, "snmp.boots")))
 
 
 def stored_profile(store: Store) -> tuple[str | None, str | None, str | None]:

@@ -131,7 +131,7 @@ class FirmwareCheck:
 
 
 def _remembered(controller: Controller) -> Heard | None:
-    kept = controller.store.load().kept.get(KEPT)
+    kept = controller.persistent.values.get(KEPT)
     with suppress(msgspec.DecodeError):
         return msgspec.json.decode(kept, type=Heard) if isinstance(kept, str) else None
     return None

@@ -26,6 +26,7 @@ from leverframe.notify.outbox import Outbox
 from leverframe.notify.sms import Sms
 from leverframe.notify.snmp import CHANNELS, SnmpTraps
 from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.notify.trap_threads import TrapThreads
 from leverframe.notify.trust import Trust
 from leverframe.process.firmware_check import FirmwareCheck
 from leverframe.process.release_check import ask_for_release
@@ -202,12 +203,15 @@ def connect_firmware_check(
     return FirmwareCheck(controller, ask)
 
 
-def snmp_traps(controller: Controller, identity: EngineIdentity) -> dict[str, SnmpTraps]:
+def snmp_traps(
+    controller: Controller, identity: EngineIdentity, threads: TrapThreads
+) -> dict[str, SnmpTraps]:
     """Make the channels of the receivers of traps, which carry the controller's uptime."""
 
     def uptime_s() -> float:
         return controller.engine.uptime(controller.clock.read())
 
     return {
-        channel: SnmpTraps(identity, uptime_s, number) for number, channel in enumerate(CHANNELS)
+        channel: SnmpTraps(identity, uptime_s, number, threads)
+        for number, channel in enumerate(CHANNELS)
     }

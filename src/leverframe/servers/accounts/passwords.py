@@ -22,8 +22,9 @@ REMEMBERED = 256
 
 
 class Passwords:
-    def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(AT_A_TIME)
+    def __init__(self, turns: asyncio.Semaphore | None = None) -> None:
+        """Hash when it is our turn; the controllers of a process share the turns."""
+        self._turns = turns or asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()
 

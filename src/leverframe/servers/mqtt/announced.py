@@ -6,6 +6,8 @@ earlier discovery prefix, or by an earlier identity, is known only from here.
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 from leverframe.storage.store import Changes
 from leverframe.storage.writer import Writer
@@ -16,14 +18,11 @@ KEY = "mqtt.announced"
 
 
 class AnnouncedTopics:
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, kept: Mapping[str, Any]) -> None:
+        """Go on with what the store has kept."""
         self._writer = writer
-        self._by_broker: dict[str, set[str]] = {}
+        self._by_broker = {place: set[str](topics) for place, topics in kept.get(KEY, {}).items()}
         self._planned: asyncio.Handle | None = None
-
-    def load(self) -> None:
-        kept = self._writer.store.load().kept.get(KEY, {})
-        self._by_broker = {place: set(topics) for place, topics in kept.items()}
 
     def at(self, place: str) -> frozenset[str]:
         return frozenset(self._by_broker.get(place, ()))

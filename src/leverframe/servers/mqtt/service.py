@@ -58,7 +58,7 @@ class MqttService:
         self._labels = announced_labels(controller.engine.settings)
         self._states = PublishedStates(link, lambda: self._labels, self._value)
         self._states.on_first_value = self._announce
-        self._announced = AnnouncedTopics(controller.writer)
+        self._announced = AnnouncedTopics(controller.writer, controller.persistent.values)
         #: Where the pages are, once they are served.
         self._pages: PagesAddress | None = None
         self._was_up = False
@@ -72,7 +72,6 @@ class MqttService:
     def start(self) -> None:
         self._controller.watchers.add(self._changed)
         self._controller.settings_watchers.append(self._adopt)
-        self._announced.load()
         self._link.adopt(self._controller.engine.settings.mqtt)
 
     def pages_are_at(self, address: PagesAddress) -> None:

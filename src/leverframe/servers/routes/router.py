@@ -4,6 +4,7 @@ On the fast path, a command that switches an output on an open controller, nothi
 task is made.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine
@@ -59,6 +60,7 @@ from leverframe.servers.routes.sim_snapshots import SimSnapshots
 from leverframe.servers.routes.status_files import StatusFiles
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.servers.routes.uploaded import Uploads
+from leverframe.servers.routes.version_documents import VersionDocuments
 
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _SLASHES = re.compile("//+")
@@ -100,12 +102,14 @@ class Web:
         reach: Reach = THIS_MACHINE,
         cookie_name: str = "leverframe",
         public_name: str = "",
+        hashing: asyncio.Semaphore | None = None,
+        documents: VersionDocuments | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._controller = controller
         self._lenient = lenient
         self._names = reach.names
-        passwords = Passwords()
+        passwords = Passwords(hashing)
         sessions = Sessions(cookie_name, monotonic)
         self.access = Access(passwords, sessions, monotonic, self._log_failed_sign_in)
         self._admission = Admission(
@@ -131,9 +135,13 @@ class Web:
         )
         controller.upload_watchers.append(self._uploads.changed)
         controller.figures.append(lambda: stream_families(self._handlers.streams))
+        self._documents = documents or VersionDocuments()
+        self._find_documents()
+        controller.profile_watchers.append(self._find_documents)
+
+    def _find_documents(self) -> None:
         #: Replies of the endpoints that are fixed for a version.
-        self._fixed: dict[str, CompressedReply] = {}
-        controller.profile_watchers.append(self._fixed.clear)
+        self._fixed = self._documents.of(self._controller.profile)
 
     def handle(self, request: Request) -> Answer:
         return self._admitted(request, self._answer, self._of_site)

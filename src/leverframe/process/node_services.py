@@ -1,0 +1,36 @@
+"""What all controllers of a process share: threads, turns at hashing, documents of a version.
+
+A process with one controller has these for it alone. One with many has them once, so that no
+controller costs a thread, and no burst of sign-ins of some fills the memory of all. Everything is
+made when it is first needed.
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME
+from leverframe.notify.trap_threads import TrapThreads
+from leverframe.servers.accounts.passwords import AT_A_TIME
+from leverframe.servers.routes.version_documents import VersionDocuments
+
+
+class NodeServices:
+    def __init__(self, lookups_at_a_time: int = LOOKUPS_AT_A_TIME) -> None:
+        self._lookups_at_a_time = lookups_at_a_time
+        self._lookups: ThreadPoolExecutor | None = None
+        #: Turns at hashing passwords, which takes much memory.
+        self.hashing = asyncio.Semaphore(AT_A_TIME)
+        self.trap_threads = TrapThreads()
+        self.documents = VersionDocuments()
+
+    @property
+    def lookups(self) -> ThreadPoolExecutor:
+        """Return the threads in which names of hosts are looked up."""
+        if self._lookups is None:
+            self._lookups = ThreadPoolExecutor(self._lookups_at_a_time, thread_name_prefix="lookup")
+        return self._lookups
+
+    async def close(self) -> None:
+        """Let go of the threads, when the last controller has stopped."""
+        if self._lookups is not None:
+            self._lookups.shutdown(wait=False, cancel_futures=True)

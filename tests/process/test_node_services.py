@@ -1,0 +1,104 @@
+"""Several controllers of a process, and what they have in common."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from datetime import UTC
+
+import pytest
+
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.engine.journal import Cause
+from leverframe.log_context import CONTROLLER, within
+from leverframe.process.build import BuiltController, build
+from leverframe.process.node_services import NodeServices
+from leverframe.profile import Profile
+from leverframe.servers.accounts.passwords import AT_A_TIME, Passwords
+from leverframe.storage.store import MemoryStore, Stored
+from leverframe.testing.loop_twin import LoopTwin
+from tests.hardware.waiting import until
+
+OLD, NEW = Profile("3.0", "1.58a"), Profile()
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[NodeServices]:
+    node = NodeServices()
+    yield node
+    await node.close()
+
+
+async def built_on(node: NodeServices, profile: Profile = NEW) -> BuiltController:
+    return await build(profile, MemoryStore(), VirtualClock(), UTC, node=node)
+
+
+async def test_documents_of_the_api_are_made_once_for_a_version(node: NodeServices) -> None:
+    builts = [await built_on(node, profile) for profile in (NEW, NEW, OLD)]
+    twins = [LoopTwin(built.controller, built.web) for built in builts]
+    replies = [await twin.ok("/api/openapi.json") for twin in twins]
+    assert replies[0].body is replies[1].body
+    assert replies[0].body != replies[2].body
+    for built in builts:
+        await built.stop()
+
+
+async def test_a_controller_that_becomes_another_version_shows_its_documents(
+    node: NodeServices,
+) -> None:
+    built, old = await built_on(node), await built_on(node, Profile("3.9", "1.70"))
+    twin, other = (LoopTwin(one.controller, one.web) for one in (built, old))
+    before = await twin.ok("/api/commands")
+    await built.controller.install("1.70", None, Cause("firmware"))
+    after = await twin.ok("/api/commands")
+    assert after.body != before.body
+    assert (await other.ok("/api/commands")).body is after.body
+    await built.stop()
+    await old.stop()
+
+
+async def test_what_a_controller_starts_later_is_logged_under_its_name(node: NodeServices) -> None:
+    created = within("gh-7", asyncio.get_running_loop().create_task)
+    built = await created(built_on(node))
+    seen: list[str] = []
+    built.controller.watchers.add(lambda: seen.append(CONTROLLER.get()))
+    created(built.controller.advance(1.0))
+    await until(lambda: bool(seen))
+    assert (set(seen), CONTROLLER.get()) == ({"gh-7"}, "")
+    await built.stop()
+
+
+async def test_all_controllers_take_turns_at_hashing(node: NodeServices) -> None:
+    each = [Passwords(node.hashing) for _ in range(3)]
+    hashing = [asyncio.create_task(passwords.hash("long secret")) for passwords in each]
+    await asyncio.sleep(0)
+    assert node.hashing.locked()
+    assert len(hashing) > AT_A_TIME
+    assert len(set(await asyncio.gather(*hashing))) == len(each)
+
+
+async def test_a_controller_has_no_thread_of_its_own(node: NodeServices) -> None:
+    before = threading.active_count()
+    builts = [await build(NEW, MemoryStore(), SystemClock(), UTC, node=node) for _ in range(20)]
+    assert threading.active_count() == before
+    for built in builts:
+        await built.stop()
+
+
+async def test_what_the_store_holds_is_read_once() -> None:
+    class CountedStore(MemoryStore):
+        loads = 0
+
+        def load(self) -> Stored:
+            self.loads += 1
+            return super().load()
+
+    store = CountedStore()
+    built = await build(NEW, store, VirtualClock(), UTC)
+    await built.stop()
+    assert store.loads == 1
+    stored, store.loads = store.load(), 0
+    again = await build(NEW, store, VirtualClock(), UTC, stored=stored)
+    await again.stop()
+    assert store.loads == 0
+    assert (again.name, again.mac) == (built.name, built.mac)
+    assert again.snmp_identity.boots > built.snmp_identity.boots
