@@ -1,6 +1,6 @@
 """Random settings trees of a version, made the only way that counts: by random commands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -40,9 +40,11 @@ class AnyHash(Mapping[str, str]):
         return 0
 
 
-def random_settings(profile: Profile, random: Random, commands: int = 60) -> Settings:
+def random_settings(
+    profile: Profile, random: Random, commands: int = 60, rows: Sequence[Row] = TABLE
+) -> Settings:
     stage = Stage(profile, defaults(profile), None, AnyHash())
-    rows = [row for row in TABLE if row.offered(profile) and _changes_settings(row)]
+    rows = [row for row in rows if row.offered(profile) and _changes_settings(row)]
     for row in random.choices(rows, k=commands):
         try:
             _perform(stage, row, profile, random)

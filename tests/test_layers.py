@@ -92,6 +92,7 @@ COMMANDS_MAY_IMPORT = {
     "table": set[str](),
     "version_change": {"table"},
     "describe": {"table"},
+    "plan": {"table", "version_change"},
 }
 
 WITHIN = {"servers": SERVERS_MAY_IMPORT, "commands": COMMANDS_MAY_IMPORT}

@@ -63,6 +63,21 @@ def set_differential_input(stage: Stage, A: int, B: str) -> None:
     stage.set(f"differentials.{A % 3}.{field}", B)
 
 
+SENSOR_ROW = row(
+    "GET /inpa.cgi?sensor=<A><B>",
+    A=ANALOG_INDEX,
+    B=Depends(
+        "A",
+        (
+            (range(4), Word(codes.ANALOG_SENSORS_1_TO_4)),
+            (range(4, 6), Word(codes.ANALOG_SENSORS_5_TO_6)),
+        ),
+    ),
+    sets="analog_inputs.{A}.sensor",
+    example={"B": "13"},
+    doc="Choose the sensor of an analog input.",
+)
+
 ANALOG_ROWS = (
     row(
         "GET /stm.cgi?iname=<A><B>",
@@ -71,20 +86,7 @@ ANALOG_ROWS = (
         sets="analog_inputs.{A}.name",
         doc="Name an analog input.",
     ),
-    row(
-        "GET /inpa.cgi?sensor=<A><B>",
-        A=ANALOG_INDEX,
-        B=Depends(
-            "A",
-            (
-                (range(4), Word(codes.ANALOG_SENSORS_1_TO_4)),
-                (range(4, 6), Word(codes.ANALOG_SENSORS_5_TO_6)),
-            ),
-        ),
-        sets="analog_inputs.{A}.sensor",
-        example={"B": "13"},
-        doc="Choose the sensor of an analog input.",
-    ),
+    SENSOR_ROW,
     row(
         "GET /inpa.cgi?igain=<A><B>",
         A=Int(0, 3),

@@ -84,6 +84,17 @@ SECTIONS = DOCUMENT_SECTIONS + FURTHER_SECTIONS
 DOCUMENT_ROWS = tuple(row for _, rows in DOCUMENT_SECTIONS for row in rows)
 FURTHER_ROWS = tuple(row for _, rows in FURTHER_SECTIONS for row in rows)
 TABLE = DOCUMENT_ROWS + FURTHER_ROWS
+#: Ours alone; real units have the others.
+OWN_ROWS = (
+    *system.NAME_ROWS,
+    *pwm.TARGET_ROWS,
+    *modbus_writes.ROWS,
+    *modbus.FURTHER_ROWS,
+    *notifications.ROWS,
+    *serial_port.ALIASES,
+)
+_OWN_LINES = frozenset(row.line for row in OWN_ROWS)
+REAL_UNIT_ROWS = tuple(row for row in TABLE if row.line not in _OWN_LINES)
 
 #: Paths that take commands.
 COMMAND_PATHS = frozenset(row.form.path for row in TABLE if row.form.items)

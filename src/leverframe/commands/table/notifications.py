@@ -80,18 +80,20 @@ def set_inform(stage: Stage, A: int, B: bool) -> None:
     stage.set(f"snmp.{receiver}.inform", B)
 
 
+URL_ROW = row(
+    "GET /stm.cgi?http<A>=<B>",
+    A=HTTP_SLOT,
+    B=URL,
+    run=set_url,
+    limits={"http.*.url": URL},
+    secret=True,
+    doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
+    "in it are replaced by values. The login was given for one server: another scheme, host or "
+    "port forgets its password, unless `httpauth<A>` gives it in the same request.",
+)
+
 ROWS = (
-    row(
-        "GET /stm.cgi?http<A>=<B>",
-        A=HTTP_SLOT,
-        B=URL,
-        run=set_url,
-        limits={"http.*.url": URL},
-        secret=True,
-        doc="Set the address that the action HTTP1-HTTP4 requests; nothing is none. Reading codes "
-        "in it are replaced by values. The login was given for one server: another scheme, host or "
-        "port forgets its password, unless `httpauth<A>` gives it in the same request.",
-    ),
+    URL_ROW,
     row(
         "GET /stm.cgi?httppost<A>=<B>*<C>",
         A=HTTP_SLOT,

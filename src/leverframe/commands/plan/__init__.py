@@ -1,0 +1,1 @@
+"""The inverse of the commands: the requests that lead from settings that are to others."""

@@ -1,0 +1,128 @@
+"""A plan in the making: the settings as they will be, and the steps that were taken so far."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from leverframe.commands.plan.written import (
+    PlannedRequest,
+    Tried,
+    counted,
+    is_within,
+    parts,
+    tried,
+    wanted_at,
+)
+from leverframe.commands.table.refusals import Refusal
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import is_same, value_at
+from leverframe.profile import Profile
+
+
+class PlannedStep(NamedTuple):
+    """A request with what it changes: path, old and new value of every leaf."""
+
+    request: PlannedRequest
+    changes: tuple[tuple[str, Any, Any], ...]
+
+
+class HelpfulRequest(NamedTuple):
+    """A request that brings the settings nearer to the wanted ones."""
+
+    request: PlannedRequest
+    effect: Tried
+    #: How many leaves become as wanted.
+    gain: int
+
+
+class Course:
+    """Takes what leads nearer to the wanted settings, and notes why something else does not.
+
+    `hidden` are leaves that could not be read and are not wanted: no request may set them.
+    `unknown` are leaves that could not be read and are wanted: they are set whatever they are.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        now: Settings,
+        wanted: Settings,
+        hidden: Collection[str] = (),
+        unknown: Collection[str] = (),
+    ) -> None:
+        self.profile = profile
+        self.now = now
+        self.wanted = wanted
+        self.hidden = frozenset(hidden)
+        self.unknown = set(unknown)
+        self.steps: list[PlannedStep] = []
+        self.reasons: dict[str, str] = {}
+
+    def take(self, request: PlannedRequest) -> bool:
+        """Take a request that is known to be right; False if the version refuses it."""
+        try:
+            effect = tried(request, self.now, self.profile)
+        except Refusal:
+            return False
+        self._add(request, effect)
+        return True
+
+    def accept(self, offer: HelpfulRequest) -> None:
+        self._add(offer.request, offer.effect)
+
+    def _add(self, request: PlannedRequest, effect: Tried) -> None:
+        changes = [*effect.leaves]
+        for path in self._newly_known(effect):
+            value = wanted_at(self.wanted, path)
+            if all(path != changed for changed, *_ in changes):
+                changes.append((path, value, value))
+            self.unknown.discard(path)
+        self.now = effect.settings
+        self.steps.append(PlannedStep(request, tuple(changes)))
+
+    def offer(self, request: PlannedRequest) -> HelpfulRequest | None:
+        """Try a request; None if it is not allowed, does not help, or does harm."""
+        try:
+            effect = tried(request, self.now, self.profile)
+        except Refusal:
+            return None
+        gain, loss = counted(effect.leaves, self.wanted)
+        gain += len(self._newly_known(effect))
+        if not gain:
+            return None
+        unreadable = [path for path in sorted(self.hidden) if is_within(path, effect.given)]
+        if unreadable:
+            self._note(
+                effect,
+                f"Its command sets {unreadable[0]}, too, which could not be read; "
+                "name that in the file as well.",
+            )
+            return None
+        if loss:
+            self._note(effect, f"Its command would change {self._harmed(effect)}, too.")
+            return None
+        return HelpfulRequest(request, effect, gain)
+
+    def _newly_known(self, effect: Tried) -> list[str]:
+        return [
+            path
+            for path in sorted(self.unknown)
+            if is_within(path, effect.given)
+            and is_same(wanted_at(effect.settings, path), wanted_at(self.wanted, path))
+        ]
+
+    def _harmed(self, effect: Tried) -> str:
+        return next(
+            path
+            for path, old, new in effect.leaves
+            for before, after, aim in parts(old, new, wanted_at(self.wanted, path))
+            if is_same(before, aim) and not is_same(after, aim)
+        )
+
+    def _note(self, effect: Tried, reason: str) -> None:
+        for path, *_ in effect.leaves:
+            self.reasons.setdefault(path, reason)
+        for path in self._newly_known(effect):
+            self.reasons.setdefault(path, reason)
+
+    def is_locked(self) -> bool:
+        return bool(value_at(self.now, "output_flags.lock"))

@@ -1,0 +1,194 @@
+"""The plan of a change: the requests that lead from the settings of a unit to the wanted ones.
+
+Every request is written from the command table and tried on the settings before it is taken: it
+must bring at least one leaf to its wanted value, take none away from it, and set nothing that could
+not be read. What no request reaches is listed with the reason.
+
+The order is the safe one. Rules that change are disabled first; then come the pages, the inputs and
+sensors, messages, the display; then how outputs move; then rules, schedule and watchdog; the
+accounts come last. No request switches an output. The lock of the outputs is lifted only where the
+unit would refuse a setting, and is as wanted again behind it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from leverframe.commands.plan.course import Course, HelpfulRequest, PlannedStep
+from leverframe.commands.plan.inverses import requests_for
+from leverframe.commands.plan.rule_steps import disable_changing, set_rules
+from leverframe.commands.plan.written import PlannedRequest, is_within, wanted_at
+from leverframe.commands.table import schedule, serial_port
+from leverframe.commands.table.matching import OWN_ROWS, REAL_UNIT_ROWS
+from leverframe.commands.table.row import Row, Run
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import MASK, difference, is_secret, leaves, with_value
+from leverframe.profile import Profile
+
+#: Branches of the settings in the order in which they change.
+_PAGES = ("name", "ui", "layout", "variables", "event_variables")
+_READINGS = (
+    *("serial", "i2c", "onewire", "onewire_extra", "weather", "analog_inputs", "digital_inputs"),
+    *("impulse_time", "modbus_devices", "modbus_slots", "modbus_mapping", "differentials"),
+    *("power", "energy_remember"),
+)
+_MESSAGES = (
+    *("gsm", "email", "http", "http_period", "http_double_percent", "mqtt", "snmp"),
+    *("modbus_writes", "oled"),
+)
+_MOVING = ("pwm", "pwm_frequency", "outputs", "pid")
+_ACTING = ("schedule", "watchdog", "output_flags", "modbus_tcp")
+_ACCOUNTS = ("access",)
+#: Of rows that name no setting.
+_BRANCH_OF_RUN: dict[Run, set[str]] = {
+    schedule.save: {"schedule"},
+    schedule.set_active: {"schedule"},
+    serial_port.set_9600: {"serial"},
+}
+#: Flags by which an output begins to move by itself.
+_BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in range(6))})
+_HASHED = "A stored password cannot be sent; give the password itself."
+_UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
+_RULES = "rules"
+
+
+class Unreachable(NamedTuple):
+    """A setting that no command brings to its wanted value, and why, as a sentence."""
+
+    path: str
+    wanted: Any
+    reason: str
+
+
+class Plan(NamedTuple):
+    steps: tuple[PlannedStep, ...]
+    unreachable: tuple[Unreachable, ...]
+    #: What the settings will be.
+    settings: Settings
+
+
+def plan_between(
+    profile: Profile,
+    now: Settings,
+    wanted: Settings,
+    *,
+    unread: Collection[str] = (),
+    named: Collection[str] = (),
+    rows: Sequence[Row] = REAL_UNIT_ROWS,
+) -> Plan:
+    """Plan the way from settings to others of the same version.
+
+    `unread` are leaves or branches that the unit could not tell: they are left alone, except what
+    is `named` as wanted, which is sent whatever the unit holds. `rows` are the commands that the
+    unit has; Leverframe has the whole table.
+    """
+    offered: dict[str, list[Row]] = {}
+    for row in rows:
+        for branch in _branches(row) if row.offered(profile) else ():
+            offered.setdefault(branch, []).append(row)
+    with_own = any(row is own for row in rows for own in OWN_ROWS)
+    hidden, unknown = _unread_leaves(now, wanted, unread, named)
+    for path in hidden:
+        if is_secret(path):
+            # It may hold something, which must not be forgotten unnoticed.
+            now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
+    course = Course(profile, now, wanted, hidden, unknown)
+    may_set_rules = not any(is_within(path, (_RULES,)) for path in hidden)
+    if may_set_rules:
+        disable_changing(course, with_own)
+    _follow(course, offered, (*_PAGES, *_READINGS, *_MESSAGES))
+    moving = [row for branch in _MOVING for row in offered[branch]]
+    if course.is_locked() and _would_help_unlocked(course, moving):
+        course.take(_UNLOCK)
+    _take_what_helps(course, moving)
+    if may_set_rules:
+        set_rules(course, with_own)
+    _follow(course, offered, (*_ACTING, *_ACCOUNTS))
+    return Plan(tuple(course.steps), tuple(_unreachable(course)), course.now)
+
+
+def _unread_leaves(
+    now: Settings, wanted: Settings, unread: Collection[str], named: Collection[str]
+) -> tuple[set[str], set[str]]:
+    """Return the unread leaves that must be left alone, and those that are wanted."""
+    if not unread:
+        return set(), set()
+    paths = {path for tree in (now, wanted) for path, _ in leaves(tree)} | set(unread)
+    found = {path for path in paths if _is_below(path, unread)}
+    unknown = {path for path in found if _is_below(path, named)}
+    # A branch of which a part is wanted is told by its leaves.
+    hidden = {path for path in found - unknown if path not in unread or not is_within(path, named)}
+    return hidden, unknown & {path for path, _ in leaves(wanted)}
+
+
+def _is_below(path: str, branches: Collection[str]) -> bool:
+    return any(path == branch or path.startswith(f"{branch}.") for branch in branches)
+
+
+def _branches(row: Row) -> frozenset[str]:
+    """Return the branches of the settings that a row sets."""
+    paths = (*(path for found in row.sets.values() for path in found), *row.limits)
+    found = {path.partition(".")[0] for path in paths}
+    if "ui" in found:
+        # Settings of the pages are variables at the same time.
+        found.add("variables")
+    return frozenset(found | _BRANCH_OF_RUN.get(row.run, set()) if row.run else found)
+
+
+def _requests(course: Course, rows: Iterable[Row]) -> list[PlannedRequest]:
+    return [
+        request
+        for row in rows
+        for request in requests_for(row, course.now, course.wanted, course.profile)
+    ]
+
+
+def _follow(course: Course, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
+    """Go through the branches that differ, or of which something is unknown."""
+    for branch in branches:
+        differs = getattr(course.now, branch) != getattr(course.wanted, branch)
+        if differs or any(_is_below(path, (branch,)) for path in course.unknown):
+            _take_what_helps(course, rows.get(branch, []))
+
+
+def _take_what_helps(course: Course, rows: Sequence[Row]) -> None:
+    """Take what helps, until nothing does: first what brings most, with least."""
+    while True:
+        offers = [offer for request in _requests(course, rows) if (offer := course.offer(request))]
+        if not offers:
+            return
+        offers.sort(key=_urgency)
+        for first in offers:
+            offer = course.offer(first.request)
+            if offer is not None:
+                course.accept(offer)
+
+
+def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
+    """Order what stops a movement first, what begins one last; then by gain and by reach."""
+    moves = {bool(new) for path, _, new in offer.effect.leaves if path in _BEGINS}
+    when = 0 if False in moves else 2 if True in moves else 1
+    return when, -offer.gain, len(offer.effect.given)
+
+
+def _would_help_unlocked(course: Course, rows: Iterable[Row]) -> bool:
+    unlocked = Course(
+        course.profile,
+        with_value(course.now, "output_flags.lock", False),
+        course.wanted,
+        course.hidden,
+        course.unknown,
+    )
+    return any(
+        unlocked.offer(request) and not course.offer(request)
+        for request in _requests(unlocked, rows)
+    )
+
+
+def _unreachable(course: Course) -> Iterable[Unreachable]:
+    default = f"No command of {course.profile} sets it so."
+    missing = {path: new for path, _, new in difference(course.now, course.wanted)}
+    missing |= {path: wanted_at(course.wanted, path) for path in sorted(course.unknown)}
+    for path, value in missing.items():
+        is_hash = is_secret(path) and str(value).startswith("$")
+        reason = _HASHED if is_hash else course.reasons.get(path, default)
+        yield Unreachable(path, value, reason)

@@ -1,0 +1,102 @@
+"""The steps that lead from rules to other rules.
+
+A rule that changes is disabled first, before anything else of the plan changes, and enabled last.
+One that is no longer wanted is deleted where that leaves the others in their places. A rule that
+the version cannot hold is not touched; where there is none yet, a disabled one keeps its place, so
+that the numbers of the others stay right.
+"""
+
+from msgspec.structs import replace
+
+from leverframe.commands.plan.course import Course
+from leverframe.commands.plan.written import PlannedRequest
+from leverframe.commands.table.rules import event_query
+from leverframe.commands.version_change.limits import missing_of_rule
+from leverframe.engine.actions import MODBUS_WRITES
+from leverframe.engine.rules import rules_without
+from leverframe.engine.settings import Rule
+from leverframe.profile import Profile
+
+_RULE_PATH = "/inpa.cgi"
+#: Ours alone.
+_OWN_ACTIONS = frozenset(MODBUS_WRITES)
+
+
+def _said(rule: Rule) -> Rule:
+    """Return what `event` says of a rule."""
+    return replace(rule, enabled=False, permanent=False)
+
+
+def _can_be_said(rule: Rule, profile: Profile, with_own: bool) -> bool:
+    if rule.action in _OWN_ACTIONS and not with_own:
+        return False
+    return not missing_of_rule(rule, profile)
+
+
+def _deletions(now: tuple[Rule, ...], wanted: tuple[Rule, ...]) -> list[int]:
+    """Choose what to delete, one after the other, so that most of the others stay in place."""
+    found: list[int] = []
+    while len(now) > len(wanted):
+        kept = {
+            index: sum(
+                _said(old) == _said(new)
+                for old, new in zip(rules_without(now, index), wanted, strict=False)
+            )
+            for index in range(len(now))
+        }
+        best = max(kept, key=lambda index: (kept[index], index))
+        found.append(best)
+        now = rules_without(now, best)
+    return found
+
+
+def _request(query: str) -> PlannedRequest:
+    return PlannedRequest("GET", f"{_RULE_PATH}?{query}")
+
+
+def disable_changing(course: Course, with_own: bool) -> None:
+    """Disable the rules that will change, go, or are wanted disabled."""
+    rules, wanted = course.now.rules, course.wanted.rules
+    left = list(range(len(rules)))
+    after = rules
+    for index in _deletions(rules, wanted):
+        _disable(course, left.pop(index))
+        after = rules_without(after, index)
+    for place, (index, rule) in enumerate(zip(left, after, strict=True)):
+        aim = wanted[place]
+        changes = _said(aim) != _said(rule) and _can_be_said(aim, course.profile, with_own)
+        if changes or (_said(aim) == _said(rule) and not aim.enabled):
+            _disable(course, index)
+
+
+def _disable(course: Course, index: int) -> None:
+    if course.now.rules[index].enabled:
+        course.take(_request(f"eventon={index}*0"))
+
+
+def set_rules(course: Course, with_own: bool) -> None:
+    """Delete, write and enable rules, in this order."""
+    wanted, profile = course.wanted.rules, course.profile
+    for index in _deletions(course.now.rules, wanted):
+        course.take(_request(f"eventdel={index}"))
+    touched = []
+    for index, aim in enumerate(wanted):
+        is_new = index >= len(course.now.rules)
+        if _can_be_said(aim, profile, with_own):
+            touched.append(index)
+            if is_new or _said(course.now.rules[index]) != _said(aim):
+                _write(course, index, aim)
+        elif is_new:
+            _write(course, index, Rule())
+    for index in touched:
+        if course.now.rules[index].permanent != wanted[index].permanent:
+            course.take(_request(f"eventper={index}*{int(wanted[index].permanent)}"))
+    for index in touched:
+        if course.now.rules[index].enabled != wanted[index].enabled:
+            course.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
+
+
+def _write(course: Course, index: int, rule: Rule) -> None:
+    query = event_query(index, rule, course.profile)
+    assert query is not None
+    course.take(_request(query))
