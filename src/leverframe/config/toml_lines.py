@@ -22,9 +22,29 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
 
 def line_of(text: str, place: TomlPath) -> int:
     """Return the line, counted from 1, of the innermost part of the place that can be found."""
-    lines = text.splitlines()
+    return TomlLines(text).line_of(place)
+
+
+class TomlLines:
+    """The lines of one text, for many questions about it."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines()
+        self._placed = list(_placed(self._lines))
+        #: What most questions are about; of several headers of a table, the first.
+        self._exact = {place: line for place, line, _ in reversed(self._placed)}
+
+    def line_of(self, place: TomlPath) -> int:
+        """Return the line, counted from 1, of the innermost part of the place that is found."""
+        exact = self._exact.get(place)
+        return _nearest_line(self._lines, self._placed, place) if exact is None else exact + 1
+
+
+def _nearest_line(
+    lines: list[str], placed: list[tuple[TomlPath, int, int]], place: TomlPath
+) -> int:
     best, number, column = 0, 0, 0
-    for found, line, behind in _placed(lines):
+    for found, line, behind in placed:
         shared = _shared(found, place)
         # A table below the place stands for it where it has no line of its own.
         is_within = shared == len(found) or shared == len(place)

@@ -44,10 +44,13 @@ class UnfitSettings(ErrorForPeople, ValueError):
     """Stored values that do not make a settings tree."""
 
 
-def _holds_nodes(hint: Any) -> bool:
-    items = get_args(hint)[:1] if getattr(hint, "__origin__", None) is tuple else ()
+def branch_of(hint: Any) -> tuple[type[Node] | None, bool]:
+    """Return the node that a field holds, or holds a list of, and whether it is a list."""
+    is_list = getattr(hint, "__origin__", None) is tuple
+    items = get_args(hint)[:1] if is_list else (hint,)
     kinds = [kind for item in items for kind in (get_args(item) or (item,))]
-    return any(isinstance(kind, type) and issubclass(kind, Node) for kind in kinds)
+    nodes = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Node)]
+    return (nodes[0] if nodes else None), is_list
 
 
 #: (class, field) of every list of nodes.
@@ -56,7 +59,7 @@ _BRANCH_LISTS = frozenset(
     for node in vars(tree_classes).values()
     if isinstance(node, type) and issubclass(node, Node)
     for name, hint in get_type_hints(node).items()
-    if _holds_nodes(hint)
+    if branch_of(hint)[0] is not None and branch_of(hint)[1]
 )
 
 
@@ -171,16 +174,17 @@ def masked(secret: Any) -> str | None:
 @lru_cache(maxsize=8192)
 def is_secret(path: str) -> bool:
     """Tell whether a leaf never leaves the controller."""
-    return _pattern(path) in SECRETS
+    return pattern_of(path) in SECRETS
 
 
 @lru_cache(maxsize=8192)
 def is_confidential(path: str) -> bool:
     """Tell whether a leaf is for nobody but the administrator: no backup, log or audit trail."""
-    return _pattern(path) in CONFIDENTIAL
+    return pattern_of(path) in CONFIDENTIAL
 
 
-def _pattern(path: str) -> str:
+def pattern_of(path: str) -> str:
+    """Return a path with `*` for its places."""
     return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 

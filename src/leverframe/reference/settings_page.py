@@ -4,8 +4,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from types import NoneType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
 
@@ -16,6 +15,7 @@ from leverframe.commands.table.versions import NEWEST
 from leverframe.engine import settings as classes
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import MAX_RULES, SECRETS, Node, Settings
+from leverframe.engine.tree import branch_of
 from leverframe.profile import Profile, spans_in_words
 from leverframe.reference.markdown import code, prose, table
 from leverframe.reference.trials import ALL_SETTINGS, settings_changed
@@ -97,22 +97,13 @@ def _below(node: type[Node], comments: Comments, path: str) -> Iterator[Place]:
     for field in msgspec.structs.fields(node):
         here = f"{path}.{field.name}" if path else field.name
         comment = comments.get((node.__name__, field.name), "")
-        branch, is_list = _branch(hints[field.name])
+        branch, is_list = branch_of(hints[field.name])
         if branch is None:
             yield Place(here, True, field.default, comment)
             continue
         if is_list:
             yield Place(here, False, field.default, comment)
         yield from _below(branch, comments, f"{here}.*" if is_list else here)
-
-
-def _branch(hint: Any) -> tuple[type[Node] | None, bool]:
-    """Return the node that a field holds, or holds a list of, and whether it is a list."""
-    is_list = getattr(hint, "__origin__", None) is tuple
-    items = [kind for kind in get_args(hint) if kind is not Ellipsis] if is_list else [hint]
-    kinds = [kind for item in items for kind in (get_args(item) or (item,)) if kind is not NoneType]
-    nodes = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Node)]
-    return (nodes[0] if nodes else None), is_list
 
 
 def _values(path: str, profile: Profile) -> list[Any]:

@@ -180,6 +180,16 @@ def _positions(
     return settings
 
 
+def with_page_settings(settings: Settings, profile: Profile) -> Settings:
+    """Set the variables that a version uses for page settings to what these say."""
+    settings = with_value(settings, "variables.words.0", settings.ui.refresh // 10)
+    for position in _POSITIONS:
+        if offered(position.when, profile):
+            path = f"variables.{position.variables}.{position.number}"
+            settings = with_value(settings, path, position.value(settings.ui, profile))
+    return settings
+
+
 def _with_present_secrets(
     settings: Settings, content: Content, present: Settings, lost: list[NotCarriedOver]
 ) -> Settings:

@@ -13,11 +13,11 @@ from leverframe.commands.table import rules as rule_rows
 from leverframe.commands.table import schedule as schedule_rows
 from leverframe.commands.table.codes import RULE_ACTIONS
 from leverframe.commands.table.matching import TABLE
-from leverframe.commands.table.params import NOTHING_SEEN, Param, Seen, Trailing
+from leverframe.commands.table.params import NOTHING_SEEN, Depends, Param, Seen, Trailing
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row
 from leverframe.engine.settings import Rule, ScheduleEntry
-from leverframe.profile import Profile, offered
+from leverframe.profile import Profile, Spans, offered
 
 
 class Limit(NamedTuple):
@@ -29,19 +29,24 @@ class Limit(NamedTuple):
     param: Param
 
     def takes(self, steps: list[str], value: Any, profile: Profile) -> bool:
+        seen = self.place(steps, profile)
+        return seen is not None and _is_sendable(self.param, value, profile, seen)
+
+    def place(self, steps: list[str], profile: Profile) -> Seen | None:
+        """Return the fields that say the place, None if the version has no such place here."""
         if not self.row.offered(profile):
-            return False
+            return None
         seen: dict[str, Any] = {}
         for own, step in zip(self.steps, steps, strict=True):
             if own in ("*", step):
                 continue
             if not own.startswith("{"):
-                return False
+                return None
             letter, place = own[1], int(step)
             if not _is_sendable(self.row.params[letter], place, profile, seen):
-                return False
+                return None
             seen[letter] = place
-        return _is_sendable(self.param, value, profile, seen)
+        return seen
 
 
 @lru_cache(maxsize=1)
@@ -87,6 +92,24 @@ def is_allowed(path: str, value: Any, default: Any, profile: Profile) -> bool:
             for place, (item, standard) in enumerate(zip(value, default, strict=True))
         )
     )
+
+
+def types_at(path: str, profile: Profile) -> list[Param]:
+    """Return the types that a version gives the setting at a path; none if it has no such one."""
+    steps, found = path.split("."), list[Param]()
+    for limit in _limits().get(_key(steps), ()):
+        param, seen = limit.param, limit.place(steps, profile)
+        if seen is not None and not (
+            isinstance(param, Trailing) and not offered(param.when, profile)
+        ):
+            found.append(param.case(seen) if isinstance(param, Depends) else param)
+    return found
+
+
+def versions_with(path: str) -> Spans:
+    """Return the versions in which some command sets the setting at a path."""
+    limits = _limits().get(_key(path.split(".")), ())
+    return tuple(dict.fromkeys(span for limit in limits for span in limit.row.when))
 
 
 def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
