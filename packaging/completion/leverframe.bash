@@ -3,16 +3,17 @@ _leverframe() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run simulate what-if record replay commands passwd config board site firmware backup data help -V --version -h --help"
+        words="run simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
+            unit) words="check schema" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
             firmware) words="keygen build sign show" ;;
             backup) words="show diff convert restore" ;;
             data) words="check repair show export reset" ;;
-            help) words="run simulate what-if record replay commands passwd config board site firmware backup data" ;;
+            help) words="run simulate what-if record replay unit commands passwd config board site firmware backup data" ;;
         esac
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --recorded --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
@@ -20,6 +21,8 @@ _leverframe() {
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
+            "unit check") words=" -h --help" ;;
+            "unit schema") words="--hw --sw -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;
             "passwd "*) words="--generate --config --data -h --help" ;;
             "config check") words="--config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --recorded --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;

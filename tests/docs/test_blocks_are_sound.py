@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -19,11 +20,24 @@ from leverframe.commands.describe.openapi import openapi
 from leverframe.commands.describe.query_schema import item_names
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import read_config
+from leverframe.exit_codes import DONE
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
-from tests.docs.blocks import DOCS, DOCUMENTS, SHELL, WRITTEN, Block, blocks, blocks_in, name_of
+from tests.docs.blocks import (
+    DOCS,
+    DOCUMENTS,
+    PROJECT,
+    SHELL,
+    WRITTEN,
+    Block,
+    blocks,
+    blocks_in,
+    name_of,
+)
 
+#: Of unit files and inventories.
+UNIT_KEYS = {"hardware", "rules", "outputs", "units"}
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "", ENDPOINTS)["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["parameters"]}
@@ -75,12 +89,17 @@ def test_a_call_right_behind_the_start_is_found() -> None:
 
 
 @pytest.mark.parametrize("block", blocks_in(("toml",)), ids=str)
-def test_toml_is_a_configuration_or_a_scenario(block: Block, tmp_path: Path) -> None:
+def test_toml_is_what_the_program_reads(block: Block, tmp_path: Path) -> None:
     file = tmp_path / "some.toml"
     file.write_text(block.text, encoding="utf-8")
     values = tomllib.loads(block.text)
     if values.keys() & SCENARIO_KEYS:
         read_scenario(file)
+        return
+    if values.keys() & UNIT_KEYS:
+        shutil.copytree(PROJECT / "examples" / "units", tmp_path, dirs_exist_ok=True)
+        (tmp_path / "secrets.toml").touch(mode=0o600)
+        assert carry_out(["unit", "check", str(file)]) == DONE
         return
     with chdir(tmp_path):
         carry_out(["firmware", "keygen", "owner"])

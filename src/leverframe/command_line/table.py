@@ -566,6 +566,39 @@ _UNIT_USER = argument(
     "--user", metavar="NAME", help="sign in with this account; the password is asked for"
 )
 
+_UNIT_CHECK = Task(
+    "check",
+    "units.check:check",
+    "say what is wrong in unit files and inventories, with the line",
+    (argument("files", metavar="FILE", type=Path, nargs="+", help="such as north.toml"),),
+    """\
+Check unit files, with what they include, and inventories, with the files of their units, against
+the versions that they name. Nothing is sent, and no secret is needed.
+
+  leverframe unit check units.toml
+
+The exit code is 0 where nothing is wrong and 1 where something is.
+""",
+)
+_UNIT_SCHEMA = Task(
+    "schema",
+    "units.check:schema",
+    "print the JSON Schema of unit files, for editors",
+    (
+        argument(
+            "--hw",
+            metavar="VERSION",
+            default=_NEWEST.hw,
+            help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
+        ),
+        argument(
+            "--sw",
+            metavar="VERSION",
+            help="software version, like 1.49d (default the newest of the hardware)",
+        ),
+    ),
+)
+
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
@@ -573,7 +606,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (),
+    (_UNIT_CHECK, _UNIT_SCHEMA),
 )
 
 #: In the order of the help.

@@ -1,0 +1,44 @@
+"""`leverframe unit check` and `unit schema`: unit files and inventories before anything is sent."""
+
+from pathlib import Path
+
+import msgspec
+
+from leverframe.config.toml_file import read_toml
+from leverframe.exit_codes import DONE, NO
+from leverframe.profile import existing, newest_software
+from leverframe.units.file_schema import file_schema
+from leverframe.units.inventory import is_inventory, load_inventory
+from leverframe.units.loading import examined_unit_file
+from leverframe.units.problems import BadUnitFile
+
+
+def check(files: list[Path]) -> int:
+    """Print every mistake in unit files and inventories; return whether there are any."""
+    wrong = [line for file in files for line in _mistakes(file)]
+    print("\n".join(wrong) if wrong else f"{len(files)} checked, no mistake found.")
+    return NO if wrong else DONE
+
+
+def schema(hw: str, sw: str | None) -> None:
+    """Print the JSON Schema of unit files for a version."""
+    profile = existing(hw, sw or newest_software(hw))
+    print(msgspec.json.format(msgspec.json.encode(file_schema(profile)), indent=2).decode())
+
+
+def _mistakes(file: Path) -> list[str]:
+    try:
+        _, document = read_toml(file, BadUnitFile)
+        if not is_inventory(document):
+            _, problems = examined_unit_file(file, need_secrets=False)
+            return [str(problem) for problem in problems]
+        inventory = load_inventory(file, need_secrets=False)
+    except BadUnitFile as error:
+        return str(error).splitlines()
+    found = []
+    for unit in inventory.units:
+        try:
+            inventory.wanted(unit, need_secrets=False)
+        except BadUnitFile as error:
+            found += [f"{unit.name}: {line}" for line in str(error).splitlines()]
+    return found

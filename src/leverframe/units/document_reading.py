@@ -1,0 +1,170 @@
+"""What a TOML document says about settings, by their paths; each mistake with its line.
+
+`${name}` in a text is replaced by a value (`$${` is a `${` that stays), and `{ env = "NAME" }` or
+`{ secret = "name" }` in place of a text by a secret that the file does not hold.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
+
+from leverframe.config.described import nearest
+from leverframe.config.toml_lines import TomlPath
+from leverframe.engine.settings import Node, Settings
+from leverframe.engine.tree import branch_of, is_secret, pattern_of
+from leverframe.units.file_keys import PLACES, BadEntry, hints, key_of, value_from_file
+from leverframe.units.problems import FileLine, FileProblem, unknown
+from leverframe.units.rule_sentences import rule_from_sentence
+from leverframe.units.unit_file import WHOLE_LISTS, FileEntry
+
+#: The kinds of references to what a file must not hold.
+REFERENCES = ("env", "secret")
+_PLACEHOLDER = re.compile(r"\$\$\{|\$\{([A-Za-z0-9_-]+)\}")
+
+Value = str | int | float | bool
+
+
+class SecretReference(NamedTuple):
+    """Where a secret is found: an environment variable, or a name in the secrets file."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        if self.kind == "env":
+            return f"the environment variable {self.name}"
+        return f"the secret {self.name!r}"
+
+
+def reference_in(given: Any) -> SecretReference | None:
+    """Return the reference that a value is; None if it is none."""
+    if isinstance(given, dict) and len(given) == 1:
+        kind, name = next(iter(given.items()))
+        if kind in REFERENCES and isinstance(name, str) and name:
+            return SecretReference(kind, name)
+    return None
+
+
+def escaped(text: str) -> str:
+    """Write a text so that nothing in it is taken for a placeholder."""
+    return text.replace("${", "$${")
+
+
+def filled(given: Any, values: Mapping[str, Value]) -> Any:
+    """Replace the placeholders in a value of a document; raise `BadEntry` for unknown ones."""
+    if isinstance(given, list):
+        return [filled(item, values) for item in given]
+    if not isinstance(given, str) or "${" not in given:
+        return given
+    alone = _PLACEHOLDER.fullmatch(given)
+    if alone and alone[1]:
+        return _value(alone[1], values)
+    return _PLACEHOLDER.sub(
+        lambda found: str(_value(found[1], values)) if found[1] else "${", given
+    )
+
+
+def _value(name: str, values: Mapping[str, Value]) -> Value:
+    if name in values:
+        return values[name]
+    meant = nearest(name, values)
+    advice = f"did you mean ${{{meant}}}?" if meant else "give it as values or in the inventory"
+    raise BadEntry(f"uses ${{{name}}}, which has no value; {advice}")
+
+
+class DocumentReader:
+    """Takes the settings out of one document; the fields are the result."""
+
+    def __init__(
+        self,
+        line_at: Callable[[TomlPath], FileLine],
+        values: Mapping[str, Value],
+        secret: Callable[[SecretReference], str | None],
+    ) -> None:
+        self._line_at = line_at
+        self._values = values
+        self._secret = secret
+        self.entries: dict[str, FileEntry] = {}
+        self.lists: dict[str, FileLine] = {}
+        #: References to nothing, by the path of the setting.
+        self.unresolved: dict[str, FileProblem] = {}
+        self.problems: list[FileProblem] = []
+
+    def read(self, document: Mapping[str, Any]) -> None:
+        self._table(Settings, document, "", ())
+
+    def _table(self, node: type[Node], table: Any, path: str, place: TomlPath) -> None:
+        fields = hints(node)
+        for name, given in table.items():
+            here = f"{path}.{name}" if path else name
+            if here == "profile":
+                self._wrong((name,), "The version is written as hardware and software.")
+                continue
+            if name not in fields:
+                self._wrong((*place, name), unknown(".".join(map(str, (*place, name))), fields))
+                continue
+            branch, is_list = branch_of(fields[name])
+            if branch is None:
+                self._leaf(here, given, (*place, name))
+            elif not isinstance(given, dict):
+                self._wrong((*place, name), f"{name} must be a table, such as [{name}].")
+            elif is_list:
+                self._list(branch, given, here, (*place, name))
+            else:
+                self._table(branch, given, here, (*place, name))
+
+    def _list(self, branch: type[Node], table: Any, path: str, place: TomlPath) -> None:
+        labels = PLACES[pattern_of(path)]
+        if path in WHOLE_LISTS:
+            self.lists[path] = self._line_at(place)
+        for label, given in table.items():
+            inner, key = (*place, label), ".".join(map(str, (*place, label)))
+            if label not in labels:
+                self._wrong(inner, unknown(key, labels))
+                continue
+            here = f"{path}.{labels.index(label)}"
+            if path == "rules" and isinstance(given, str):
+                self._sentence(here, given, inner)
+            elif isinstance(given, dict):
+                self._table(branch, given, here, inner)
+            else:
+                self._wrong(inner, f"{key} must be a table, such as [{key}].")
+
+    def _sentence(self, path: str, given: str, place: TomlPath) -> None:
+        try:
+            rule = rule_from_sentence(filled(given, self._values))
+        except BadEntry as error:
+            self._wrong(place, f"{key_of(path)} {error}.")
+            return
+        for name, value in asdict(rule).items():
+            self.entries[f"{path}.{name}"] = FileEntry(value, self._line_at(place))
+
+    def _leaf(self, path: str, given: Any, place: TomlPath) -> None:
+        reference, line = reference_in(given), self._line_at(place)
+        if reference is not None:
+            found = self._secret(reference)
+            if found is None:
+                sentence = f"{key_of(path)} is {reference}, which is not there."
+                self.unresolved[path] = FileProblem(line, key_of(path), sentence)
+            else:
+                self.entries[path] = FileEntry(found, line)
+            return
+        if is_secret(path) and given != "":
+            self._wrong(
+                place,
+                f"{key_of(path)} is a secret, which does not stand in a unit file; write"
+                ' { env = "NAME" } or { secret = "name" }.',
+            )
+            return
+        try:
+            value = value_from_file(path, filled(given, self._values))
+        except BadEntry as error:
+            self._wrong(place, f"{key_of(path)} {error}.")
+            return
+        self.entries[path] = FileEntry(value, line)
+
+    def _wrong(self, place: TomlPath, sentence: str) -> None:
+        key = ".".join(map(str, place))
+        self.problems.append(FileProblem(self._line_at(place), key, sentence))

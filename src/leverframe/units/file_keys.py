@@ -1,0 +1,221 @@
+"""The keys of a unit file: the settings tree with labels for places, and values as people write.
+
+A path of the tree (`outputs.0.return_time`) and a key of the file (`outputs.OUT0.return_time`)
+differ only in their places. A value differs where people have a better word for it than the tree:
+durations (`"1h30m"`), times of the day, weekdays, and what a rule switches to. Everything here goes
+both ways.
+"""
+
+import re
+from datetime import date
+from functools import lru_cache
+from typing import Any, get_args, get_type_hints
+
+from leverframe.durations import BadDuration, seconds_from_text, text_from_seconds
+from leverframe.engine import labels
+from leverframe.engine.schedule_times import WEEKDAYS
+from leverframe.engine.settings import CONTROL_USERS, MAX_RULES, SCHEDULE_ENTRIES, Node, Settings
+from leverframe.engine.tree import branch_of, is_same, pattern_of
+from leverframe.errors import ErrorForPeople
+
+
+def _counted(count: int, first: int = 1) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(first, first + count))
+
+
+#: What the places of each list of branches are called; numbers as the pages count them.
+PLACES = {
+    "outputs": labels.OUTPUTS,
+    "pwm": labels.PWMS,
+    "analog_inputs": labels.ANALOG_INPUTS,
+    "digital_inputs": labels.DIGITAL_INPUTS,
+    "differentials": labels.DIFFERENTIALS,
+    "onewire": labels.ONEWIRE,
+    "onewire_extra": _counted(3),
+    "gsm.sms": tuple(f"SMS{number}" for number in range(1, 5)),
+    "modbus_slots": _counted(3),
+    "modbus_devices": tuple(f"custom{number}" for number in range(1, 6)),
+    "modbus_devices.*.readings": _counted(30),
+    "modbus_mapping": labels.MAPPED,
+    "modbus_writes": _counted(8),
+    "power": labels.POWERS,
+    "rules": _counted(MAX_RULES),
+    "event_variables": labels.EVENT_VARIABLES,
+    "oled.screens": _counted(4),
+    "schedule": _counted(SCHEDULE_ENTRIES),
+    "watchdog": _counted(6),
+    "http": tuple(f"HTTP{number}" for number in range(1, 5)),
+    "snmp.more_traps": _counted(3, first=2),
+    "access.users": _counted(CONTROL_USERS),
+}
+
+DURATIONS = frozenset(
+    {
+        *("outputs.*.return_time", "outputs.*.on_time", "outputs.*.off_time"),
+        *("outputs.*.start_delay", "pwm.*.change_time", "digital_inputs.*.bistable_time"),
+        *("modbus_devices.*.delay", "rules.*.on_delay", "rules.*.off_delay"),
+        *("oled.display_time", "ui.refresh", "http_period"),
+        *("watchdog.*.timeout", "watchdog.*.interval", "watchdog.*.wait"),
+        *("watchdog.*.length", "watchdog.*.delay"),
+    }
+)
+TIMES = frozenset({"schedule.*.time"})
+DAYS = frozenset({"schedule.*.days"})
+SWITCHED_TO = frozenset({"rules.*.value", "schedule.*.value"})
+SWITCH_WORDS = ("off", "on", "reverse")
+
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
+_KINDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+class BadEntry(ErrorForPeople, ValueError):
+    """A value that does not fit its key: what is allowed, without the value."""
+
+
+def key_of(path: str) -> str:
+    """Return the key in a unit file of a path of the tree."""
+    steps, keys = path.split("."), list[str]()
+    for index, step in enumerate(steps):
+        places = PLACES.get(pattern_of(".".join(steps[:index])))
+        keys.append(places[int(step)] if places and step.isdigit() else step)
+    return ".".join(keys)
+
+
+@lru_cache(maxsize=64)
+def hints(node: type[Node]) -> dict[str, Any]:
+    return get_type_hints(node)
+
+
+@lru_cache(maxsize=512)
+def type_at(pattern: str) -> Any:
+    """Return the type of the leaf at a path with `*` for places."""
+    node: type[Node] = Settings
+    hint: Any = None
+    for step in pattern.split("."):
+        if step != "*":
+            hint = hints(node)[step]
+            node = branch_of(hint)[0] or node
+    return hint
+
+
+def value_from_file(path: str, given: Any) -> Any:
+    """Convert what a file says to the value of a setting; raise `BadEntry`."""
+    pattern = pattern_of(path)
+    if pattern in DURATIONS and isinstance(given, str):
+        return _seconds(given, type_at(pattern))
+    if pattern in TIMES and isinstance(given, str):
+        return _time(given)
+    if pattern in DAYS:
+        return _days(given)
+    if pattern in SWITCHED_TO and isinstance(given, str):
+        if given not in SWITCH_WORDS:
+            raise BadEntry(f"is one of {', '.join(SWITCH_WORDS)}")
+        return SWITCH_WORDS.index(given)
+    return _of_type(type_at(pattern), given)
+
+
+def value_for_file(path: str, value: Any) -> Any:
+    """Return the value of a setting as people write it."""
+    pattern = pattern_of(path)
+    written = value
+    if pattern in DURATIONS:
+        written = text_from_seconds(value)
+    elif pattern in TIMES:
+        written = f"{value // 3600:02}:{value // 60 % 60:02}" + (
+            f":{value % 60:02}" if value % 60 else ""
+        )
+    elif pattern in DAYS:
+        written = _days_in_words(value)
+    elif pattern in SWITCHED_TO and value in range(len(SWITCH_WORDS)):
+        written = SWITCH_WORDS[value]
+    elif isinstance(value, tuple):
+        return list(value)
+    try:
+        reads_back = is_same(value_from_file(path, written), value)
+    except BadEntry:
+        reads_back = False
+    plain = list(value) if isinstance(value, tuple) else value
+    return written if reads_back else plain
+
+
+def kind_words(pattern: str) -> str:
+    """Say what kind of value a key takes."""
+    if pattern in DURATIONS:
+        return 'a duration such as "90s" or "1h30m", or a number of seconds'
+    if pattern in TIMES:
+        return 'a time of the day such as "06:30", or a period such as "10m"'
+    if pattern in DAYS:
+        return 'weekdays such as "Mon-Fri", "daily" or ["Mon", "Sat"]'
+    if pattern in SWITCHED_TO:
+        return f"one of {', '.join(SWITCH_WORDS)}"
+    hint = type_at(pattern)
+    if hint == str | None:
+        return 'a date such as "2026-03-29"'
+    items = get_args(hint)
+    if items:
+        return f"a list, each item {_KINDS[items[0]]}"
+    return _KINDS[hint]
+
+
+def _of_type(hint: Any, given: Any) -> Any:
+    if hint == str | None and isinstance(given, date):
+        return given.isoformat()
+    if hint is float and type(given) is int:
+        return float(given)
+    items = get_args(hint)
+    if items and hint != str | None:
+        if not isinstance(given, list) or any(type(item) is not items[0] for item in given):
+            raise BadEntry(f"is a list, each item {_KINDS[items[0]]}")
+        return tuple(given)
+    allowed = get_args(hint) or (hint,)
+    if type(given) not in allowed:
+        raise BadEntry(f"is {_KINDS[allowed[0]]}")
+    return given
+
+
+def _seconds(text: str, hint: Any) -> float | int:
+    try:
+        seconds = seconds_from_text(text)
+    except BadDuration:
+        raise BadEntry('is a duration such as "90s" or "1h30m"') from None
+    if hint is float:
+        return seconds
+    if seconds != int(seconds):
+        raise BadEntry("is a duration in whole seconds")
+    return int(seconds)
+
+
+def _time(text: str) -> int:
+    if found := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return hours * 3600 + minutes * 60 + seconds
+    if ":" in text:
+        raise BadEntry('is a time of the day such as "06:30" or "06:30:15"')
+    return int(_seconds(text, int))
+
+
+def _days(given: Any) -> tuple[str, ...]:
+    if given == "daily":
+        return WEEKDAYS
+    items = [given] if isinstance(given, str) else given
+    if not isinstance(items, list):
+        raise BadEntry(f"is {kind_words('schedule.*.days')}")
+    found: list[str] = []
+    for item in items:
+        first, dash, last = str(item).partition("-")
+        if first not in WEEKDAYS or (dash and last not in WEEKDAYS):
+            raise BadEntry(f"is {kind_words('schedule.*.days')}")
+        begin = WEEKDAYS.index(first)
+        end = WEEKDAYS.index(last) if dash else begin
+        found += (
+            WEEKDAYS[begin : end + 1] if end >= begin else (*WEEKDAYS[begin:], *WEEKDAYS[: end + 1])
+        )
+    return tuple(day for day in WEEKDAYS if day in found)
+
+
+def _days_in_words(days: tuple[str, ...]) -> str | list[str]:
+    if days == WEEKDAYS:
+        return "daily"
+    if len(days) > 2 and "".join(days) in "".join(WEEKDAYS):
+        return f"{days[0]}-{days[-1]}"
+    return list(days)

@@ -1,0 +1,256 @@
+"""An inventory of units: where they are, who may sign in, which files say what they should be.
+
+    secrets = "secrets.toml"
+
+    [groups.greenhouses]
+    file = "greenhouse.toml"
+    user = "admin"
+    password = { env = "GREENHOUSE_PASSWORD" }
+
+    [units.north]
+    address = "http://192.168.1.10"
+    groups = ["greenhouses"]
+    mac = "D8:80:39:12:34:56"
+    values = { zone = "north" }
+
+A unit has what its groups say, the later ones over the earlier, and its own keys over those.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from leverframe.config.toml_file import read_toml
+from leverframe.config.toml_lines import TomlLines, TomlPath
+from leverframe.profile import Profile
+from leverframe.units.document_reading import SecretReference, Value, reference_in
+from leverframe.units.loading import load_unit_file
+from leverframe.units.problems import BadUnitFile, FileLine, FileProblem, unknown
+from leverframe.units.secrets_file import KnownSecrets
+from leverframe.units.unit_file import UnitFile
+
+_SHARED: dict[str, tuple[type, str]] = {
+    "file": (str, 'the name of a unit file such as "north.toml"'),
+    "user": (str, "the name of an account"),
+    "password": (dict, '{ env = "NAME" } or { secret = "name" }'),
+    "values": (dict, 'a table such as { zone = "north" }'),
+}
+_OF_A_UNIT: dict[str, tuple[type, str]] = {
+    **_SHARED,
+    "address": (str, "an address such as http://192.168.1.10"),
+    "groups": (list, 'a list such as ["greenhouses"]'),
+    "mac": (str, "a MAC address such as D8:80:39:12:34:56"),
+}
+_TOP: dict[str, tuple[type, str]] = {
+    "secrets": (str, 'the name of a file such as "secrets.toml"'),
+    "groups": (dict, "tables such as [groups.greenhouses]"),
+    "units": (dict, "tables such as [units.north]"),
+}
+_MAC = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){5}")
+
+
+class InventoryUnit(Struct, frozen=True):
+    """One unit of an inventory, with what its groups say."""
+
+    name: str
+    address: str
+    groups: tuple[str, ...] = ()
+    #: The unit file that says what it should be.
+    file: Path | None = None
+    #: Capital letters and colons; empty where it is not told.
+    mac: str = ""
+    user: str | None = None
+    password: str | None = None
+    values: Mapping[str, Value] = {}
+    #: Where the inventory names it.
+    line: FileLine = FileLine("", 1)
+
+
+class Inventory(Struct, frozen=True):
+    """All units of an inventory, in its order."""
+
+    path: Path
+    units: tuple[InventoryUnit, ...]
+    secrets: KnownSecrets
+
+    def selected(
+        self, names: tuple[str, ...] = (), group: str | None = None
+    ) -> list[InventoryUnit]:
+        """Return the units of these names or addresses, all if none is given, of one group."""
+        known = {unit.name: unit for unit in self.units}
+        known |= {unit.address: unit for unit in self.units}
+        for name in names:
+            if name not in known:
+                raise BadUnitFile(
+                    f"{self.path}: {unknown(name, [unit.name for unit in self.units])}"
+                )
+        groups = {name for unit in self.units for name in unit.groups}
+        if group is not None and group not in groups:
+            raise BadUnitFile(f"{self.path}: {unknown(group, sorted(groups))}")
+        chosen = [known[name] for name in names] if names else list(self.units)
+        return [unit for unit in chosen if group is None or group in unit.groups]
+
+    def wanted(
+        self, unit: InventoryUnit, profile: Profile | None = None, *, need_secrets: bool = True
+    ) -> UnitFile | None:
+        """Read the unit file of a unit that is of a version; None if it has none."""
+        if unit.file is None:
+            return None
+        return load_unit_file(
+            unit.file,
+            profile=profile,
+            values=unit.values,
+            secrets=self.secrets.copy(),
+            need_secrets=need_secrets,
+        )
+
+
+def load_inventory(path: Path, *, need_secrets: bool = True) -> Inventory:
+    """Read an inventory; raise `BadUnitFile` with every mistake in it."""
+    text, document = read_toml(path, BadUnitFile)
+    lines = TomlLines(text)
+    reading = _Reading(
+        path, lambda place: FileLine(str(path), lines.line_of(place)), need_secrets=need_secrets
+    )
+    inventory = reading.inventory(document)
+    if reading.problems:
+        raise BadUnitFile(sorted(reading.problems, key=lambda problem: problem.line))
+    return inventory
+
+
+def is_inventory(document: Mapping[str, Any]) -> bool:
+    """Tell whether a document is an inventory and no unit file."""
+    return isinstance(document.get("units"), dict)
+
+
+class _Reading:
+    def __init__(
+        self, path: Path, line_at: Callable[[TomlPath], FileLine], *, need_secrets: bool
+    ) -> None:
+        self._path = path
+        self._line_at = line_at
+        self._need_secrets = need_secrets
+        self._secrets = KnownSecrets(os.environ)
+        self.problems: list[FileProblem] = []
+
+    def inventory(self, document: dict[str, Any]) -> Inventory:
+        top = self._checked(document, _TOP, ())
+        if "secrets" in top:
+            try:
+                self._secrets.add_file(self._path.parent / top["secrets"])
+            except BadUnitFile as error:
+                self._wrong(("secrets",), str(error))
+        groups = dict(self._tables(top.get("groups", {}), _SHARED, "groups"))
+        tables = dict(self._tables(top.get("units", {}), _OF_A_UNIT, "units"))
+        units = tuple(self._unit(name, table, groups) for name, table in tables.items())
+        self._tell_doubles(units, "mac")
+        self._tell_doubles(units, "address")
+        return Inventory(self._path, units, self._secrets)
+
+    def _tables(
+        self, given: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for name, table in given.items():
+            if isinstance(table, dict):
+                yield name, self._checked(table, keys, (part, name))
+            else:
+                self._wrong((part, name), f"{part}.{name} must be a table: [{part}.{name}].")
+
+    def _checked(
+        self, table: dict[str, Any], keys: dict[str, tuple[type, str]], place: TomlPath
+    ) -> dict[str, Any]:
+        sound = {}
+        for key, given in table.items():
+            name = ".".join(map(str, (*place, key)))
+            if key not in keys:
+                self._wrong((*place, key), unknown(name, keys))
+            elif not isinstance(given, keys[key][0]) or (
+                key == "password" and reference_in(given) is None
+            ):
+                self._wrong((*place, key), f"{name} must be {keys[key][1]}.")
+            else:
+                sound[key] = given
+        return sound
+
+    def _unit(
+        self, name: str, own: dict[str, Any], groups: Mapping[str, dict[str, Any]]
+    ) -> InventoryUnit:
+        place = ("units", name)
+        merged: dict[str, Any] = {}
+        values: dict[str, Value] = {}
+        for group in own.get("groups", ()):
+            if group not in groups:
+                known = list(groups)
+                self._wrong((*place, "groups"), f"units.{name}: {unknown(str(group), known)}")
+                continue
+            values |= groups[group].get("values", {})
+            merged |= groups[group]
+        merged |= own
+        values |= own.get("values", {})
+        file = merged.get("file")
+        return InventoryUnit(
+            name=name,
+            address=self._address(own.get("address"), name, place),
+            groups=tuple(own.get("groups", ())),
+            file=None if file is None else self._path.parent / file,
+            mac=self._mac(own.get("mac"), name, (*place, "mac")),
+            user=merged.get("user"),
+            password=self._password(merged.get("password"), name, place),
+            values=values,
+            line=self._line_at(place),
+        )
+
+    def _address(self, given: str | None, name: str, place: TomlPath) -> str:
+        if given is None:
+            self._wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
+            return ""
+        try:
+            parts = urlsplit(given)
+            is_usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+            is_usable = is_usable and parts.username is None
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            # An address may hold a password, which is not repeated.
+            self._wrong(
+                (*place, "address"),
+                f"units.{name}.address is no address; write it like http://192.168.1.10, without a"
+                " name and password.",
+            )
+        return given.rstrip("/")
+
+    def _mac(self, given: str | None, name: str, place: TomlPath) -> str:
+        if given is None:
+            return ""
+        mac = given.upper().replace("-", ":")
+        if not _MAC.fullmatch(mac):
+            self._wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
+        return mac
+
+    def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
+        reference: SecretReference | None = reference_in(given)
+        found = None if reference is None else self._secrets.find(reference)
+        if reference is not None and found is None and self._need_secrets:
+            self._wrong(place, f"units.{name}.password is {reference}, which is not there.")
+        return found
+
+    def _tell_doubles(self, units: tuple[InventoryUnit, ...], field: str) -> None:
+        first: dict[str, InventoryUnit] = {}
+        for unit in units:
+            value = getattr(unit, field)
+            other = first.setdefault(value, unit)
+            if value and other is not unit:
+                self._wrong(
+                    ("units", unit.name, field),
+                    f"units.{unit.name} has the {field} of units.{other.name}, {value}; each unit"
+                    " has its own.",
+                )
+
+    def _wrong(self, place: TomlPath, sentence: str) -> None:
+        key = ".".join(map(str, place))
+        self.problems.append(FileProblem(self._line_at(place), key, sentence))

@@ -1,0 +1,190 @@
+"""Reading of unit files: the file, what it includes, the values and the secrets that it refers to.
+
+hardware = "3.9"                  # the version it is for; without it, that of the unit
+software = "1.75"
+include = ["common.toml"]         # read first; what stands here wins
+secrets = "secrets.toml"          # where { secret = "name" } is found
+values = { zone = "north" }       # for ${zone}; those of an inventory win
+
+[outputs.OUT0]
+name = "Pump ${zone}"
+return_time = "5m"
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from leverframe.config.toml_file import read_toml
+from leverframe.config.toml_lines import TomlLines, TomlPath
+from leverframe.profile import Profile, UnknownProfile, existing, newest_software
+from leverframe.units.document_reading import DocumentReader, Value
+from leverframe.units.problems import BadUnitFile, FileLine, FileProblem
+from leverframe.units.secrets_file import KnownSecrets
+from leverframe.units.unit_file import Entries, FileEntry, UnitFile, unit_file_of
+
+#: Keys that are about the file, with what they must be.
+OWN_KEYS: dict[str, tuple[type, str]] = {
+    "hardware": (str, 'a text such as "3.9"'),
+    "software": (str, 'a text such as "1.75"'),
+    "include": (list, 'a list of files such as ["common.toml"]'),
+    "secrets": (str, 'the name of a file such as "secrets.toml"'),
+    "values": (dict, 'a table such as { zone = "north" }'),
+    "complete": (bool, "true or false"),
+    "unread": (list, 'a list of parts such as ["email", "http"]'),
+}
+MAX_INCLUDES = 100
+
+
+def load_unit_file(
+    path: Path,
+    *,
+    profile: Profile | None = None,
+    values: Mapping[str, Value] | None = None,
+    secrets: KnownSecrets | None = None,
+    need_secrets: bool = True,
+) -> UnitFile:
+    """Read a unit file; raise `BadUnitFile` with every mistake in it.
+
+    `profile` is the version of the unit, for a file that names none; without either it is the
+    newest. Without `need_secrets`, a secret that is not there is as if the file did not name it.
+    """
+    file, problems = examined_unit_file(
+        path, profile=profile, values=values, secrets=secrets, need_secrets=need_secrets
+    )
+    if file is None or problems:
+        raise BadUnitFile(problems)
+    return file
+
+
+def examined_unit_file(
+    path: Path,
+    *,
+    profile: Profile | None = None,
+    values: Mapping[str, Value] | None = None,
+    secrets: KnownSecrets | None = None,
+    need_secrets: bool = True,
+) -> tuple[UnitFile | None, list[FileProblem]]:
+    """Read a unit file; return it, if it can be read at all, and every mistake in it."""
+    loading = _Loading(values or {}, secrets or KnownSecrets(os.environ))
+    loading.gather(path, (), None)
+    loading.read_all()
+    problems = loading.problems
+    if need_secrets:
+        problems += loading.unresolved.values()
+    own = loading.own
+    version = _version(own, profile, loading)
+    if version is None:
+        return None, problems
+    entries = {key: e for key, e in loading.entries.items() if key not in loading.unresolved}
+    file, unfit = unit_file_of(
+        str(path),
+        version,
+        Entries(entries, loading.lists),
+        names_version="hardware" in own or "software" in own,
+        complete=own.get("complete", False),
+        unread=(*own.get("unread", ()), *loading.unresolved),
+    )
+    return file, sorted([*problems, *unfit], key=lambda one: one.line)
+
+
+class _Loading:
+    """Gathers the documents, the included ones first, and then reads them in that order."""
+
+    def __init__(self, values: Mapping[str, Value], secrets: KnownSecrets) -> None:
+        self._outer_values = values
+        self._secrets = secrets
+        self._values: dict[str, Value] = {}
+        self._documents: list[tuple[dict[str, Any], Callable[[TomlPath], FileLine]]] = []
+        #: What the files say about themselves; the outermost wins.
+        self.own: dict[str, Any] = {}
+        self.own_lines: dict[str, FileLine] = {}
+        self.entries: dict[str, FileEntry] = {}
+        self.lists: dict[str, FileLine] = {}
+        self.unresolved: dict[str, FileProblem] = {}
+        self.problems: list[FileProblem] = []
+
+    def gather(self, path: Path, above: tuple[Path, ...], at: FileLine | None) -> None:
+        text, document = self._document(path, at)
+        if document is None:
+            return
+
+        lines = TomlLines(text)
+
+        def line_at(place: TomlPath) -> FileLine:
+            return FileLine(str(path), lines.line_of(place))
+
+        own = self._own_keys(document, line_at)
+        for index, name in enumerate(own.get("include", ())):
+            line = line_at(("include", index))
+            included = path.parent / str(name)
+            resolved = included.resolve()
+            if resolved in (path.resolve(), *above):
+                self._wrong(line, "include", f"{name} includes itself in the end; leave it out.")
+            elif len(self._documents) >= MAX_INCLUDES:
+                self._wrong(line, "include", f"More than {MAX_INCLUDES} files are included.")
+            else:
+                self.gather(included, (*above, path.resolve()), line)
+        if "secrets" in own:
+            self._secrets_file(path.parent / own["secrets"], line_at(("secrets",)))
+        self._values |= own.get("values", {})
+        for key in own:
+            self.own_lines[key] = line_at((key,))
+        self.own |= own
+        self._documents.append((document, line_at))
+
+    def read_all(self) -> None:
+        values = {**self._values, **self._outer_values}
+        for document, line_at in self._documents:
+            reader = DocumentReader(line_at, values, self._secrets.find)
+            reader.read(document)
+            self.entries |= reader.entries
+            self.lists |= reader.lists
+            self.problems += reader.problems
+            for path in reader.entries:
+                self.unresolved.pop(path, None)
+            self.unresolved |= reader.unresolved
+
+    def _document(self, path: Path, at: FileLine | None) -> tuple[str, dict[str, Any] | None]:
+        try:
+            return read_toml(path, BadUnitFile)
+        except BadUnitFile as error:
+            self.problems.append(FileProblem(at or FileLine(str(path), 1), "include", str(error)))
+            return "", None
+
+    def _own_keys(
+        self, document: dict[str, Any], line_at: Callable[[TomlPath], FileLine]
+    ) -> dict[str, Any]:
+        own = {}
+        for key, (kind, words) in OWN_KEYS.items():
+            if key not in document:
+                continue
+            given = document.pop(key)
+            if isinstance(given, kind):
+                own[key] = given
+            else:
+                self._wrong(line_at((key,)), key, f"{key} must be {words}.")
+        return own
+
+    def _secrets_file(self, path: Path, line: FileLine) -> None:
+        try:
+            self._secrets.add_file(path)
+        except BadUnitFile as error:
+            self._wrong(line, "secrets", str(error))
+
+    def _wrong(self, line: FileLine, key: str, sentence: str) -> None:
+        self.problems.append(FileProblem(line, key, sentence))
+
+
+def _version(own: Mapping[str, Any], profile: Profile | None, loading: _Loading) -> Profile | None:
+    usual = profile or Profile()
+    if "hardware" not in own and "software" not in own:
+        return usual
+    hw = own.get("hardware", usual.hw)
+    try:
+        return existing(hw, own.get("software") or newest_software(hw))
+    except UnknownProfile as error:
+        key = "software" if "software" in own else "hardware"
+        loading.problems.append(FileProblem(loading.own_lines[key], key, str(error)))
+        return None

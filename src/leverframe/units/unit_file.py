@@ -1,0 +1,290 @@
+"""A unit file as a value: what it says about the settings of a unit, checked against a version.
+
+A file speaks only about what it names; everything else stays as it is on the unit. The rules and
+the schedule are named as a whole. A file with `complete = true` names everything except what it
+lists as `unread`, and except secrets and accounts, which nobody changes by leaving them out.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from leverframe.commands.table.accounts import check_names
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import NotCarriedOver
+from leverframe.commands.version_change.backup_content import ENTRIES, Content
+from leverframe.commands.version_change.carry_over import carry_over, with_page_settings
+from leverframe.commands.version_change.limits import (
+    is_allowed,
+    missing_of_rule,
+    missing_of_schedule,
+    versions_with,
+)
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import (
+    difference,
+    is_confidential,
+    leaves,
+    pattern_of,
+    settings_from_leaves,
+    value_at,
+    with_value,
+)
+from leverframe.profile import Profile, spans_in_words
+from leverframe.units.allowed_values import schema_at, words_of
+from leverframe.units.file_keys import key_of
+from leverframe.units.problems import FileLine, FileProblem
+
+#: Lists that a file names as a whole.
+WHOLE_LISTS = ("rules", "schedule")
+#: What an entry that a file makes has without being told, unlike one that a command makes.
+_ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
+_ACCESS = "access."
+_PROFILE = "profile."
+
+
+class FileEntry(NamedTuple):
+    """The value of one setting, and where it was given."""
+
+    value: Any
+    line: FileLine
+
+
+class UnitFile(Struct, frozen=True):
+    """What a unit file and all that it includes say about a unit."""
+
+    file: str
+    profile: Profile
+    #: Whether the file says which version it is for.
+    names_version: bool
+    #: What it says, over the factory settings of the version.
+    settings: Settings
+    #: The paths that it speaks about: leaves, and `rules` and `schedule` as a whole.
+    settings_named: frozenset[str]
+    #: Where each setting was given.
+    lines: Mapping[str, FileLine]
+    complete: bool = False
+    unread: tuple[str, ...] = ()
+
+    def names(self, path: str) -> bool:
+        """Tell whether the file speaks about a setting; what it does not name stays as it is."""
+        if path.startswith(_PROFILE):
+            return False
+        whole = path.partition(".")[0]
+        if path in self.settings_named or (whole in WHOLE_LISTS and whole in self.settings_named):
+            return True
+        if not self.complete or is_confidential(path) or path.startswith(_ACCESS):
+            return False
+        return not any(path == part or path.startswith(f"{part}.") for part in self.unread)
+
+    def over(self, present: Settings) -> Settings:
+        """Return the settings of a unit of the file's version with what the file names."""
+        wanted = present
+        for path, _, _ in difference(present, self.settings):
+            if self.names(path):
+                taken = _whole(path, present, self.settings)
+                wanted = with_value(wanted, taken, value_at(self.settings, taken))
+        return wanted
+
+    def for_version(self, profile: Profile) -> tuple["UnitFile", tuple[NotCarriedOver, ...]]:
+        """Return the same for another version, and what that cannot hold."""
+        if profile == self.profile:
+            return self, ()
+        content = Content(self.profile, dict(leaves(self.settings)), with_secrets=True)
+        carried = carry_over(content, profile, defaults(profile))
+        named = self.settings_named & {
+            *(path for path, _ in leaves(carried.settings)),
+            *WHOLE_LISTS,
+        }
+        file = UnitFile(
+            file=self.file,
+            profile=profile,
+            names_version=self.names_version,
+            settings=carried.settings,
+            settings_named=named,
+            lines=self.lines,
+            complete=self.complete,
+            unread=self.unread,
+        )
+        return file, carried.not_carried_over
+
+
+def _whole(path: str, one: Settings, other: Settings) -> str:
+    """Return the path of what is taken over with a leaf: a list, an entry, or the leaf alone."""
+    first = path.partition(".")[0]
+    if first in WHOLE_LISTS:
+        return first
+    place = path.rpartition(".")[0]
+    if pattern_of(place) == "access.users.*" and None in (
+        value_at(one, place),
+        value_at(other, place),
+    ):
+        return place
+    return path
+
+
+class Entries(NamedTuple):
+    """Everything that a file and its includes give, before it is checked against a version."""
+
+    settings: Mapping[str, FileEntry]
+    #: The lists that are named as a whole, and where.
+    lists: Mapping[str, FileLine]
+
+
+def unit_file_of(
+    file: str,
+    profile: Profile,
+    entries: Entries,
+    *,
+    names_version: bool,
+    complete: bool,
+    unread: Collection[str],
+) -> tuple[UnitFile, list[FileProblem]]:
+    """Build the unit file for a version, with what that version cannot hold of it."""
+    given = dict(entries.settings)
+    for path, entry in entries.settings.items():
+        place = path.rpartition(".")[0]
+        switch = _ON.get(pattern_of(place).removesuffix(".*"))
+        if switch:
+            given.setdefault(f"{place}.{switch}", FileEntry(True, entry.line))
+    problems = [*_gaps_in_rules(given), *_too_long(given, profile)]
+    values = {path: entry.value for path, entry in given.items()}
+    settings, unfit = settings_from_leaves(profile, values)
+    problems += (_lacking(path, given[path].line, profile) for path in unfit)
+    sound = {path: entry for path, entry in given.items() if path not in unfit}
+    settings = _with_pages(settings, profile, sound)
+    problems += _not_allowed(sound, settings, profile)
+    problems += _unsound_accounts(sound, settings)
+    unit_file = UnitFile(
+        file=file,
+        profile=profile,
+        names_version=names_version,
+        settings=settings,
+        settings_named=frozenset({*sound, *entries.lists, *_pages_named(settings, sound)}),
+        lines={**entries.lists, **{path: entry.line for path, entry in sound.items()}},
+        complete=complete,
+        unread=tuple(unread),
+    )
+    return unit_file, sorted(dict.fromkeys(problems), key=lambda one: one.line)
+
+
+def _gaps_in_rules(given: Mapping[str, FileEntry]) -> Iterator[FileProblem]:
+    lines = {
+        int(path.split(".")[1]): entry.line
+        for path, entry in given.items()
+        if path.startswith("rules.")
+    }
+    for expected, place in enumerate(sorted(lines)):
+        if place != expected:
+            yield FileProblem(
+                lines[place],
+                f"rules.{place + 1}",
+                f"rules.{place + 1} follows a gap: rules are numbered from 1 on, and there is no"
+                f" rules.{expected + 1}.",
+            )
+            return
+
+
+def _too_long(given: Mapping[str, FileEntry], profile: Profile) -> Iterator[FileProblem]:
+    standard = dict(leaves(defaults(profile)))
+    for path, (value, line) in given.items():
+        usual = standard.get(path)
+        if isinstance(value, tuple) and usual and len(value) > len(usual):
+            key = key_of(path)
+            yield FileProblem(
+                line, key, f"{key} has {len(value)} items; {profile} has {len(usual)} places there."
+            )
+
+
+def _lacking(path: str, line: FileLine, profile: Profile) -> FileProblem:
+    key = key_of(path)
+    return FileProblem(line, key, f"{profile} does not have {key}{_where_it_is(path, profile)}.")
+
+
+def _where_it_is(path: str, profile: Profile) -> str:
+    spans = versions_with(path)
+    return f"; it exists in {spans_in_words(spans)}" if spans and spans_in_words(spans) else ""
+
+
+def _with_pages(settings: Settings, profile: Profile, given: Mapping[str, FileEntry]) -> Settings:
+    """Keep in step what versions hold twice, unless the file says both."""
+    paged = with_page_settings(settings, profile)
+    for path, _, value in difference(settings.variables, paged.variables, "variables"):
+        if path not in given:
+            settings = with_value(settings, path, value)
+    return settings
+
+
+def _pages_named(settings: Settings, given: Collection[str]) -> Iterator[str]:
+    """Yield the variables that follow from page settings which the file names."""
+    if any(path.startswith("ui.") for path in given):
+        standard = defaults(Profile(settings.profile.hw, settings.profile.sw)).variables
+        for path, _, _ in difference(standard, settings.variables, "variables"):
+            yield path
+
+
+def _not_allowed(
+    given: Mapping[str, FileEntry], settings: Settings, profile: Profile
+) -> Iterator[FileProblem]:
+    standard = dict(leaves(defaults(profile)))
+    for path, (_, line) in given.items():
+        if path.startswith((*ENTRIES, _ACCESS)):
+            continue
+        value = value_at(settings, path)
+        if not is_allowed(path, value, standard.get(path), profile):
+            yield _refused(path, value, line, profile)
+    for place, rule in enumerate(settings.rules):
+        for name in _told_parts(missing_of_rule(rule, profile)):
+            yield _unfit_entry(f"rules.{place}", name, getattr(rule, name), given, profile)
+    for place, entry in enumerate(settings.schedule):
+        for name in missing_of_schedule(entry, profile) if entry is not None else ():
+            yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), given, profile)
+
+
+def _told_parts(missing: list[str]) -> list[str]:
+    """Leave out what depends on a source that is missing itself."""
+    depending = {
+        f"{part}{suffix}"
+        for suffix in ("", "2")
+        if f"source{suffix}" in missing
+        for part in ("compare", "reference")
+    }
+    return [name for name in missing if name not in depending]
+
+
+def _refused(path: str, value: Any, line: FileLine, profile: Profile) -> FileProblem:
+    schema = schema_at(path, profile)
+    if schema is None:
+        return _lacking(path, line, profile)
+    key = key_of(path)
+    shown = "" if is_confidential(path) else f", not {_shown(value)}"
+    return FileProblem(line, key, f"{key} must be {words_of(schema)} in {profile}{shown}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else "what is there"
+
+
+def _unfit_entry(
+    path: str, name: str, value: Any, given: Mapping[str, FileEntry], profile: Profile
+) -> FileProblem:
+    leaf, key = f"{path}.{name}", key_of(path)
+    line = (given.get(leaf) or next(e for p, e in given.items() if p.startswith(f"{path}."))).line
+    # `time` stands for everything that says when.
+    what = "such time, date, days or name" if name == "time" else f"{name} {_shown(value)}"
+    return FileProblem(line, key, f"{key}: {profile} has no {what} there.")
+
+
+def _unsound_accounts(given: Mapping[str, FileEntry], settings: Settings) -> Iterator[FileProblem]:
+    named = [path for path in given if path.startswith(_ACCESS) and path.endswith(".name")]
+    if not named:
+        return
+    users = [user.name for user in settings.access.users if user is not None]
+    try:
+        check_names(settings.access.admin.name, settings.access.user.name, *users)
+    except Refusal as refusal:
+        key = key_of(named[0])
+        yield FileProblem(given[named[0]].line, key, f"{key}: {refusal.detail}")

@@ -1,0 +1,180 @@
+"""Settings as the text of a unit file: only what differs from the factory settings of the version.
+
+Secrets, and addresses that are as good as secrets, are never in the text: a reference named after
+their path stands there, and their values are returned beside it.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from leverframe.commands.version_change.carry_over import with_page_settings
+from leverframe.durations import text_from_seconds
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import ControlUser, Node, Rule, ScheduleEntry, Settings
+from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
+from leverframe.profile import Profile
+from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.file_keys import key_of, value_for_file
+from leverframe.units.rule_sentences import sentence_of
+
+#: What an entry is before a file says anything about it.
+NEW_ENTRIES: dict[str, Node] = {
+    "rules": Rule(enabled=True),
+    "schedule": ScheduleEntry(active=True),
+    "access.users": ControlUser(active=True),
+}
+#: Written also where they are as in a new entry: an entry has to say something.
+_ALWAYS_WRITTEN = {"rules": "action", "schedule": "action", "access.users": "name"}
+
+
+class Written(NamedTuple):
+    """One line of a file: a key below its table, and the value as the file has it."""
+
+    path: str
+    value: Any
+
+    @property
+    def table(self) -> str:
+        return key_of(self.path).rpartition(".")[0]
+
+    @property
+    def key(self) -> str:
+        return key_of(self.path).rpartition(".")[2]
+
+
+class UnitText(NamedTuple):
+    text: str
+    #: What the references in the text stand for, by their names.
+    secrets: dict[str, str]
+
+
+def unit_text(
+    settings: Settings, profile: Profile, unread: Collection[str] = (), opening: str = ""
+) -> UnitText:
+    """Write settings as a complete unit file; what is unread is not spoken about."""
+    lines = [f"# {line}" if line else "#" for line in opening.splitlines()]
+    lines += [
+        f'hardware = "{profile.hw}"',
+        f'software = "{profile.sw}"',
+        "# What is not named here has its factory setting; without this it stays as it is.",
+        "complete = true",
+    ]
+    if unread:
+        lines.append(f"unread = {toml_value(sorted(unread))}")
+    secrets: dict[str, str] = {}
+    written = list(written_lines(settings, profile, unread, secrets))
+    plain = [one for one in written if not one.table]
+    lines += (f"{one.key} = {toml_value(one.value)}" for one in plain)
+    table = ""
+    for one in written:
+        if not one.table:
+            continue
+        if one.table != table:
+            table = one.table
+            lines += ["", f"[{table}]"]
+        lines.append(f"{one.key} = {toml_value(one.value)}")
+    return UnitText("\n".join(lines) + "\n", secrets)
+
+
+def written_lines(
+    settings: Settings,
+    profile: Profile,
+    unread: Collection[str] = (),
+    secrets: dict[str, str] | None = None,
+) -> Iterator[Written]:
+    """Yield what a file has to say about settings, table by table."""
+    standard = with_page_settings(replace(defaults(profile), ui=settings.ui), profile)
+    standard = replace(standard, ui=defaults(profile).ui)
+    shown = replace(settings, rules=(), schedule=standard.schedule)
+    found = [
+        *_plain_lines(standard, shown, defaults(profile), {} if secrets is None else secrets),
+        *_rule_lines(settings),
+        *_schedule_lines(settings),
+        *_user_lines(settings, {} if secrets is None else secrets),
+    ]
+    order = {name: place for place, name in enumerate(Settings.__struct_fields__)}
+    found.sort(key=lambda one: order[one.path.partition(".")[0]])
+    for one in found:
+        if not any(one.path == part or one.path.startswith(f"{part}.") for part in unread):
+            yield one
+
+
+def file_value(path: str, value: Any, secrets: dict[str, str], standard: Any = None) -> Any:
+    """Return the value of a setting as a file has it; collect it as a secret if it is one."""
+    if is_confidential(path) and value:
+        secrets[path] = value
+        return SecretReference("secret", path)
+    written = value_for_file(path, value)
+    if isinstance(written, list) and isinstance(standard, tuple) and standard:
+        written = _without_usual_tail(written, list(standard))
+    return _with_escaped_texts(written)
+
+
+def _plain_lines(
+    standard: Settings, settings: Settings, factory: Settings, secrets: dict[str, str]
+) -> Iterator[Written]:
+    for path, _, value in difference(standard, settings):
+        if path.startswith(("profile.", "access.users.")) or value is MISSING:
+            continue
+        yield Written(path, file_value(path, value, secrets, value_at(factory, path)))
+
+
+def _rule_lines(settings: Settings) -> Iterator[Written]:
+    spoken = {place: sentence_of(rule) for place, rule in enumerate(settings.rules)}
+    for place, sentence in spoken.items():
+        if sentence is not None:
+            yield Written(f"rules.{place}", escaped(sentence))
+    for place, sentence in spoken.items():
+        if sentence is None:
+            yield from _entry_lines("rules", place, settings.rules[place], {})
+
+
+def _schedule_lines(settings: Settings) -> Iterator[Written]:
+    for place, entry in enumerate(settings.schedule):
+        if entry is None:
+            continue
+        for path, value in _entry_lines("schedule", place, entry, {}):
+            if entry.periodic and path.endswith(".time"):
+                value = text_from_seconds(entry.time)
+            yield Written(path, value)
+
+
+def _user_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Written]:
+    for place, user in enumerate(settings.access.users):
+        if user is not None:
+            yield from _entry_lines("access.users", place, user, secrets)
+
+
+def _entry_lines(name: str, place: int, entry: Node, secrets: dict[str, str]) -> Iterator[Written]:
+    new = NEW_ENTRIES[name]
+    for field in entry.__struct_fields__:
+        value, path = getattr(entry, field), f"{name}.{place}.{field}"
+        if value != getattr(new, field) or field == _ALWAYS_WRITTEN[name]:
+            yield Written(path, file_value(path, value, secrets))
+
+
+def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:
+    """Leave out the last items that are as in the factory settings; reading adds them again."""
+    count = len(items)
+    while count > 1 and count <= len(usual) and items[count - 1] == usual[count - 1]:
+        count -= 1
+    return items[:count] if len(items) == len(usual) else items
+
+
+def _with_escaped_texts(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_escaped_texts(item) for item in value]
+    return escaped(value) if isinstance(value, str) else value
+
+
+def toml_value(value: Any) -> str:
+    """Write a value as TOML."""
+    if isinstance(value, SecretReference):
+        return f"{{ {value.kind} = {toml_value(value.name)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    text = msgspec.json.encode(value).decode()
+    return text.replace("\x7f", "\\u007f")

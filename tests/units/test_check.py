@@ -1,0 +1,81 @@
+"""`leverframe unit check` and `unit schema`."""
+
+import json
+import tomllib
+from pathlib import Path
+from random import Random
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from leverframe.__main__ import main
+from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.profile import Profile
+from leverframe.units.file_schema import file_schema
+from leverframe.units.unit_text import unit_text
+from tests.docs.blocks import PROJECT
+from tests.random_settings import random_settings
+from tests.units.unit_files import written
+
+
+def test_sound_files_are_said_to_be_sound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = written(tmp_path, '[email]\npassword = { env = "NOT_SET_HERE" }\n', "north.toml")
+    units = written(
+        tmp_path,
+        '[units.a]\naddress = "http://a"\nfile = "north.toml"\npassword = { env = "NOT_SET" }\n',
+        "units.toml",
+    )
+    assert main(["unit", "check", str(unit), str(units)]) == DONE
+    assert capsys.readouterr().out == "2 checked, no mistake found.\n"
+
+
+def test_every_mistake_is_printed_with_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = written(tmp_path, "[pwm.PWM0]\nduty = 200\n", "north.toml")
+    units = written(tmp_path, '[units.a]\naddress = "http://a"\nfile = "north.toml"\n', "u.toml")
+    broken = written(tmp_path, "[units.a\n", "broken.toml")
+    assert main(["unit", "check", str(unit), str(units), str(broken)]) == NO
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{unit}, line 2: pwm.PWM0.duty must be")
+    assert lines[1].startswith(f"a: {unit}, line 2: pwm.PWM0.duty must be")
+    assert "is not valid TOML" in lines[2]
+
+
+def test_the_schema_of_a_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["unit", "schema", "--hw", "3.0"]) == DONE
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["title"] == "Leverframe unit file, HW 3.0 SW 1.58a"
+    assert main(["unit", "schema", "--hw", "3.0", "--sw", "1.75"]) == NOT_DONE
+
+
+@pytest.mark.parametrize("profile", [Profile(), Profile("3.0", "1.44")], ids=str)
+def test_what_is_written_fits_the_schema(profile: Profile) -> None:
+    schema = file_schema(profile)
+    Draft202012Validator.check_schema(schema)
+    text = unit_text(random_settings(profile, Random(4), 60), profile).text
+    validator = Draft202012Validator(schema)
+    assert [error.message for error in validator.iter_errors(tomllib.loads(text))] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nmae = 'x'",
+        "[outputs.OUT7]\nname = 'x'",
+        "[pwm.PWM0]\nduty = 200",
+        "[outputs.OUT0]\nreturn_time = 'soon'",
+        "[analog_inputs.INPA1]\nsensor = 'PT100'",
+        "[ui]\nauto_sign_in = true",
+        "complete = 1",
+    ],
+)
+def test_what_the_version_refuses_the_schema_refuses(text: str) -> None:
+    assert list(Draft202012Validator(file_schema(Profile())).iter_errors(tomllib.loads(text)))
+
+
+def test_the_examples_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    inventory = PROJECT / "examples" / "units" / "units.toml"
+    assert main(["unit", "check", str(inventory)]) == DONE, capsys.readouterr().out

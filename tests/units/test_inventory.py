@@ -1,0 +1,126 @@
+"""Inventories: units with what their groups say, and every mistake with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from leverframe.units.inventory import load_inventory
+from leverframe.units.problems import BadUnitFile
+from tests.units.unit_files import written
+
+INVENTORY = """\
+secrets = "secrets.toml"
+
+[groups.all]
+user = "admin"
+password = { secret = "shared" }
+values = { zone = "nowhere", fan = "OUT1" }
+
+[groups.greenhouses]
+file = "greenhouse.toml"
+values = { zone = "garden" }
+
+[units.north]
+address = "http://192.168.1.10/"
+groups = ["all", "greenhouses"]
+mac = "d8-80-39-12-34-56"
+values = { zone = "north" }
+
+[units.south]
+address = "https://192.168.1.11:8443"
+groups = ["all"]
+password = { env = "SOUTH_PASSWORD" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SOUTH_PASSWORD", "of south")
+    written(tmp_path, 'shared = "of all"\nmail = "of mail"\n', "secrets.toml").chmod(0o600)
+    written(
+        tmp_path,
+        'name = "House ${zone}"\n[email]\npassword = { secret = "mail" }\n',
+        "greenhouse.toml",
+    )
+    return tmp_path
+
+
+def told(path: Path) -> list[str]:
+    with pytest.raises(BadUnitFile) as error:
+        load_inventory(path)
+    return [line.removeprefix(f"{path.parent}/") for line in str(error.value).splitlines()]
+
+
+def test_a_unit_has_what_its_groups_say_and_its_own_over_it(folder: Path) -> None:
+    north, south = load_inventory(written(folder, INVENTORY, "units.toml")).units
+    assert (north.name, north.address) == ("north", "http://192.168.1.10")
+    assert (north.mac, north.user, north.password) == ("D8:80:39:12:34:56", "admin", "of all")
+    assert north.values == {"zone": "north", "fan": "OUT1"}
+    assert north.file == folder / "greenhouse.toml"
+    assert (south.password, south.file, south.mac) == ("of south", None, "")
+
+
+def test_the_file_of_a_unit_is_read_with_its_values_and_secrets(folder: Path) -> None:
+    inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
+    wanted = inventory.wanted(inventory.units[0])
+    assert wanted is not None
+    assert wanted.settings.name == "House north"
+    assert wanted.settings.email.password == "of mail"
+    assert inventory.wanted(inventory.units[1]) is None
+
+
+def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
+    inventory = load_inventory(written(folder, INVENTORY, "units.toml"))
+    north, south = inventory.units
+    assert inventory.selected() == [north, south]
+    assert inventory.selected(("south",)) == [south]
+    assert inventory.selected(("http://192.168.1.10",)) == [north]
+    assert inventory.selected(group="greenhouses") == [north]
+    with pytest.raises(BadUnitFile, match="souht is unknown; did you mean south"):
+        inventory.selected(("souht",))
+    with pytest.raises(BadUnitFile, match="green is unknown"):
+        inventory.selected(group="green")
+
+
+@pytest.mark.parametrize(
+    ("lines", "number", "sentence"),
+    [
+        ('[units.x]\naddress = "http://192.168.1.11:1"\nmca = "1"', 3, "units.x.mca is unknown"),
+        ("[units.x]", 1, "units.x lacks address, such as"),
+        ("units.x = 1", 1, "units.x must be a table: [units.x]."),
+        ('[units.x]\naddress = "192.168.1.1"', 2, "units.x.address is no address"),
+        ('[units.x]\naddress = "http://a:0/"', 2, "units.x.address is no address"),
+        ('[units.x]\naddress = "http://a:b/"', 2, "units.x.address is no address"),
+        ('[units.x]\naddress = "http://admin:hush@host"', 2, "without a name and password"),
+        ('[units.x]\naddress = "http://a"\ngroups = ["al"]', 3, "units.x: al is unknown; did"),
+        ('[units.x]\naddress = "http://a"\nmac = "12"', 3, "must be six bytes such as"),
+        ('[units.x]\naddress = "http://a"\npassword = "hush"', 3, 'must be { env = "NAME" }'),
+        ('[units.x]\naddress = "http://a"\npassword = { env = "NO" }', 1, "variable NO, which"),
+        ("[groups.b]\nfile = 3", 2, "groups.b.file must be the name of a unit file"),
+        ('secrets = "nowhere.toml"\n[units]', 1, "nowhere.toml cannot be read"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(
+    folder: Path, lines: str, number: int, sentence: str
+) -> None:
+    text = f'{lines}\n[groups.all]\nuser = "admin"\n'
+    (found,) = told(written(folder, text, "units.toml"))
+    assert found.startswith(f"units.toml, line {number}: ")
+    assert sentence in found
+    assert "hush" not in found
+
+
+@pytest.mark.parametrize("field", ["mac", "address"])
+def test_two_units_with_the_same_address_are_told(folder: Path, field: str) -> None:
+    same = {"mac": "D8:80:39:12:34:56", "address": "http://192.168.1.10"}
+    text = ""
+    for name in ("north", "south"):
+        keys = {"address": f"http://{name}", field: same[field]}
+        lines = "".join(f'{key} = "{value}"\n' for key, value in keys.items())
+        text += f"[units.{name}]\n{lines}"
+    (found,) = told(written(folder, text, "units.toml"))
+    number = 6 if field == "mac" else 4
+    assert found == (
+        f"units.toml, line {number}: units.south has the {field} of units.north, {same[field]};"
+        " each unit has its own."
+    )

@@ -1,0 +1,350 @@
+"""Unit files: what they say is what was written, and every mistake is told with its line."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import ControlUser, Rule, ScheduleEntry, Settings
+from leverframe.engine.tree import CONFIDENTIAL, difference, leaves, pattern_of, with_value
+from leverframe.profile import Profile
+from leverframe.units.file_keys import DURATIONS, PLACES, key_of, value_for_file, value_from_file
+from leverframe.units.loading import examined_unit_file, load_unit_file
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.unit_text import unit_text
+from tests.effort import some_of
+from tests.random_settings import random_settings
+from tests.units.unit_files import PROFILES, mistakes, read_back, written
+
+NEWEST = Profile()
+HW30 = Profile("3.0", "1.58a")
+
+
+@pytest.mark.parametrize("profile", some_of(PROFILES), ids=str)
+def test_settings_written_and_read_are_the_same(profile: Profile, tmp_path: Path) -> None:
+    settings = random_settings(profile, Random(str(profile)), 100)
+    file = read_back(tmp_path, unit_text(settings, profile))
+    assert list(difference(settings, file.settings)) == []
+    assert (file.profile, file.complete) == (profile, True)
+
+
+def test_only_what_differs_from_the_factory_settings_is_written() -> None:
+    settings = with_value(defaults(NEWEST), "outputs.2.return_time", 5400)
+    text = unit_text(settings, NEWEST).text
+    assert text.splitlines()[-2:] == ["[outputs.OUT2]", 'return_time = "1h30m"']
+    assert unit_text(defaults(NEWEST), NEWEST).text.splitlines()[-1] == "complete = true"
+
+
+def test_no_secret_stands_in_the_text() -> None:
+    settings = with_value(
+        defaults(NEWEST), "access.users", (ControlUser("eve", "hush-user", True), *[None] * 49)
+    )
+    paths = [path for path, _ in leaves(settings) if pattern_of(path) in CONFIDENTIAL]
+    for path in paths:
+        settings = with_value(settings, path, f"hush-{path}")
+    written_text = unit_text(settings, NEWEST)
+    assert "hush" not in written_text.text
+    assert written_text.secrets == {path: f"hush-{path}" for path in paths}
+
+
+def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
+    settings = with_value(defaults(NEWEST), "email.host", "mail.example")
+    text = unit_text(settings, NEWEST, unread=["email"])
+    assert "mail.example" not in text.text
+    file = read_back(tmp_path, text)
+    assert not file.names("email.host")
+    assert file.names("mqtt.host")
+    assert not file.names("mqtt.password")
+
+
+def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """\
+        hardware = "3.9"
+        software = "1.75"
+        name = "cellar"
+
+        [outputs.OUT0]
+        name = "Pump"
+        return_time = "1h30m"
+
+        [rules]
+        1 = "when DS1 >= 30 (hysteresis 0.5), then OUT0 on"
+
+        [rules.2]
+        source = "INPD1"
+        reference = 1
+        action = "OUT1"
+        value = "reverse"
+        off_delay = "2m"
+
+        [schedule.3]
+        action = "OUT0"
+        value = "on"
+        time = "06:30"
+        days = "Mon-Fri"
+
+        [schedule.4]
+        action = "OUT1"
+        time = "10m"
+        periodic = true
+        date = 2026-03-29
+        days = ["Sat-Mon"]
+        active = false
+        """,
+    )
+    settings = load_unit_file(path).settings
+    assert (settings.name, settings.outputs[0].return_time) == ("cellar", 5400)
+    assert settings.rules == (
+        Rule(source="DS1", reference=30.0, hysteresis=0.5, enabled=True),
+        Rule(source="INPD1", reference=1.0, action="OUT1", value=2, off_delay=120, enabled=True),
+    )
+    assert settings.schedule[2] == ScheduleEntry(
+        value=1, time=23400, days=("Mon", "Tue", "Wed", "Thu", "Fri"), active=True
+    )
+    assert settings.schedule[3] == ScheduleEntry(
+        action="OUT1", time=600, periodic=True, date="2026-03-29", days=("Mon", "Sat", "Sun")
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("[outputz.OUT0]", "outputz is unknown; did you mean outputs?"),
+        ("[outputs.OUT7]", "outputs.OUT7 is unknown; did you mean OUT"),
+        ("[outputs.OUT0]\nnmae = 1", "outputs.OUT0.nmae is unknown; did you mean name?"),
+        ("outputs = 3", "outputs must be a table, such as [outputs]."),
+        ("outputs.OUT0 = 3", "outputs.OUT0 must be a table, such as [outputs.OUT0]."),
+        ("[profile]", "The version is written as hardware and software."),
+        ("[outputs.OUT0]\nname = 1", "outputs.OUT0.name is a text."),
+        ('[pwm.PWM0]\nduty = "much"', "pwm.PWM0.duty is a whole number."),
+        ("[pwm.PWM0]\nduty = 200", "must be a whole number from 0 to 100 in HW 3.9 SW 1.75, not"),
+        ('[analog_inputs.INPA1]\nsensor = "PT100"', "must be one of off, vin=3.3V/5V,"),
+        ('[outputs.OUT0]\nreturn_time = "soon"', 'is a duration such as "90s"'),
+        ('[outputs.OUT0]\nreturn_time = "0.5s"', "is a duration in whole seconds"),
+        ('[email]\non_texts = "x"', "email.on_texts is a list, each item a text."),
+        ('[email]\non_texts = ["1","2","3","4","5"]', "has 5 items; HW 3.9 SW 1.75 has 4 places"),
+        ('[schedule.1]\ntime = "25:00"', 'is a time of the day such as "06:30"'),
+        ('[schedule.1]\ndays = "Someday"', "is weekdays such as"),
+        ("[schedule.1]\ndays = 3", "is weekdays such as"),
+        ('[schedule.1]\nvalue = "up"', "schedule.1.value is one of off, on, reverse."),
+        ('[schedule.1]\naction = "OUT9"', "HW 3.9 SW 1.75 has no action 'OUT9' there."),
+        ('[schedule.1]\nname = "a name that is long"', "has no such time, date, days or name"),
+        ('[rules]\n1 = "when it rains"', "rules.1 is no rule; write it like"),
+        ('[rules.1]\nsource = "DS9"', "rules.1: HW 3.9 SW 1.75 has no source 'DS9' there."),
+        ('[rules]\n2 = "when DS1 >= 1, then OUT0 on"', "there is no rules.1."),
+        ('[email]\npassword = "hush"', "email.password is a secret, which does not stand in"),
+        ('[email]\npassword = { env = "NOT_SET" }', "environment variable NOT_SET, which is not"),
+        ('[email]\npassword = { secret = "no" }', "email.password is the secret 'no', which is"),
+        ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
+        ('[access.admin]\nname = "user"', "access.admin.name: Two accounts have the same name."),
+        ('include = "common.toml"', "include must be a list of files such as"),
+        ('include = ["nowhere.toml"]', "nowhere.toml cannot be read: No such file"),
+        ('hardware = "4.0"', "Hardware '4.0' is unknown. Choose one of"),
+        ('hardware = "3.0"\nsoftware = "1.75"', "HW 3.0 never had software 1.75."),
+        ("= 3", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(line: str, told: str, tmp_path: Path) -> None:
+    text = f"# a comment\n\n{line}\n"
+    found = mistakes(written(tmp_path, text))
+    assert len(found) == 1
+    assert told in found[0]
+    number = 1 if "valid TOML" in told else 2 + len(line.splitlines())
+    at_header = {"there is no rules.1", "such time, date"}
+    assert found[0].startswith(f"unit.toml, line {number}: ") or any(
+        words in told for words in at_header
+    )
+    assert "hush" not in found[0]
+
+
+def test_what_a_version_lacks_is_told_with_the_versions_that_have_it(tmp_path: Path) -> None:
+    text = 'hardware = "3.0"\nsoftware = "1.58a"\n[modbus_devices.custom1]\nname = "x"\n'
+    assert mistakes(written(tmp_path, text)) == [
+        "unit.toml, line 4: HW 3.0 SW 1.58a does not have modbus_devices.custom1.name; it exists"
+        " in HW 3.5+ SW 1.36+."
+    ]
+
+
+def test_a_setting_that_a_version_dropped_is_told(tmp_path: Path) -> None:
+    (told,) = mistakes(written(tmp_path, "[ui]\nauto_sign_in = true\n"))
+    assert told.startswith("unit.toml, line 2: HW 3.9 SW 1.75 does not have ui.auto_sign_in; it")
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = "nmae = 1\n[pwm.PWM0]\nduty = 200\n[pwm.PWM1]\nduty = 300\n"
+    assert [one.split(":")[0] for one in mistakes(written(tmp_path, text))] == [
+        "unit.toml, line 1",
+        "unit.toml, line 3",
+        "unit.toml, line 5",
+    ]
+
+
+def test_a_file_without_version_is_checked_against_that_of_the_unit(tmp_path: Path) -> None:
+    path = written(tmp_path, '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n')
+    assert load_unit_file(path, profile=NEWEST).profile == NEWEST
+    with pytest.raises(BadUnitFile, match="HW 3.0 SW 1.58a has no action 'ENABLE PID' there"):
+        load_unit_file(path, profile=HW30)
+
+
+def test_included_files_come_first_and_what_includes_them_wins(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        """\
+        values = { zone = "nowhere", port = 1883 }
+        [outputs.OUT0]
+        name = "Pump ${zone}"
+        return_time = "5m"
+        [mqtt]
+        port = "${port}"
+        prefix = "$${x}/${zone}"
+        [rules]
+        1 = "when DS1 >= 30, then OUT0 on"
+        """,
+        "common.toml",
+    )
+    path = written(
+        tmp_path,
+        """\
+        include = ["common.toml"]
+        [values]
+        zone = "north"
+        [outputs.OUT0]
+        return_time = "10m"
+        [rules.1]
+        enabled = false
+        """,
+    )
+    file = load_unit_file(path, values={"port": 8883})
+    output = file.settings.outputs[0]
+    assert (output.name, output.return_time) == ("Pump north", 600)
+    assert (file.settings.mqtt.port, file.settings.mqtt.prefix) == (8883, "${x}/north")
+    assert file.settings.rules == (Rule(source="DS1", reference=30.0, enabled=False),)
+    assert file.lines["outputs.0.name"].file.endswith("common.toml")
+    assert file.lines["outputs.0.return_time"] == (str(path), 5)
+
+
+def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
+    written(tmp_path, 'name = "x"\ninclude = ["unit.toml"]\n', "common.toml")
+    (told,) = mistakes(written(tmp_path, 'include = [\n  "common.toml",\n]\n'))
+    assert told == "common.toml, line 2: unit.toml includes itself in the end; leave it out."
+
+
+def test_a_mistake_in_an_included_file_is_told_with_its_own_line(tmp_path: Path) -> None:
+    written(tmp_path, "\n\n[pwm.PWM0]\nduty = 300\n", "common.toml")
+    (told,) = mistakes(written(tmp_path, 'include = ["common.toml"]\n'))
+    assert told.startswith("common.toml, line 4: pwm.PWM0.duty must be")
+
+
+def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIL_PASSWORD", "from environment")
+    kept = written(tmp_path, 'broker = "from file"\n', "secrets.toml")
+    path = written(
+        tmp_path,
+        """\
+        secrets = "secrets.toml"
+        [email]
+        password = { env = "MAIL_PASSWORD" }
+        [mqtt]
+        password = { secret = "broker" }
+        """,
+    )
+    assert "others can read it; chmod 600" in mistakes(path)[0]
+    kept.chmod(0o600)
+    settings = load_unit_file(path).settings
+    assert settings.email.password == "from environment"
+    assert settings.mqtt.password == "from file"
+    kept.write_text("broker = 3\n", encoding="utf-8")
+    assert "broker must be a text" in mistakes(path)[0]
+
+
+def test_a_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:
+    path = written(tmp_path, '[email]\npassword = { env = "NOT_SET" }\n')
+    file, problems = examined_unit_file(path, need_secrets=False)
+    assert problems == []
+    assert file is not None
+    assert not file.names("email.password")
+
+
+def test_what_a_file_does_not_name_stays_as_it_is(tmp_path: Path) -> None:
+    present = with_value(defaults(NEWEST), "outputs.1.name", "Fan")
+    present = with_value(present, "rules", (Rule(), Rule()))
+    present = with_value(present, "schedule.4", ScheduleEntry())
+    path = written(
+        tmp_path,
+        """\
+        schedule = {}
+        [outputs.OUT0]
+        name = "Pump"
+        [access.users.1]
+        name = "eve"
+        """,
+    )
+    file = load_unit_file(path)
+    wanted = file.over(present)
+    changed = {key: new for key, _, new in difference(present, wanted)}
+    assert wanted.schedule == (None,) * 50
+    assert wanted.access.users[0] == ControlUser("eve", active=True)
+    assert changed["outputs.0.name"] == "Pump"
+    assert wanted.rules == present.rules
+    assert wanted.outputs[1].name == "Fan"
+    assert file.names("schedule.7.action")
+    assert not file.names("rules.0.action")
+    assert not file.names("profile.sw")
+
+
+def test_a_complete_file_brings_everything_but_secrets_and_accounts(tmp_path: Path) -> None:
+    present = random_settings(NEWEST, Random(3), 200)
+    file = load_unit_file(written(tmp_path, "complete = true\n"))
+    kept = {key for key, _ in difference_paths(defaults(NEWEST), file.over(present))}
+    assert all(pattern_of(key) in CONFIDENTIAL or key.startswith("access.") for key in kept)
+
+
+def difference_paths(one: Settings, other: Settings) -> list[tuple[str, object]]:
+    return [(path, new) for path, _, new in difference(one, other)]
+
+
+def test_what_versions_hold_twice_stays_in_step(tmp_path: Path) -> None:
+    path = written(tmp_path, '[ui]\nrefresh = "1m"\nuser_read_only = true\n')
+    file = load_unit_file(path)
+    assert file.settings.variables.words[0] == 6
+    assert file.settings.variables.bits[3] == 1
+    assert file.names("variables.words")
+    assert file.names("variables.bits")
+
+
+def test_a_file_is_carried_over_to_another_version(tmp_path: Path) -> None:
+    text = '[rules]\n1 = "when DS1 >= 1, then ENABLE PID"\n[outputs.OUT0]\nname = "Pump"\n'
+    file = load_unit_file(written(tmp_path, text))
+    assert file.for_version(NEWEST) == (file, ())
+    older, lost = file.for_version(HW30)
+    assert older.profile == HW30
+    assert older.settings.outputs[0].name == "Pump"
+    assert [one.path for one in lost] == ["rules.0"]
+    assert older.names("rules.0.action")
+
+
+def test_every_list_of_the_tree_has_names_for_its_places() -> None:
+    settings = with_value(defaults(NEWEST), "rules", (Rule(),) * 20)
+    for path, _ in leaves(settings):
+        assert not any(
+            step.isdigit() and f"{before}.{step}" == key
+            for before, step, key in [(path, path.rpartition(".")[2], key_of(path))]
+        )
+    assert set(PLACES) >= {
+        ".".join(pattern_of(path).split(".")[:index])
+        for path, _ in leaves(settings)
+        for index, step in enumerate(path.split("."))
+        if step.isdigit()
+    }
+
+
+def test_durations_that_no_text_says_are_written_as_numbers() -> None:
+    assert value_for_file("modbus_devices.0.delay", 75.1) == 75.1
+    assert value_for_file("modbus_devices.0.delay", 7.5) == "7.5s"
+    assert value_from_file("modbus_devices.0.delay", "7.5s") == 7.5
+    assert {pattern_of(path) for path in DURATIONS} == DURATIONS

@@ -1,0 +1,39 @@
+"""Unit files as tests write and read them."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from leverframe.commands.table.versions import all_profiles
+from leverframe.profile import newest_software, version
+from leverframe.units.loading import load_unit_file
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.secrets_file import KnownSecrets
+from leverframe.units.unit_file import UnitFile
+from leverframe.units.unit_text import UnitText
+
+#: Versions that units really had.
+PROFILES = tuple(
+    profile
+    for profile in all_profiles()
+    if version(profile.sw) <= version(newest_software(profile.hw))
+)
+
+
+def written(folder: Path, text: str, name: str = "unit.toml") -> Path:
+    path = folder / name
+    path.write_text(dedent(text), encoding="utf-8")
+    return path
+
+
+def read_back(folder: Path, unit_text: UnitText) -> UnitFile:
+    path = written(folder, unit_text.text)
+    return load_unit_file(path, secrets=KnownSecrets({}, unit_text.secrets))
+
+
+def mistakes(path: Path) -> list[str]:
+    """What is told about a file, without its folder."""
+    with pytest.raises(BadUnitFile) as error:
+        load_unit_file(path)
+    return [line.removeprefix(f"{path.parent}/") for line in str(error.value).splitlines()]
