@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from leverframe.hardware.board_check import display_checks
 from leverframe.hardware.display_picture import picture_of
-from leverframe.hardware.findings import display_findings
 from leverframe.hardware.oled_panel import NAME, PanelService
 from leverframe.hardware.troubles import Unusable
 from leverframe.wiring import OledWiring
@@ -141,13 +141,13 @@ async def test_the_panel_is_dark_and_the_bus_free_at_the_end() -> None:
 def test_a_check_says_whether_the_display_answers_and_leaves_it_alone() -> None:
     bus, panel = FakeI2cBus(), RegisterPart({})
     bus.parts[0x3C] = panel
-    [found] = display_findings(OledWiring(bus=1), lambda number: bus)
+    [found] = display_checks(OledWiring(bus=1), lambda number: bus)
     assert (found.is_good, found.place) == (True, "/dev/i2c-1 address 0x3C")
     assert (panel.written, bus.closed) == ([], True)
 
 
 def test_a_check_says_what_to_do_about_a_display_that_does_not_answer() -> None:
-    [found] = display_findings(OledWiring(bus=1, address=0x3D), lambda number: FakeI2cBus())
+    [found] = display_checks(OledWiring(bus=1, address=0x3D), lambda number: FakeI2cBus())
     assert not found.is_good
     assert "does not answer; check its wires, its supply and the address." in found.text
 
@@ -156,5 +156,5 @@ def test_a_check_says_when_the_bus_of_the_display_is_missing() -> None:
     def no_bus(number: int) -> FakeI2cBus:
         raise Unusable(f"/dev/i2c-{number} is not there; check the wiring.")
 
-    [found] = display_findings(OledWiring(bus=7), no_bus)
+    [found] = display_checks(OledWiring(bus=7), no_bus)
     assert (found.is_good, found.text) == (False, "/dev/i2c-7 is not there; check the wiring.")

@@ -55,10 +55,30 @@ def test_a_value_that_changed_is_marked_once(twin: ServedTwin, open_page: OpenPa
 
 def test_an_absent_reading_says_since_when(twin: ServedTwin, open_page: OpenPage) -> None:
     page = open_page("status")
+    twin.get("/stm.cgi?dswrite=1:28:FF:00:00:00:00:00:01")
     twin.set_readings(DS1=20.0)
     twin.set_readings(DS1=None)
     expect(page.locator(".tile[data-absent]")).to_contain_text("absent since")
-    expect(page.locator(".troubles")).to_contain_text("DS1 absent since")
+    expect(page.locator(".glance .findings")).to_contain_text("DS1 has fallen silent.")
+
+
+def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_repair(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("status", language="pl")
+    count = page.locator("nav.groups .finding-count")
+    expect(count).to_have_count(0)
+    twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
+    finding = page.locator(".glance .findings li")
+    expect(finding).to_contain_text("Poczta ma być wysyłana", timeout=WITHIN_A_SECOND)
+    expect(count).to_have_text("1", timeout=WITHIN_A_SECOND)
+    expect(page.locator(".glance .fine")).to_have_count(0)
+    finding.get_by_role("link").click()
+    expect(page.locator("main[data-page=email] > .findings")).to_contain_text("Poczta ma być")
+    twin.get("/stm.cgi?em1=mail.example")
+    twin.get("/stm.cgi?em5=keeper@example.org")
+    expect(page.locator(".findings")).to_have_count(0, timeout=WITHIN_A_SECOND)
+    expect(count).to_have_count(0)
 
 
 def test_nothing_wrong_is_said(open_page: OpenPage) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from leverframe.commands.describe.listing import command_table
+from leverframe.controller.findings import SENTENCES
 from leverframe.profile import Profile
 
 WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-PAGES = [name for name in FILES if name not in ("frame", "codes")]
+PAGES = [name for name in FILES if name not in ("frame", "codes", "findings")]
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -48,6 +49,10 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
     for key, entry in words(name).items():
         placeholders = {frozenset(PLACEHOLDER.findall(text)) for text in entry.values()}
         assert len(placeholders) == 1, key
+
+
+def test_findings_have_the_sentences_of_the_controller() -> None:
+    assert {kind: entry["en"] for kind, entry in words("findings").items()} == SENTENCES
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -25,6 +25,7 @@ from leverframe.commands.table.refusals import Malformed, Refusal
 from leverframe.commands.table.rights import FIELD_BUS, UNRESTRICTED, Account, check_calls
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.version_change.version_change import EARLIER
+from leverframe.controller.findings import FindingsWatch
 from leverframe.controller.hooks import Hooks
 from leverframe.controller.outstanding import Outstanding
 from leverframe.controller.persistent_state import PersistentState
@@ -124,6 +125,9 @@ class Controller(Hooks):
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
         self.engine = Engine(profile, settings, timezone, persisted)
+        self.findings = FindingsWatch(lambda: self.engine, clock, self.troubles)
+        self.watchers.add(self.findings.look_if_due)
+        self.live_parts.append(self.findings)
         self.time = Scheduler(clock, self.next_deadline, self.tick)
         #: Firmware could be checked; else the bootloader is not started.
         self.takes_firmware = True
@@ -497,8 +501,7 @@ class Controller(Hooks):
         version = self.engine.machine.version
         if self._watched_version != version:
             self._watched_version = version
-            for watcher in self.watchers:
-                watcher()
+            self._call_watchers()
 
     def _tell_of_store(self, error: StoreUnavailable | None) -> None:
         if error is None:
@@ -553,8 +556,7 @@ class Controller(Hooks):
     async def advance(self, seconds: float | None) -> None:
         """Move virtual time; call the watchers even where nothing was due."""
         await self.time.advance(seconds)
-        for watcher in self.watchers:
-            watcher()
+        self._call_watchers()
 
 
 def _check_alone(stage: Stage) -> None:

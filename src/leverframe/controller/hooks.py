@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from leverframe.controller.faults import Faults
+from leverframe.controller.findings import ObservedTroubles
 from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
@@ -87,7 +88,7 @@ class Hooks:
         #: Follows every value and answers what was (`/api/history`).
         self.history: HistoryRecorder | None = None
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
-        self.troubles: dict[str, str] = {}
+        self.troubles = ObservedTroubles(self._call_watchers)
         #: The reports of such parts in `/api/state`, by key.
         self.reports: dict[str, Callable[[], Any]] = {}
         #: The ports that such parts listen on, by what is spoken there; None while it is closed.
@@ -130,6 +131,10 @@ class Hooks:
         for task in under_way:
             task.add_done_callback(_log_fault)
         return under_way
+
+    def _call_watchers(self) -> None:
+        for watcher in self.watchers:
+            watcher()
 
     def take_writes(self, write: WriteToModules) -> None:
         """Have this carry out what is written to modules, also what rules wanted at the start."""

@@ -21,4 +21,4 @@ class EventVariables:
         label = EVENT_VARIABLES[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log(cause, f"{label} {'on' if on else 'off'}")
+            machine.log_switching(label, cause, f"{label} {'on' if on else 'off'}")

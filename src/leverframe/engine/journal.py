@@ -3,7 +3,7 @@
 An entry has a time, a cause and a text. The kind of a cause is a word: of the engine
 `start`, `rule`, `rule loop`, `schedule`, `watchdog` and `timer` (return time, periodic switching,
 delays); of requests `command`, `sign-in`, `command line`, `firmware` and `scenario`; of what is
-sent `outbox`; of what is written to modules `modbus`.
+sent `outbox`; of what is written to modules `modbus`; of what is not as it should be `finding`.
 """
 
 from collections import deque

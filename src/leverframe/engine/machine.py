@@ -39,6 +39,7 @@ class Machine:
         "running",
         "settings",
         "started",
+        "switched",
         "timers",
         "timezone",
         "samples",
@@ -74,6 +75,8 @@ class Machine:
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
+        #: Who switched an output, PWM output or event variable last, and the wall time of it.
+        self.switched: dict[str, tuple[float, Cause]] = {}
         #: What runs now of periodic switching and the regulator, by the rule action that starts it.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
@@ -130,6 +133,11 @@ class Machine:
 
     def log(self, cause: Cause, text: str) -> None:
         self.journal.add(self.at.wall, cause, text)
+
+    def log_switching(self, label: str, cause: Cause, text: str) -> None:
+        wall = self.at.wall
+        self.switched[label] = wall, cause
+        self.journal.add(wall, cause, text)
 
 
 class Feature(Protocol):

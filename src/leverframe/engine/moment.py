@@ -6,6 +6,9 @@ call happens at that moment. Delays count `now`; the schedule and the log use `w
 
 import msgspec
 
+#: A clock that shows an earlier time was never set (1 January 2025).
+SET_CLOCK = 1_735_689_600.0
+
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
     #: Monotonic seconds; never steps, and only differences have a meaning.

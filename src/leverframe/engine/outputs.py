@@ -134,7 +134,7 @@ class Outputs:
         machine.put(OUTPUTS[index], int(on))
         machine.emit(_DRIVE[index][on])
         if on:
-            machine.log(_BY_START, _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], _BY_START, _TOLD[index][on])
             self._note_switched_on(index)
         if output.remember and kept != on:
             self._keep(index)
@@ -159,7 +159,7 @@ class Outputs:
         machine.timers.cancel(_DELAY[index])
         if machine.put(OUTPUTS[index], int(on)):
             machine.emit(_DRIVE[index][on])
-            machine.log(cause, _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], cause, _TOLD[index][on])
             if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
                 self._keep(index)
         if on:

@@ -122,7 +122,7 @@ class PwmOutputs:
         label = PWMS[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log(cause, f"{label} {'on' if on else 'off'}")
+            machine.log_switching(label, cause, f"{label} {'on' if on else 'off'}")
             self._follow(index)
 
     def duty(self, index: int) -> float:

@@ -58,7 +58,7 @@ def advise(settings: Settings, offer: Offer, measured: Container[str] = ()) -> l
             for number, rule in enumerate(settings.rules, start=1)
             for advice in _of_one(number, rule, settings, offer, measured)
         ),
-        *_fights(settings),
+        *fights(settings),
         *_remembered(settings),
         *_loops(settings, offer.profile),
     ]
@@ -180,7 +180,7 @@ def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> b
     return (True, must_be_met) in Courses([rule, needed], settings).results()
 
 
-def _fights(settings: Settings) -> Iterator[Advice]:
+def fights(settings: Settings) -> Iterator[Advice]:
     """Yield advice on pairs of enabled rules that conflict over one output or variable.
 
     One rule that only sets and another that only resets are a common pair, and no conflict as long

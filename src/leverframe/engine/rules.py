@@ -160,6 +160,15 @@ class Rules:
             for live in self._live
         ]
 
+    def wanted(self, number: int) -> tuple[str, int] | None:
+        """Return what a rule that decides has set, and to which state; None for any other rule."""
+        live = self._live[number - 1]
+        if live.held is None or not live.switches or not live.decides():
+            return None
+        target = live.rule.action
+        first = max((one for one in self._by_target[target] if one.decides()), key=LiveRule.rank)
+        return (target, live.held) if first is live else None
+
     def firings(self) -> list[list[Firing]]:
         """List the recent firings of each rule, oldest first."""
         return [list(live.firings) for live in self._live]

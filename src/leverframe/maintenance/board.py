@@ -14,7 +14,7 @@ from rich.text import Text
 from leverframe.config import Config
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE, NO
-from leverframe.hardware.findings import Finding, findings, port_findings
+from leverframe.hardware.board_check import PartCheck, part_checks, port_checks
 from leverframe.hardware.gpio import kernel_lines
 from leverframe.hardware.i2c_bus import open_kernel_bus
 from leverframe.maintenance.service_rights import become, like_the_unit, who
@@ -38,8 +38,8 @@ def check_board(config: Config, sources: Sources, account: str | None) -> int:
         command = like_the_unit(path, ["board", "check", "--config", str(path)], console.width)
         if command is not None:
             return subprocess.run(command, check=False).returncode
-    found = findings(wiring, lines, open_kernel_bus) if wiring.kind == "linux" else ()
-    return show([*found, *port_findings(ports)], console)
+    found = part_checks(wiring, lines, open_kernel_bus) if wiring.kind == "linux" else ()
+    return show([*found, *port_checks(ports)], console)
 
 
 def _other_board(kind: str) -> str:
@@ -55,7 +55,7 @@ def _load_what_is_loaded_late() -> None:
         import_module("leverframe.hardware.smbus_bus")
 
 
-def show(found: Iterable[Finding], console: Console) -> int:
+def show(found: Iterable[PartCheck], console: Console) -> int:
     table = Table("label", "where", "", "found", box=None, pad_edge=False)
     failing = rows = 0
     for finding in found:

@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from leverframe.clock import Clock
 from leverframe.engine.effects import Notify
+from leverframe.engine.moment import SET_CLOCK
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
 from leverframe.notify.channel_queue import ChannelQueue, QueueContext, QueuedMessage
@@ -41,8 +42,6 @@ log = logging.getLogger(__name__)
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
-#: A clock that shows an earlier time was not set yet when the message was made (1 January 2025).
-SET_CLOCK = 1_735_689_600.0
 
 #: Has no state, so one is enough for all.
 CHANCE = SystemRandom()

@@ -127,6 +127,9 @@ async def serve(config: Config) -> None:
             server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
             if certificate is not None:
+                built.controller.findings.sources.append(
+                    lambda: certificate.findings(built.controller.clock.read().wall)
+                )
                 redirect = await open_redirect(
                     built.controller, config, reach, descriptors, server.port
                 )

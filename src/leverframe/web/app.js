@@ -3,6 +3,7 @@
 import { html, nothing, render } from "./vendor/lit-html.js";
 import * as api from "./lib/api.js";
 import { Context } from "./lib/context.js";
+import { findingsHere } from "./lib/findings.js";
 import { keepFocus } from "./lib/focus.js";
 import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
 import { Live } from "./lib/live.js";
@@ -228,7 +229,7 @@ class App {
           data-page=${this.#entry?.name ?? ""}
         >
           ${title ? html`<h1 class=${this.#entry?.bare ? "unseen" : ""}>${title}</h1>` : nothing}
-          ${this.#content()}
+          ${findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
         ${phoneBar(this.#context, this.#entry)}
         ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}

@@ -197,6 +197,20 @@ def test_a_certificate_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
         Certificate(tmp_path / "a.pem", tmp_path / "b.pem")
 
 
+def test_a_certificate_that_ends_soon_or_has_ended_is_a_finding(tmp_path: Path) -> None:
+    certificate = own_certificate(tmp_path, "cellar", ())
+    day = 86_400
+
+    def found(days_left: float) -> list[tuple[str, object]]:
+        findings = certificate.findings(certificate.ends - days_left * day)
+        return [(one.kind, one.figures.get("days")) for one in findings]
+
+    assert found(21.5) == []
+    assert found(20.5) == [("certificate_ends", 20)]
+    assert found(0.5) == [("certificate_ends", 0)]
+    assert found(-0.5) == [("certificate_ended", None)]
+
+
 async def test_a_client_that_says_nothing_is_dropped(tmp_path: Path) -> None:
     limits = HttpLimits(header_timeout_s=0.05)
     async with serving(own_certificate(tmp_path, "leverframe-1", []), limits) as server:

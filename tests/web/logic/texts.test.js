@@ -13,7 +13,7 @@ const FILES = readdirSync(WEB, { recursive: true }).filter(
 );
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
-  .filter((name) => name !== "codes");
+  .filter((name) => name !== "codes" && name !== "findings");
 // Properties of cards, fields and actions that name a text.
 const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 

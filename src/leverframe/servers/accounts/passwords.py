@@ -12,6 +12,8 @@ from collections import OrderedDict
 from functools import cache
 from typing import TYPE_CHECKING
 
+from leverframe.servers.accounts.weak_passwords import is_weak
+
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
@@ -27,10 +29,14 @@ class Passwords:
         self._turns = turns or asyncio.Semaphore(AT_A_TIME)
         self._key = secrets.token_bytes(32)
         self._right: OrderedDict[bytes, None] = OrderedDict()
+        #: Hashes of passwords that are easy to guess, as far as they were set or used here.
+        self.weak: set[str] = set()
 
     async def hash(self, password: str) -> str:
         async with self._turns:
-            return await asyncio.to_thread(_hash, password)
+            stored = await asyncio.to_thread(_hash, password)
+        self._judge(stored, password)
+        return stored
 
     def known(self, stored: str, password: str) -> bool:
         """Tell whether this password was found right recently."""
@@ -45,10 +51,15 @@ class Passwords:
         async with self._turns:
             if not await asyncio.to_thread(_verify, stored, password):
                 return False
+        self._judge(stored, password)
         self._right[self._digest(stored, password)] = None
         while len(self._right) > REMEMBERED:
             self._right.popitem(last=False)
         return True
+
+    def _judge(self, stored: str, password: str) -> None:
+        if password and is_weak(password):
+            self.weak.add(stored)
 
     async def take_as_long(self) -> None:
         """Take the time of a check where there is none, so that timing reveals no account names."""

@@ -7,19 +7,24 @@ open keep the old one, later ones get the new one.
 """
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 
+from leverframe.engine.findings import Finding
 from leverframe.errors import ErrorForPeople
 from leverframe.storage.private_file import write_private
 
 #: Nobody is there to renew it; its trust comes from the fingerprint, not from its dates.
 VALID = timedelta(days=3650)
 MARGIN = timedelta(days=1)
+
+
+#: Time enough to have a new one made.
+WARNED_DAYS = 21
 
 
 class CertificateUnusable(ErrorForPeople):
@@ -33,6 +38,8 @@ class Certificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
+        #: Wall time of its end.
+        self.ends = 0.0
         self.reload()
 
     def reload(self) -> None:
@@ -48,6 +55,15 @@ class Certificate:
                 f"The certificate {self._certificate} and its key {self._key} cannot be used: "
                 f"{_why_unusable(error)}."
             ) from error
+        self.ends = _end_of(self._certificate)
+
+    def findings(self, wall: float) -> Iterator[Finding]:
+        """Tell that it ends soon, or has ended."""
+        days = int((self.ends - wall) // 86_400)
+        if days < 0:
+            yield Finding("certificate_ended", "accounts", since=self.ends, is_fault=True)
+        elif days < WARNED_DAYS:
+            yield Finding("certificate_ends", "accounts", figures={"days": days})
 
     def fingerprint(self) -> str:
         """Return the SHA-256 digest of the certificate, as browsers show it."""
@@ -56,6 +72,13 @@ class Certificate:
         first = text[text.index("-----BEGIN CERTIFICATE-----") : text.index(end) + len(end)]
         digest = sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest().upper()
         return ":".join(digest[start : start + 2] for start in range(0, len(digest), 2))
+
+
+def _end_of(certificate: Path) -> float:
+    # Loaded only where there is TLS.
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc.timestamp()
 
 
 def _no_password() -> str:

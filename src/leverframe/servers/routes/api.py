@@ -14,6 +14,7 @@ from leverframe.commands.describe.listing import CommandDescription, command_tab
 from leverframe.commands.table.rights import is_read_only
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.system import RESTORE_REPORT
+from leverframe.controller.findings import FindingReport
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import numbered_labels
 from leverframe.engine.tree import masked, secret_paths, value_at, with_value
@@ -74,6 +75,9 @@ class Health(Struct, frozen=True):
     troubles: Annotated[
         list[str] | UnsetType,
         Meta(description="The parts that are not as they should be, if any."),
+    ] = UNSET
+    findings: Annotated[
+        int | UnsetType, Meta(description="How many findings there are, if any.")
     ] = UNSET
     ports: Annotated[
         dict[str, int] | UnsetType,
@@ -200,10 +204,15 @@ def modem(context: Context) -> ModemReport:
     return report
 
 
+def findings(context: Context) -> list[FindingReport]:
+    return context.controller.findings.report()
+
+
 def health(context: Context) -> Health:
     """Report enough for a supervisor, and nothing that a stranger should not know."""
     controller = context.controller
     troubles = sorted(controller.troubles)
     status: Literal["ok", "degraded"] = "degraded" if troubles else "ok"
     ports = controller.open_ports()
-    return Health(status, controller.board.kind, troubles or UNSET, ports or UNSET)
+    found = len(controller.findings.report())
+    return Health(status, controller.board.kind, troubles or UNSET, found or UNSET, ports or UNSET)

@@ -17,6 +17,7 @@ from leverframe.commands.describe.reply_schemas import StatusReply
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.rights import ANONYMOUS, require
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.controller.findings import FindingReport
 from leverframe.engine.rule_report import RuleReport
 from leverframe.engine.rule_trial import RuleTrial
 from leverframe.engine.settings import Settings
@@ -230,6 +231,13 @@ VALUES = (
         function=api.reading_codes,
         doc="List what the codes in texts of messages and on the display stand for: the label by "
         "its number, written as this version writes it.",
+    ),
+    Endpoint(
+        "/api/findings",
+        role=ADMIN,
+        reply=list[FindingReport],
+        function=api.findings,
+        doc="List what is not as it should be, worst first, with the page that repairs it.",
     ),
     Endpoint(
         "/api/log",

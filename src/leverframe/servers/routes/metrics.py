@@ -65,6 +65,13 @@ def _of_machine(controller: Controller) -> Iterable[Family]:
         "How many parts around the controller are in trouble.",
         [(NO_LABELS, len(controller.troubles))],
     )
+    severities = [finding.severity for finding in controller.findings.report()]
+    yield Family(
+        "leverframe_findings",
+        GAUGE,
+        "How much is not as it should be, by severity.",
+        [({"severity": one}, severities.count(one)) for one in ("fault", "attention")],
+    )
     yield Family(
         "leverframe_log_entries_total",
         COUNTER,

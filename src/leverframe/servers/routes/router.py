@@ -27,6 +27,7 @@ from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
 from leverframe.servers.accounts.trusted import NOBODY_TRUSTED, TrustedNetworks
+from leverframe.servers.accounts.weak_passwords import password_findings
 from leverframe.servers.http.messages import (
     CONTINUE,
     Answer,
@@ -134,6 +135,9 @@ class Web:
             None if bench is None else SimSnapshots(controller),
         )
         controller.upload_watchers.append(self._uploads.changed)
+        controller.findings.sources.append(
+            lambda: password_findings(controller.engine.settings.access, passwords.weak)
+        )
         controller.figures.append(lambda: stream_families(self._handlers.streams))
         self._documents = documents or VersionDocuments()
         self._find_documents()

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 from msgspec import Meta, Struct
 
+from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
+from leverframe.controller.findings import FindingReport
 from leverframe.engine import pid
 from leverframe.engine.labels import LABELS, LIGHTING, OUTPUTS, READINGS
 from leverframe.engine.pwm import DUTIES
@@ -53,6 +55,9 @@ class StateBesideValues(TypedDict):
     barcode: Annotated[str | None, Meta(description="What was scanned last.")]
     lighting: Annotated[Lighting, Meta(description="What the lighting module reports.")]
     troubles: dict[str, str]
+    findings: Annotated[
+        list[FindingReport], Meta(description="What is not as it should be, worst first.")
+    ]
     ports: Annotated[
         dict[str, int], Meta(description="The ports that are open, by what is spoken there.")
     ]
@@ -84,10 +89,10 @@ else:
 
 
 def state(context: Context) -> State:
-    return state_of(context.controller)
+    return state_of(context.controller, for_admin=context.account.role == ADMIN)
 
 
-def state_of(controller: Controller) -> State:
+def state_of(controller: Controller, *, for_admin: bool) -> State:
     engine, at = controller.engine, controller.clock.read()
     machine = engine.machine
     beside: StateBesideValues = {
@@ -110,6 +115,9 @@ def state_of(controller: Controller) -> State:
         "barcode": engine.inputs.barcode,
         "lighting": dict(engine.inputs.lighting),
         "troubles": dict(controller.troubles),
+        "findings": [
+            finding for finding in controller.findings.report() if for_admin or finding.is_public
+        ],
         "ports": controller.open_ports(),
     }
     reports = {key: report() for key, report in controller.reports.items()}

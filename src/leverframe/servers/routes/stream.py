@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from leverframe.commands.table.row import ADMIN
 from leverframe.controller import Controller
 from leverframe.servers.http.messages import NOT_KEPT, StreamReply
 from leverframe.servers.routes.context import Context
@@ -36,7 +37,9 @@ SENT_SEPARATELY = ("settings_revision",)
 def stream(context: Context) -> StreamReply:
     share = context.handlers.streams.share_of(context.account, context.request.peer)
     is_still_admitted = context.handlers.admission.watch(context.request)
-    chunks = _within_share(share, state_stream(context.controller, is_still_admitted))
+    for_admin = context.account.role == ADMIN
+    states = state_stream(context.controller, is_still_admitted, for_admin=for_admin)
+    chunks = _within_share(share, states)
     return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
 
 
@@ -54,12 +57,12 @@ async def _within_share(
 
 
 async def state_stream(
-    controller: Controller, is_still_admitted: Callable[[], bool]
+    controller: Controller, is_still_admitted: Callable[[], bool], *, for_admin: bool
 ) -> AsyncGenerator[bytes, None]:
     changed = asyncio.Event()
     controller.watchers.add(changed.set)
     try:
-        last, settings = state_of(controller), controller.engine.settings
+        last, settings = state_of(controller, for_admin=for_admin), controller.engine.settings
         ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
         yield _message("state", last)
         while True:
@@ -72,7 +75,7 @@ async def state_stream(
                 continue
             await asyncio.sleep(GATHER_S)
             changed.clear()
-            new = state_of(controller) if is_admitted else last
+            new = state_of(controller, for_admin=for_admin) if is_admitted else last
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
             if any(name not in ignored for name in difference):

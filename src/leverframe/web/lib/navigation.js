@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import { MORE, PAGES, PHONE_GROUPS } from "../pages/index.js";
 import { SIMULATED } from "./context.js";
+import { findingCount } from "./findings.js";
 import { address } from "./router.js";
 import { t } from "./words.js";
 
@@ -26,18 +27,27 @@ export function findPage(name) {
 /** @param {Context} context @param {PageEntry} page */
 export const mayOpen = (context, page) => isOffered(context)(page);
 
-/** @param {string} name @param {string} text @param {unknown} current */
-const link = (name, text, current) =>
-  html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}</a>`;
+/** @param {string} name @param {string} text @param {unknown} current @param {unknown} [beside] */
+const link = (name, text, current, beside = nothing) =>
+  html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}${beside}</a>`;
+
+/** @param {Context} context @param {PageEntry | null} current */
+const groupLink =
+  (context, current) =>
+  (/** @type {[string, PageEntry[]]} */ [group, [first]]) =>
+    link(
+      first.name,
+      t(`group_${group}`),
+      group === current?.group,
+      group === "status" ? findingCount(context) : nothing,
+    );
 
 /** @param {Context} context @param {PageEntry | null} current */
 export function navigation(context, current) {
   const groups = offeredGroups(context);
   const pages = groups.find(([group]) => group === current?.group)?.[1] ?? [];
   return html`<nav class="groups" aria-label=${t("navigation")}>
-      ${groups.map(([group, [first]]) =>
-        link(first.name, t(`group_${group}`), group === current?.group),
-      )}
+      ${groups.map(groupLink(context, current))}
     </nav>
     ${pages.length > 1
       ? html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
@@ -51,9 +61,6 @@ export function phoneBar(context, current) {
   const groups = offeredGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
   const elsewhere = current && !PHONE_GROUPS.includes(current.group);
   return html`<nav class="phone-bar" aria-label=${t("navigation_short")}>
-    ${groups.map(([group, [first]]) =>
-      link(first.name, t(`group_${group}`), group === current?.group),
-    )}
-    ${link(MORE.name, t("group_more"), elsewhere)}
+    ${groups.map(groupLink(context, current))} ${link(MORE.name, t("group_more"), elsewhere)}
   </nav>`;
 }

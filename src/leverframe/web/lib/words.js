@@ -1,5 +1,6 @@
 // The texts of the pages in five languages. Each text exists once, in words/*.json: frame.json for
-// what all pages share, PAGE.json for one page, codes.json for the words of code lists.
+// what all pages share, PAGE.json for one page, codes.json for the words of code lists,
+// findings.json for the sentences of findings by their kind.
 
 import * as api from "./api.js";
 
@@ -17,6 +18,8 @@ const fetched = new Map();
 let frame = {};
 /** @type {Words} */
 let codes = {};
+/** @type {Words} */
+let findings = {};
 /** @type {Words} */
 let page = {};
 /** @type {string | null} */
@@ -53,7 +56,7 @@ export async function startWords() {
 
 // No part of the first view.
 export async function useCodes() {
-  codes = await fetchWords("codes");
+  [codes, findings] = await Promise.all([fetchWords("codes"), fetchWords("findings")]);
 }
 
 // Each file comes once; one that could not be fetched is asked for again the next time.
@@ -96,7 +99,17 @@ export function t(key, values = {}) {
     console.error(`There is no text "${key}".`);
     return key;
   }
-  return entry[language].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+  return filled(entry[language], values);
+}
+
+/** @param {string} text @param {Values} values */
+const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+
+// The sentence of a finding; null before its words are there, or where its kind is newer.
+/** @param {string} kind @param {Values} values */
+export function findingSentence(kind, values) {
+  const entry = findings[kind];
+  return entry ? filled(entry[language], values) : null;
 }
 
 // A text by its key, or by [key, values]: the way in which cards and fields name their texts.

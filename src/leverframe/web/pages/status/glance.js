@@ -1,13 +1,12 @@
-// Is everything as it should be? Troubles first, then the rules that act or wait.
+// Is everything as it should be? Findings first, then the rules that act or wait.
 
 import { html, nothing } from "../../vendor/lit-html.js";
+import { findingList, findingsOf } from "../../lib/findings.js";
 import { address } from "../../lib/router.js";
 import { decimal, t } from "../../lib/words.js";
 
 // A glance is short: so many rules are told in words.
 const MAX_RULES = 6;
-// States of a watchdog entry in which somebody should look.
-const WORRYING = new Set(["restarting", "given up"]);
 
 export class Glance {
   #context;
@@ -21,61 +20,21 @@ export class Glance {
     this.#overview = overview;
   }
 
-  // What is wrong, as a list of [kind, text]; kinds are "fault" and "attention".
-  #troubles() {
-    const { state, connection } = this.#context.live;
-    const { troubles = {}, absent_since: absent = {}, watchdog = [] } = state;
-    return [
-      ...(connection === "lost" ? [["fault", t("nobody_knows")]] : []),
-      ...Object.entries(troubles).map(([name, text]) => ["fault", `${name}: ${text}`]),
-      ...watchdog.flatMap((entry, index) => this.#watched(entry, index + 1)),
-      ...Object.entries(absent).map(([label, since]) => ["attention", this.#lost(label, since)]),
-      ...this.#missing(absent).map((label) => ["attention", this.#unseen(label)]),
-    ];
-  }
-
-  // What rules look at and nobody has ever seen.
-  /** @param {Record<string, number | null>} absent */
-  #missing(absent) {
-    const { rules = [] } = this.#context.live.state;
-    const labels = rules.flatMap(({ obstacle }) =>
-      obstacle?.kind === "absent" && obstacle.label && !(obstacle.label in absent)
-        ? [obstacle.label]
-        : [],
-    );
-    return [...new Set(labels)];
-  }
-
-  /** @param {string} label */
-  #unseen(label) {
-    return t("rule_waits_for", { name: this.#overview.name(label) || label });
-  }
-
-  /** @param {Api.WatchdogExplanation} guard @param {number} number */
-  #watched({ state, failures }, number) {
-    if (WORRYING.has(state)) return [["fault", t("watchdog_acts", { number })]];
-    return failures > 0 ? [["attention", t("watchdog_fails", { number, failures })]] : [];
-  }
-
-  /** @param {string} label @param {number | null} since */
-  #lost(label, since) {
-    const name = this.#overview.name(label) || label;
-    return since
-      ? t("lost_since", { name, time: this.#overview.moment(since) })
-      : t("lost_now", { name });
-  }
-
   view() {
-    const troubles = this.#troubles();
     return html`<section class="card glance" aria-labelledby="glance">
       <h2 id="glance">${t("glance")}</h2>
-      ${troubles.length === 0
-        ? html`<p class="fine">${t("all_fine")}</p>`
-        : html`<ul class="troubles">
-            ${troubles.map(([kind, text]) => html`<li data-kind=${kind}>${text}</li>`)}
-          </ul>`}
+      ${this.#truth()}
       ${this.#overview.isVisible("rules") ? this.#rules() : nothing}
     </section>`;
+  }
+
+  // Only who hears of every change may say that all is well.
+  #truth() {
+    const { connection } = this.#context.live;
+    if (connection === "lost") return html`<p class="unknown">${t("nobody_knows")}</p>`;
+    const findings = findingsOf(this.#context);
+    if (findings.length > 0) return findingList(this.#context, findings, { hasLinks: true });
+    return connection === "live" ? html`<p class="fine">${t("all_fine")}</p>` : nothing;
   }
 
   #rules() {

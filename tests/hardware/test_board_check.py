@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leverframe.hardware.findings import Finding, display_findings, findings
+from leverframe.hardware.board_check import PartCheck, display_checks, part_checks
 from leverframe.hardware.troubles import IN_USE, Unusable
 from leverframe.wire import am2320, sps30_i2c
 from leverframe.wiring import I2cWiring, OledWiring, Pin, Wiring
@@ -14,11 +14,11 @@ from .fake_i2c import FakeI2cBus, am2320_part, bme280_part, sps30_part
 from .fake_lines import CHIP, FakeInput, FakeLines
 
 
-def found(wiring: Wiring, lines: FakeLines, bus: FakeI2cBus) -> dict[str, Finding]:
-    return {finding.label: finding for finding in findings(wiring, lines, lambda number: bus)}
+def found(wiring: Wiring, lines: FakeLines, bus: FakeI2cBus) -> dict[str, PartCheck]:
+    return {finding.label: finding for finding in part_checks(wiring, lines, lambda number: bus)}
 
 
-def on_bus(tmp_path: Path, bus: FakeI2cBus) -> dict[str, Finding]:
+def on_bus(tmp_path: Path, bus: FakeI2cBus) -> dict[str, PartCheck]:
     wiring = Wiring(kind="linux", sysfs=str(tmp_path), i2c=I2cWiring(1))
     return found(wiring, FakeLines(), bus)
 
@@ -93,5 +93,5 @@ def test_a_display_fails_for_its_own_reason(number: int, text: str) -> None:
         def read(self, address: int, count: int) -> bytes:
             raise OSError(number, "")
 
-    [finding] = display_findings(OledWiring(1), lambda number: Broken())
+    [finding] = display_checks(OledWiring(1), lambda number: Broken())
     assert finding.text.startswith(text)

@@ -1,4 +1,4 @@
-"""The findings of `leverframe board check`: what the service will do is tried, nothing is driven.
+"""The checks of `leverframe board check`: what the service will do is tried, nothing is driven.
 
 Inputs and serial ports are opened as the service will open them, the files of PWM channels as if to
 be written; converters, sensors and buses are read. Lines of outputs are only asked for: to open one
@@ -23,7 +23,7 @@ from leverframe.hardware.troubles import IN_USE, Unusable, told
 from leverframe.wiring import OledWiring, OneWireWiring, Pin, Wiring
 
 
-class Finding(NamedTuple):
+class PartCheck(NamedTuple):
     label: str
     place: str
     is_good: bool
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
     text: str
 
 
-def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Finding]:
+def part_checks(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[PartCheck]:
     yield from _of_lines(wiring, lines)
     yield from _of_pwm(wiring)
     yield from _of_converters(wiring)
@@ -40,16 +40,16 @@ def findings(wiring: Wiring, lines: Lines, open_bus: OpenBus) -> Iterator[Findin
     if wiring.i2c is not None:
         yield from _of_i2c(I2cSensors(Path(wiring.sysfs), wiring.i2c.bus, open_bus))
     if wiring.oled is not None:
-        yield from display_findings(wiring.oled, open_bus)
+        yield from display_checks(wiring.oled, open_bus)
 
 
-def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]:
+def display_checks(wiring: OledWiring, open_bus: OpenBus) -> Iterator[PartCheck]:
     """Find whether the display answers; its status is read, so it keeps its picture."""
     place = f"/dev/i2c-{wiring.bus} address 0x{wiring.address:02X}"
     try:
         bus = open_bus(wiring.bus)
     except Unusable as fault:
-        yield Finding("display", place, False, str(fault))
+        yield PartCheck("display", place, False, str(fault))
         return
     try:
         bus.read(wiring.address, 1)
@@ -57,25 +57,25 @@ def display_findings(wiring: OledWiring, open_bus: OpenBus) -> Iterator[Finding]
         text = "does not answer; check its wires, its supply and the address."
         if error.errno in NOT_ITS_FAULT:
             text = told(error, str(bus_file(wiring.bus)))
-        yield Finding("display", place, False, text)
+        yield PartCheck("display", place, False, text)
     else:
-        yield Finding("display", place, True, "answers")
+        yield PartCheck("display", place, True, "answers")
     finally:
         bus.close()
 
 
-def port_findings(ports: Mapping[str, str]) -> Iterator[Finding]:
+def port_checks(ports: Mapping[str, str]) -> Iterator[PartCheck]:
     """Open serial ports, by use, as the service opens them; nothing is sent."""
     for label, path in ports.items():
         try:
             _try_port(path)
         except (IsADirectoryError, termios.error):
             text = f"{path} has no serial port behind it; check the adapter and the configuration."
-            yield Finding(label, path, False, text)
+            yield PartCheck(label, path, False, text)
         except OSError as error:
-            yield Finding(label, path, False, told(error, path))
+            yield PartCheck(label, path, False, told(error, path))
         else:
-            yield Finding(label, path, True, "serial port, can be opened")
+            yield PartCheck(label, path, True, "serial port, can be opened")
 
 
 def _try_port(path: str) -> None:
@@ -87,16 +87,16 @@ def _try_port(path: str) -> None:
         os.close(descriptor)
 
 
-def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[Finding]:
+def _of_lines(wiring: Wiring, lines: Lines) -> Iterator[PartCheck]:
     for label, pin in (*wiring.outputs.items(), *wiring.digital_inputs.items()):
         place = f"{pin.chip} line {pin.line}"
         try:
             text = lines.describe(pin)
             if label in wiring.digital_inputs and text != IN_USE:
                 text = f"{text}; level {_level(lines, pin)}"
-            yield Finding(label, place, True, text)
+            yield PartCheck(label, place, True, text)
         except Unusable as fault:
-            yield Finding(label, place, False, str(fault))
+            yield PartCheck(label, place, False, str(fault))
 
 
 def _level(lines: Lines, pin: Pin) -> int:
@@ -108,16 +108,16 @@ def _level(lines: Lines, pin: Pin) -> int:
         line.close()
 
 
-def _of_pwm(wiring: Wiring) -> Iterator[Finding]:
+def _of_pwm(wiring: Wiring) -> Iterator[PartCheck]:
     for label, channel in wiring.pwm.items():
         place = f"pwmchip{channel.chip} channel {channel.channel}"
         try:
-            yield Finding(label, place, True, PwmPin(Path(wiring.sysfs), channel).describe())
+            yield PartCheck(label, place, True, PwmPin(Path(wiring.sysfs), channel).describe())
         except Unusable as fault:
-            yield Finding(label, place, False, str(fault))
+            yield PartCheck(label, place, False, str(fault))
 
 
-def _of_converters(wiring: Wiring) -> Iterator[Finding]:
+def _of_converters(wiring: Wiring) -> Iterator[PartCheck]:
     for converter in converters(wiring):
         look = converter.look()
         for label, value in look.readings.items():
@@ -125,39 +125,39 @@ def _of_converters(wiring: Wiring) -> Iterator[Finding]:
             place = f"{channel.device} {channel.channel}"
             unit = "°C" if label == "TEMP" else "V"
             trouble = look.troubles.get(label)
-            yield Finding(label, place, trouble is None, trouble or f"{value:g} {unit}")
+            yield PartCheck(label, place, trouble is None, trouble or f"{value:g} {unit}")
 
 
-def _of_onewire(sysfs: Path, wiring: OneWireWiring) -> Iterator[Finding]:
+def _of_onewire(sysfs: Path, wiring: OneWireWiring) -> Iterator[PartCheck]:
     bus = OneWireBus(sysfs, ())
     try:
         found = bus.search()
     except Unusable as fault:
-        yield Finding("1-Wire", bus.name, False, str(fault))
+        yield PartCheck("1-Wire", bus.name, False, str(fault))
         return
-    yield Finding("1-Wire", bus.name, True, f"{len(found)} sensors")
+    yield PartCheck("1-Wire", bus.name, True, f"{len(found)} sensors")
     slots = {sensor_id: f"slot {4 + at}" for at, sensor_id in enumerate(wiring.extra)}
     for sensor_id in found:
         label = slots.pop(sensor_id, "sensor")
         try:
-            yield Finding(label, sensor_id, True, f"{bus.measure(sensor_id)} °C")
+            yield PartCheck(label, sensor_id, True, f"{bus.measure(sensor_id)} °C")
         except Unusable as fault:
-            yield Finding(label, sensor_id, False, str(fault))
+            yield PartCheck(label, sensor_id, False, str(fault))
     for sensor_id, slot in slots.items():
-        yield Finding(slot, sensor_id, False, "not on the bus; check its wires.")
+        yield PartCheck(slot, sensor_id, False, "not on the bus; check its wires.")
 
 
-def _of_i2c(sensors: I2cSensors) -> Iterator[Finding]:
+def _of_i2c(sensors: I2cSensors) -> Iterator[PartCheck]:
     try:
         found = sensors.survey()
     except Unusable as fault:
-        yield Finding("I2C", sensors.name, False, str(fault))
+        yield PartCheck("I2C", sensors.name, False, str(fault))
         return
     for name, complaint in found.items():
-        yield Finding(name, sensors.name, complaint is None, complaint or "answers")
+        yield PartCheck(name, sensors.name, complaint is None, complaint or "answers")
     if not found:
         text = "no sensor that is known answers; check its wires and its supply."
-        yield Finding("I2C", sensors.name, False, text)
+        yield PartCheck("I2C", sensors.name, False, text)
     bus_khz, max_khz = sensors.bus_khz(), I2c().frequency
     if bus_khz is not None and bus_khz > max_khz:
-        yield Finding("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, max_khz))
+        yield PartCheck("I2C", sensors.name, True, too_fast(sensors.name, bus_khz, max_khz))

@@ -1,0 +1,193 @@
+"""The present findings of a controller: one list, since when each is there, and in words.
+
+What the engine knows of (`engine/findings.py`), what is wrong with parts around it (`troubles`),
+and what such parts find by themselves are looked at together, whenever somebody asks. The journal
+is told by looks of its own, now and then by the controller's clock: asking changes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from leverframe.clock import Clock
+from leverframe.engine import findings as engine_findings_module
+from leverframe.engine.engine import Engine
+from leverframe.engine.findings import Finding, engine_findings, page_of
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import LABELS
+from leverframe.engine.rule_advice import fights
+from leverframe.engine.settings import Settings
+from leverframe.naming.names import name_of
+
+FindingSource = Callable[[], Iterable[Finding]]
+
+SENTENCES = engine_findings_module.SENTENCES | {
+    "trouble": "{part}: {sentence}",
+    "password_weak": "The password of {account} is easy to guess.",
+    "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
+    "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
+}
+#: How the name of a part in trouble begins -> the page that sets it up.
+_PAGES_OF_PARTS = {
+    "MQTT": "mqtt",
+    "email": "email",
+    "http": "http",
+    "sms": "gsm",
+    "GSM": "gsm",
+    "snmp": "snmp",
+    "SNMP": "snmp",
+    "Modbus": "modbus",
+    "1-Wire": "onewire",
+    "I2C": "i2c",
+    "serial": "serial",
+    "display": "display",
+    "store": "backup",
+    "history": "backup",
+    "snapshots": "backup",
+}
+#: Kinds that would help somebody to get in.
+_FOR_ADMIN = frozenset(("password_weak",))
+#: Seconds between two looks while nobody asks.
+LOOK_EVERY_S = 60.0
+
+
+class FindingReport(Struct, frozen=True):
+    """A finding as it is told to people and programs."""
+
+    id: Annotated[str, Meta(description="The same for as long as the finding is there.")]
+    kind: Annotated[str, Meta(description="Which sentence it is.")]
+    severity: Literal["fault", "attention"]
+    since: Annotated[float, Meta(description="Seconds since 1970.")]
+    text: str
+    label: Annotated[str | None, Meta(description="What it is about, if that has a label.")]
+    figures: Annotated[
+        dict[str, int | float | str], Meta(description="What else stands in the sentence.")
+    ]
+    page: Annotated[str, Meta(description="The page that repairs it, as after `#/`.")]
+
+    @property
+    def is_public(self) -> bool:
+        """Whether people who may only switch are told of it."""
+        return self.kind not in _FOR_ADMIN
+
+
+class ObservedTroubles(dict[str, str]):
+    """The sentences by part; whoever shows them is told at once when one comes or goes."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._changed = changed
+        #: How often a sentence came or went.
+        self.revision = 0
+
+    def __setitem__(self, part: str, sentence: str) -> None:
+        if self.get(part) != sentence:
+            super().__setitem__(part, sentence)
+            self._tell()
+
+    def __delitem__(self, part: str) -> None:
+        super().__delitem__(part)
+        self._tell()
+
+    def pop(self, part: str, *default: Any) -> Any:
+        was_there = part in self
+        sentence = super().pop(part, *default)
+        if was_there:
+            self._tell()
+        return sentence
+
+    def _tell(self) -> None:
+        self.revision += 1
+        self._changed()
+
+
+class FindingsWatch:
+    def __init__(
+        self, engine: Callable[[], Engine], clock: Clock, troubles: ObservedTroubles
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._troubles = troubles
+        #: What parts around the controller find by themselves.
+        self.sources: list[FindingSource] = []
+        #: Since when the findings of the last look are there.
+        self._since: dict[str, float] = {}
+        #: The sentences of those that the journal knows.
+        self._journalled: dict[str, str] = {}
+        self._looked_at = -LOOK_EVERY_S
+        self._looked_troubles = 0
+        #: The settings that `_fights` are of.
+        self._settings: Settings | None = None
+        self._fights: tuple[Finding, ...] = ()
+
+    def report(self) -> list[FindingReport]:
+        """Look, and list what is found: faults first, then by their age."""
+        at, engine = self._clock.read(), self._engine()
+        if engine.settings is not self._settings:
+            self._settings = engine.settings
+            # Trying out each pair of rules takes milliseconds: once for the same settings.
+            self._fights = tuple(_fights(engine.settings))
+        found = [*engine_findings(engine, at), *self._fights, *self._of_parts()]
+        reports = [self._told(one, at.wall) for one in found]
+        self._since = {report.id: report.since for report in reports}
+        return sorted(reports, key=lambda one: (one.severity != "fault", one.since))
+
+    def look_if_due(self) -> None:
+        """Look if that was long ago or a part got into trouble, for the journal."""
+        now = self._clock.now()
+        if now - self._looked_at >= LOOK_EVERY_S or (
+            self._troubles.revision != self._looked_troubles
+        ):
+            self._looked_at, self._looked_troubles = now, self._troubles.revision
+            self._write_journal({one.id: one.text for one in self.report()})
+
+    def live_state(self) -> tuple[dict[str, float], dict[str, str], float]:
+        return self._since, self._journalled, self._looked_at
+
+    def go_on_from(self, state: tuple[dict[str, float], dict[str, str], float]) -> None:
+        self._since, self._journalled, self._looked_at = state
+
+    def _of_parts(self) -> Iterator[Finding]:
+        for part, sentence in self._troubles.items():
+            figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
+            yield Finding("trouble", _page_of_part(part), figures=figures, is_fault=True)
+        for source in self.sources:
+            yield from source()
+
+    def _told(self, finding: Finding, now: float) -> FindingReport:
+        since = self._since.get(finding.id, now) if finding.since is None else finding.since
+        name = finding.label and (name_of(finding.label, self._engine().settings) or finding.label)
+        return FindingReport(
+            finding.id,
+            finding.kind,
+            "fault" if finding.is_fault else "attention",
+            since,
+            SENTENCES[finding.kind].format(name=name, **finding.figures),
+            finding.label,
+            finding.figures,
+            finding.page,
+        )
+
+    def _write_journal(self, texts: dict[str, str]) -> None:
+        log = self._engine().machine.log
+        known, self._journalled = self._journalled, texts
+        for identity in sorted(texts.keys() - known.keys()):
+            log(Cause("finding", identity), texts[identity])
+        for identity in sorted(known.keys() - texts.keys()):
+            log(Cause("finding", identity), f"over: {known[identity]}")
+
+
+def _page_of_part(part: str) -> str:
+    if part in LABELS:
+        return page_of(part)
+    pages = (page for begin, page in _PAGES_OF_PARTS.items() if part.startswith(begin))
+    return next(pages, "log")
+
+
+def _fights(settings: Settings) -> Iterator[Finding]:
+    for advice in fights(settings):
+        if advice.kind == "fight":
+            first, second = advice.rules
+            figures: dict[str, int | float | str] = {"rule": first, "other": second}
+            yield Finding("rules_fight", f"rules?edit={first}", advice.labels[0], figures)

@@ -1,0 +1,192 @@
+"""Findings: what is not as it should be, from the settings and the state alone.
+
+A finding names a difference between what somebody wished and what is: an output that a hand keeps
+from what its rule wants, mail to be sent without a server, a sensor that fell silent. Parts around
+the engine have findings of their own (`controller/findings.py`).
+
+A finding is data: its kind is the sentence, in every language, and `label` and `figures` are what
+stands in it. All of these are found by looking: nothing is added to what the engine does.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from leverframe.engine.actuator import MESSAGES
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.labels import LABELS, ONEWIRE, OUTPUTS, PWMS
+from leverframe.engine.moment import SET_CLOCK, Moment
+from leverframe.engine.rule_explanation import RuleExplanation
+from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
+from leverframe.engine.source_setup import is_set_up
+from leverframe.engine.watchdog import GIVEN_UP, RESTARTING
+
+#: Causes of the engine itself: whoever set these up wants what they do.
+OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer"))
+_NOBODY = Cause("start")
+
+#: Kind -> its sentence. `{name}` is what people call the label.
+SENTENCES = {
+    "sensor_lost": "{name} has fallen silent.",
+    "sensor_silent": "{name} is set up, but has never answered.",
+    "rule_waits": "Rule {rule} waits for {name}, which has never been seen.",
+    "rule_held": "Rule {rule} is met, but a hand keeps {name} otherwise.",
+    "rules_fight": "Rules {rule} and {other} can be met together and want {name} different.",
+    "pid_output_off": "The PID regulator is on, but its output {name} is off.",
+    "pid_input_missing": "The PID regulator holds its duty: {name} has no value.",
+    "watchdog_restarts": "Watchdog {number} restarts {name}, because {host} does not answer.",
+    "watchdog_gave_up": "Watchdog {number} has given up: {host} does not answer.",
+    "watchdog_fails": "Watchdog {number}: pings to {host} without answer: {failures}.",
+    "clock_not_set": "The clock is not set, so the schedule acts at wrong times.",
+    "email_not_set_up": "Mail is to be sent, but no server or recipient is set.",
+    "http_not_set_up": "HTTP request {slot} is to be sent, but it has no address.",
+    "sms_not_set_up": "SMS {slot} is to be sent, but it has no telephone number.",
+    "snmp_not_set_up": "SNMP traps are to be sent, but no receiver is switched on.",
+    "mqtt_not_set_up": "MQTT messages are to be sent, but MQTT is switched off.",
+}
+
+#: Label -> the page that sets it up.
+_PAGES = {
+    **dict.fromkeys(ONEWIRE, "onewire"),
+    **dict.fromkeys(OUTPUTS, "outputs"),
+    **dict.fromkeys(PWMS, "pwm"),
+    **{label: "analog" for label in LABELS if label.startswith("INPA")},
+    **{label: "digital" for label in LABELS if label.startswith("INPD")},
+    **{label: "differential" for label in LABELS if label.startswith("DIFF")},
+    **{label: "energy" for label in LABELS if label.startswith(("POWER", "ENERGY"))},
+    **dict.fromkeys(("T1", "H1", "P1"), "weather"),
+}
+
+
+#: Figures that tell findings of one kind apart; the others may change.
+_TELLING_APART = ("rule", "other", "number", "slot", "part", "account")
+
+
+class Finding(Struct, frozen=True):
+    kind: str
+    #: The place in the pages where it is repaired, such as `rules?edit=3`.
+    page: str
+    label: str | None = None
+    figures: dict[str, int | float | str] = {}
+    #: Wall time; None where only the first look tells.
+    since: float | None = None
+    is_fault: bool = False
+
+    @property
+    def id(self) -> str:
+        """The same for as long as the finding is there."""
+        which = [str(self.figures[name]) for name in _TELLING_APART if name in self.figures]
+        return ".".join((self.kind, *which, *([self.label] if self.label else ())))
+
+
+def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
+    """Find all that the engine knows of, in the order of its features."""
+    yield from _silent_sensors(engine)
+    yield from _rules(engine)
+    yield from _pid(engine)
+    yield from _watchdog(engine)
+    schedule = engine.settings.schedule
+    if at.wall < SET_CLOCK and any(entry is not None and entry.active for entry in schedule):
+        yield Finding("clock_not_set", "schedule")
+    yield from _messages_without_way(engine.settings)
+
+
+def page_of(label: str) -> str:
+    """Return the page that sets a label up."""
+    return _PAGES.get(label, "modbus")
+
+
+def _silent_sensors(engine: Engine) -> Iterator[Finding]:
+    machine = engine.machine
+    for label, since in machine.absent_since.items():
+        # A sensor that was taken out of the settings is missed by nobody.
+        if is_set_up(label, engine.settings):
+            yield Finding("sensor_lost", page_of(label), label, since=since)
+    for label, sensor in zip(ONEWIRE, engine.settings.onewire, strict=True):
+        is_unseen = machine.values[label] is None and label not in machine.absent_since
+        if is_unseen and sensor.id != NO_ONEWIRE_ID:
+            yield Finding("sensor_silent", "onewire", label)
+
+
+def _rules(engine: Engine) -> Iterator[Finding]:
+    machine = engine.machine
+    for explained in engine.rules.explain():
+        page = f"rules?edit={explained.number}"
+        figures: dict[str, int | float | str] = {"rule": explained.number}
+        obstacle = explained.obstacle
+        if obstacle is not None and obstacle.kind == "absent":
+            label = obstacle.label or ""
+            if label not in machine.absent_since:
+                yield Finding("rule_waits", page, label, figures)
+        else:
+            held = _held_since(engine, explained)
+            if held is not None:
+                label = engine.settings.rules[explained.number - 1].action
+                yield Finding("rule_held", page, label, figures, held)
+
+
+def _held_since(engine: Engine, explained: RuleExplanation) -> float | None:
+    """Return since when a hand keeps a rule's output otherwise; None where that is not so."""
+    wanted = engine.rules.wanted(explained.number)
+    if wanted is None or engine.machine.values[wanted[0]] == wanted[1]:
+        return None
+    since, cause = engine.machine.switched.get(wanted[0], (0.0, _NOBODY))
+    return None if cause.kind in OWN_CAUSES else since
+
+
+def _pid(engine: Engine) -> Iterator[Finding]:
+    pid = engine.settings.pid
+    explained = engine.pid.explain()
+    if not explained["enabled"]:
+        return
+    if not engine.machine.values[PWMS[pid.pwm]]:
+        yield Finding("pid_output_off", "pid", PWMS[pid.pwm])
+    if explained["holding"]:
+        yield Finding("pid_input_missing", "pid", pid.source)
+
+
+def _watchdog(engine: Engine) -> Iterator[Finding]:
+    entries = engine.settings.watchdog
+    for number, explained in enumerate(engine.watchdog.explain(), start=1):
+        entry = entries[number - 1]
+        figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
+        if explained.state == RESTARTING:
+            yield Finding("watchdog_restarts", "watchdog", entry.output, figures, is_fault=True)
+        elif explained.state == GIVEN_UP:
+            yield Finding("watchdog_gave_up", "watchdog", None, figures, is_fault=True)
+        elif explained.failures > 0:
+            figures["failures"] = explained.failures
+            yield Finding("watchdog_fails", "watchdog", None, figures)
+
+
+def _messages_without_way(settings: Settings) -> Iterator[Finding]:
+    """Find what is to be sent while nothing says where to."""
+    for channel, slot in sorted(_wanted_messages(settings)):
+        if not _is_set_up(channel, slot, settings):
+            # Mail has one server for all its texts.
+            slots: dict[str, int | float | str] = {} if channel == "email" else {"slot": slot}
+            page = "gsm" if channel == "sms" else channel
+            yield Finding(f"{channel}_not_set_up", page, None, slots if slot else {})
+
+
+def _wanted_messages(settings: Settings) -> set[tuple[str, int]]:
+    actions = [rule.action for rule in settings.rules if rule.enabled]
+    wanted = {MESSAGES[action] for action in actions if action in MESSAGES}
+    if any(entry.enabled and entry.email for entry in settings.watchdog):
+        wanted.add(("email", 1))
+    # One finding for all texts of a channel that has one way for them.
+    return {(channel, 1 if channel == "email" else slot) for channel, slot in wanted}
+
+
+def _is_set_up(channel: str, slot: int, settings: Settings) -> bool:
+    match channel:
+        case "email":
+            return bool(settings.email.host and settings.email.recipient)
+        case "http":
+            return bool(settings.http[slot - 1].url)
+        case "sms":
+            return any(settings.gsm.sms[slot - 1].numbers)
+        case "snmp":
+            return any(receiver.enabled for receiver in settings.snmp.receivers)
+    return settings.mqtt.enabled

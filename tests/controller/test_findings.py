@@ -1,0 +1,232 @@
+"""Findings: each comes with its cause, is told with the place to repair it, and goes with it."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+import pytest
+
+from leverframe.commands.table.rules import event_query
+from leverframe.controller.findings import LOOK_EVERY_S, SENTENCES
+from leverframe.engine.settings import Rule
+from leverframe.testing import LoopTwin
+from leverframe.testing.loop_twin import NEWEST
+from tests.engine.rule_bench import rule
+from tests.servers.routes.test_stream import content, opened
+from tests.servers.signing_up import base64
+
+OTHER_WATCHDOGS = "&".join(f"wdog{number}=0*0*0**3*2*60*120*10*0*60" for number in range(2, 7))
+SENSOR = "28:FF:00:00:00:00:00:01"
+DAILY = "&s0=Fan*0*1*21600*0*128*1&&"
+
+
+def set_rule(number: int, wanted: Rule) -> str:
+    return f"/inpa.cgi?{event_query(number - 1, wanted, NEWEST)}&eventon={number - 1}*1"
+
+
+def sends(action: str) -> str:
+    return set_rule(1, rule(source="INPD1", reference=0.0, action=action))
+
+
+def watchdog(failures: int, limit: int) -> list[str]:
+    """Watch a host that is silent, every second after the first."""
+    entry = f"wdog1=1*0*3*router*{failures}*1*1*1*1*{limit}*0"
+    return ["/sim.cgi?ping=router:none", f"/stm.cgi?{entry}&{OTHER_WATCHDOGS}"]
+
+
+NO_WATCHDOG = f"/stm.cgi?wdog1=0*0*3*router*3*1*1*1*1*0*0&{OTHER_WATCHDOGS}"
+LIT = rule(source="INPD1", reference=1.0, action="OUT0")
+DARK = rule(source="INPD2", reference=1.0, action="OUT0", value=0)
+
+
+class Case(NamedTuple):
+    id: str
+    page: str
+    made: list[str]
+    repaired: list[str]
+
+
+CASES = [
+    Case(
+        "sensor_lost.DS1",
+        "onewire",
+        [f"/stm.cgi?dswrite=1:{SENSOR}", "/sim.cgi?DS1=20", "/sim.cgi?DS1=none&advance=60"],
+        ["/sim.cgi?DS1=20&advance=10"],
+    ),
+    Case(
+        "sensor_silent.DS1",
+        "onewire",
+        [f"/stm.cgi?dswrite=1:{SENSOR}"],
+        ["/sim.cgi?DS1=20&advance=10"],
+    ),
+    Case(
+        "rule_waits.1.DS2",
+        "rules?edit=1",
+        [set_rule(1, rule(source="DS2"))],
+        ["/inpa.cgi?eventon=0*0"],
+    ),
+    Case(
+        "rule_held.1.OUT0",
+        "rules?edit=1",
+        ["/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT), "/outs.cgi?out0=0"],
+        ["/outs.cgi?out0=1"],
+    ),
+    Case(
+        "rules_fight.1.2.OUT0",
+        "rules?edit=1",
+        [set_rule(1, LIT), set_rule(2, DARK)],
+        ["/inpa.cgi?eventon=1*0"],
+    ),
+    Case(
+        "pid_output_off.PWM1",
+        "pid",
+        ["/stm.cgi?pidvalue=1*0*300*200*0*0*1"],
+        ["/outs.cgi?pwm1=1"],
+    ),
+    Case(
+        "pid_input_missing.DS1",
+        "pid",
+        ["/stm.cgi?pidvalue=1*10*300*200*0*0*1", "/outs.cgi?pwm1=1"],
+        ["/sim.cgi?DS1=20&advance=2"],
+    ),
+    Case("watchdog_fails.1", "watchdog", [*watchdog(9, 0), "/sim.cgi?advance=4"], [NO_WATCHDOG]),
+    Case(
+        "watchdog_restarts.1.OUT3",
+        "watchdog",
+        [f"/stm.cgi?wdog1=1*0*3*router*1*1*1*1*60*0*0&{OTHER_WATCHDOGS}", "/sim.cgi?advance=20"],
+        ["/sim.cgi?ping=router:3&advance=120"],
+    ),
+    Case("watchdog_gave_up.1", "watchdog", [*watchdog(1, 1), "/sim.cgi?advance=60"], [NO_WATCHDOG]),
+    Case(
+        "clock_not_set",
+        "schedule",
+        [f"POST /post.cgi?sched_save {DAILY}", "/stm.cgi?t_man=1000"],
+        ["/stm.cgi?t_man=1767571200"],
+    ),
+    Case(
+        "email_not_set_up",
+        "email",
+        [sends("eMail 1"), sends("eMail 2")],
+        ["/stm.cgi?em1=mail.example", "/stm.cgi?em5=keeper@example.org"],
+    ),
+    Case("http_not_set_up.2", "http", [sends("HTTP2")], ["/stm.cgi?http2=hook.example/a"]),
+    Case("sms_not_set_up.1", "gsm", [sends("SMS1")], ["/inpa.cgi?eventon=0*0"]),
+    Case("snmp_not_set_up", "snmp", [sends("SNMP trap")], ["/stm.cgi?snmptrap=1*a.example*162*x"]),
+    Case("mqtt_not_set_up", "mqtt", [sends("MQTT")], ["/stm.cgi?mqtt=1*127.0.0.1*9***cellar*0"]),
+]
+
+
+async def does(twin: LoopTwin, steps: list[str]) -> None:
+    for step in steps:
+        method, mark, rest = step.partition(" ")
+        target, _, body = rest.partition(" ")
+        await (twin.ok(target, method, body.encode()) if mark else twin.ok(step))
+
+
+async def found(twin: LoopTwin) -> dict[str, dict[str, Any]]:
+    return {finding["id"]: finding for finding in await twin.json("/api/findings")}
+
+
+async def logged(twin: LoopTwin) -> list[str]:
+    log = await twin.json("/api/log")
+    return [entry["text"] for entry in log if entry["cause"] == "finding"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+async def test_a_finding_comes_with_its_cause_and_goes_with_its_repair(case: Case) -> None:
+    async with await LoopTwin.start() as twin:
+        assert await found(twin) == {}
+        await does(twin, case.made)
+        finding = (await found(twin))[case.id]
+        assert finding["page"] == case.page
+        await does(twin, case.repaired)
+        assert case.id not in await found(twin)
+
+
+def test_every_kind_of_the_engine_is_shown() -> None:
+    of_parts = {"trouble", "password_weak", "certificate_ends", "certificate_ended"}
+    assert {case.id.partition(".")[0] for case in CASES} == SENTENCES.keys() - of_parts
+
+
+async def test_findings_are_told_everywhere() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok(sends("eMail 1"))
+        twin.controller.troubles["MQTT broker"] = "It refuses."
+        findings = (await twin.state())["findings"]
+        # Faults come first.
+        assert [one["id"] for one in findings] == ["trouble.MQTT broker", "email_not_set_up"]
+        assert findings == await twin.json("/api/findings")
+        assert findings[0]["page"] == "mqtt"
+        assert findings[0]["text"] == "MQTT broker: It refuses."
+        assert (await twin.json("/health"))["findings"] == 2
+        metrics = (await twin.ok("/metrics")).body.decode()
+        assert 'leverframe_findings{severity="fault"} 1' in metrics
+        assert 'leverframe_findings{severity="attention"} 1' in metrics
+        log = await logged(twin)
+        assert set(log) == {one["text"] for one in findings}
+
+
+async def test_a_trouble_is_pushed_at_once_and_so_is_its_end() -> None:
+    async with await LoopTwin.start() as twin, asyncio.timeout(5):
+        stream = await opened(twin)
+        await anext(stream)
+        twin.controller.troubles["MQTT broker"] = "It refuses."
+        told = content(await anext(stream), "change")["findings"]
+        assert [one["id"] for one in told] == ["trouble.MQTT broker"]
+        del twin.controller.troubles["MQTT broker"]
+        assert content(await anext(stream), "change")["findings"] == []
+
+
+async def test_the_journal_tells_when_a_finding_began_and_when_it_was_over() -> None:
+    async with await LoopTwin.start() as twin:
+        await does(twin, [sends("HTTP1"), f"/sim.cgi?INPA1=1&advance={LOOK_EVERY_S}"])
+        await does(twin, ["/stm.cgi?http1=hook.example/a"])
+        await does(twin, ["/sim.cgi?advance=61", "/sim.cgi?INPA1=2&advance=1"])
+        log = await logged(twin)
+        text = "HTTP request 1 is to be sent, but it has no address."
+        assert log == [text, f"over: {text}"]
+
+
+async def test_since_stays_while_the_finding_stays() -> None:
+    async with await LoopTwin.start() as twin:
+        await twin.ok(sends("HTTP1"))
+        began = (await found(twin))["http_not_set_up.1"]["since"]
+        await does(twin, ["/sim.cgi?advance=600", "/stm.cgi?oname=0Pump"])
+        assert (await found(twin))["http_not_set_up.1"]["since"] == began
+
+
+async def test_an_output_that_the_schedule_or_a_timer_switched_is_not_held_by_hand() -> None:
+    async with await LoopTwin.start() as twin:
+        await does(twin, ["/outs.cgi?ortime=05", "/sim.cgi?INPD1=1&advance=1", set_rule(1, LIT)])
+        await twin.ok("/sim.cgi?advance=10")
+        assert await twin.outputs() == "000000"
+        assert await found(twin) == {}
+
+
+async def test_names_that_people_gave_stand_in_the_sentence() -> None:
+    async with await LoopTwin.start() as twin:
+        await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
+        await does(twin, [set_rule(1, LIT), "/outs.cgi?out0=0"])
+        finding = (await found(twin))["rule_held.1.OUT0"]
+        assert finding["text"] == "Rule 1 is met, but a hand keeps Pump otherwise."
+
+
+async def test_a_sensor_that_was_taken_out_of_the_settings_is_missed_by_nobody() -> None:
+    async with await LoopTwin.start() as twin:
+        await does(twin, CASES[0].made)
+        await twin.ok("/stm.cgi?dswrite=1:00:00:00:00:00:00:00:00")
+        assert await found(twin) == {}
+
+
+@pytest.mark.parametrize(("password", "is_weak"), [("secret", True), ("a garden in May", False)])
+async def test_a_weak_password_is_a_finding_for_the_administrator_alone(
+    password: str, is_weak: bool
+) -> None:
+    async with await LoopTwin.start() as twin:
+        fields = "*".join(map(base64, ("admin", password, "user", "another garden")))
+        await twin.ok(f"/stm.cgi?auth=11{fields}")
+        told = twin.controller.findings.report()
+        assert [one.id for one in told] == (["password_weak.admin"] if is_weak else [])
+        user = f"Basic {base64('user:another garden')}"
+        state = await twin.ask("/api/state", Authorization=user, authorization=user)
+        assert b"password_weak" not in state.body
+        assert state.status == 200
