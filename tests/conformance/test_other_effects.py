@@ -144,7 +144,7 @@ async def test_a_site_is_kept() -> None:
     twin = await LoopTwin.start()
     site = pack_site({"index.html": b"<title>Cellar</title>"})
     await twin.ok("/post.cgi?wwwfileupload", "POST", site)
-    assert twin.controller.store.blob("site") == site
+    assert await twin.controller.store.blob("site") == site
 
 
 def test_each_of_these_rows_is_in_the_table() -> None:

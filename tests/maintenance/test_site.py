@@ -67,7 +67,7 @@ async def put_site(data: Path, site: bytes | None) -> bytes | None:
         store = SqliteStore(folder.store_path)
         if site is not None:
             await store.commit(Changes(blobs={"site": site}))
-        stored = store.blob("site")
+        stored = await store.blob("site")
         await store.close()
         return stored
 

@@ -111,7 +111,7 @@ async def test_commands_are_carried_out_and_acknowledged(tmp_path: Path) -> None
         assert controller.engine.values["OUT0"] == controller.engine.values["OUT2"] == 1
         assert controller.engine.settings.pwm[1].duty == 30
         await listener.until_last(f"{PREFIX}/OUT2", "1")
-        (noted,) = map(json.loads, map(bytes, controller.action_audit.entries().values()))
+        (noted,) = map(json.loads, map(bytes, (await controller.action_audit.entries()).values()))
         assert noted["source"] == "MQTT"
         assert [change["path"] for change in noted["changes"]] == ["OUT0", "OUT2"]
 

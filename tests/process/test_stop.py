@@ -27,8 +27,8 @@ class Stuck:
         raise OSError("it is stuck")
 
 
-def switched(store: MemoryStore) -> list[str]:
-    entries = [msgspec.json.decode(raw) for raw in stored_entries(store.load().kept)]
+async def switched(store: MemoryStore) -> list[str]:
+    entries = [msgspec.json.decode(raw) for raw in stored_entries(await store.audit())]
     return [change["path"] for entry in entries for change in entry["changes"]]
 
 
@@ -40,7 +40,7 @@ async def test_a_part_that_cannot_be_closed_does_not_keep_the_controller_from_it
     built = replace(built, services=(*built.services, Stuck()))
     await LoopTwin(built.controller, built.web).ok("/outs.cgi?out3=1")
     await built.stop()
-    assert switched(store) == ["OUT3"]
+    assert await switched(store) == ["OUT3"]
     assert "Stuck.close failed" in caplog.text
 
 
@@ -70,7 +70,7 @@ async def test_a_watcher_that_fails_at_the_end_does_not_keep_deeds_from_the_disk
     twin.controller.watchers.add(fail)
     with pytest.raises(ZeroDivisionError):
         await twin.controller.stop()
-    assert "OUT3" in switched(store)
+    assert "OUT3" in await switched(store)
     assert store.closed
 
 

@@ -88,8 +88,8 @@ async def test_the_same_version_is_started_without_a_report() -> None:
     await first.ok("/stm.cgi?oname=0Pump")
     again = await started(store)
     assert (await again.settings())["outputs"][0]["name"] == "Pump"
-    assert store.blob("restore-report") is None
-    assert store.blob("earlier-version") is None
+    assert await store.blob("restore-report") is None
+    assert await store.blob("earlier-version") is None
 
 
 async def test_settings_that_cannot_be_converted_do_not_keep_a_controller_from_starting() -> None:

@@ -25,7 +25,7 @@ from leverframe.storage.action_audit import (
 )
 from leverframe.storage.audit import ACTION_PREFIX
 from leverframe.storage.read_only import ReadOnlyStore
-from leverframe.storage.store import MemoryStore, Rows
+from leverframe.storage.store import MemoryStore, Rows, StoreUnavailable
 from leverframe.storage.writer import Writer
 from leverframe.testing import LoopTwin
 from tests.full_disk import Disk
@@ -43,8 +43,9 @@ def changes(entry: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     return [(change["path"], change["old"], change["new"]) for change in entry["changes"]]
 
 
-def trail_of(controller: Controller) -> list[dict[str, Any]]:
-    return [msgspec.json.decode(raw) for raw in controller.action_audit.entries().values()]
+async def trail_of(controller: Controller) -> list[dict[str, Any]]:
+    entries = await controller.action_audit.entries()
+    return [msgspec.json.decode(raw) for raw in entries.values()]
 
 
 async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> None:
@@ -52,7 +53,7 @@ async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> Non
     credentials = basic(*CONTROL_USER)
     assert (await twin.ask("/outs.cgi?out2=1", authorization=credentials)).status == 200
     assert (await twin.ask("/outs.cgi?out=out2", authorization=credentials)).status == 200
-    *_, first, second = trail_of(twin.controller)
+    *_, first, second = await trail_of(twin.controller)
     assert changes(first) == [("OUT2", 0, 1)]
     assert changes(second) == [("OUT2", 1, 0)]
     assert (second["account"], second["source"]) == ("panel", "127.0.0.1")
@@ -119,7 +120,7 @@ async def test_modbus_and_sms_are_noted_with_their_source() -> None:
     assert not isinstance(answer, Awaitable)
     said = await SmsCommands(twin.controller).take("+48123", "4711:out1=1")
     assert str(said).startswith("OK")
-    modbus, sms = trail_of(twin.controller)
+    modbus, sms = await trail_of(twin.controller)
     assert (changes(modbus), modbus["source"]) == ([("OUT0", 0, 1)], "10.0.0.9")
     assert (changes(sms), sms["source"]) == ([("OUT1", 0, 1)], "+48123")
 
@@ -133,18 +134,19 @@ async def test_the_newest_are_kept_in_few_rows_and_do_not_push_out_the_settings(
             await twin.ok("/outs.cgi?out=out0")
         twin.controller.action_audit.write()
         await until(lambda: twin.controller.writer.is_idle)
+    await until(lambda: len(store.load().audit) == 2)
     entries = await trail(twin)
     assert len(entries) == audit.MAX_ENTRIES + 1
     assert changes(entries[0])[0][0] == "outputs.0.name"
     assert entries[-1]["number"] == 1 + 5 * audit.MAX_ENTRIES // 2
-    rows = [name for name in store.load().kept if name.startswith(ACTION_PREFIX)]
+    rows = [name for name in store.load().audit if name.startswith(ACTION_PREFIX)]
     assert len(rows) == 1
 
 
 async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries() -> None:
     store = MemoryStore()
     machine, writer = (await LoopTwin.start()).controller.engine.machine, Writer(store)
-    noting = ActionAudit(writer, audit.AuditTrail({}), {})
+    noting = ActionAudit(writer, audit.AuditTrail(()))
 
     def switch(account: str, times: int) -> None:
         for _ in range(times):
@@ -164,15 +166,15 @@ async def test_an_account_that_switches_all_day_pushes_out_only_its_own_entries(
         switch("loud", audit.MAX_ENTRIES)
         await written()
     expected = {"admin": 100, "panel": 300, "loud": 600}
-    assert accounts(noting.entries().values()) == expected
+    assert accounts((await noting.entries()).values()) == expected
     # The same after a restart, and not much more on disk.
-    again = ActionAudit(Writer(store), audit.AuditTrail(store.load().kept), store.load().kept)
-    assert again.entries() == noting.entries()
-    stored = stored_actions(store.load().kept).values()
-    assert sum(map(len, stored)) <= MAX_ON_DISK
+    names = store.load().audit
+    again = ActionAudit(Writer(store), audit.AuditTrail(names), names)
+    assert await again.entries() == await noting.entries()
+    assert len(stored_actions(await store.audit())) <= MAX_ON_DISK
     # Who comes later gets their share from whoever has the most.
     switch("late", 200)
-    assert accounts(noting.entries().values()) == {**expected, "loud": 400, "late": 200}
+    assert accounts((await noting.entries()).values()) == {**expected, "loud": 400, "late": 200}
 
 
 async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> None:
@@ -189,7 +191,7 @@ async def test_a_disk_that_takes_nothing_makes_no_account_lose_its_entries() -> 
     store.is_full = False
     noting.write()
     await until(lambda: twin.controller.writer.is_idle)
-    stored = [msgspec.json.decode(raw)["account"] for raw in stored_entries(store.load().kept)]
+    stored = [msgspec.json.decode(raw)["account"] for raw in stored_entries(await store.audit())]
     assert Counter(stored) == {"admin": 1, "loud": audit.MAX_ENTRIES - 1}
 
 
@@ -202,19 +204,19 @@ async def test_they_survive_a_restart_and_go_on_counting() -> None:
     await twin.controller.stop()
     again = await LoopTwin.start(store=store)
     assert await trail(again) == before
-    assert [msgspec.json.decode(raw) for raw in stored_entries(store.load().kept)] == before
+    assert [msgspec.json.decode(raw) for raw in stored_entries(await store.audit())] == before
     await again.ok("/outs.cgi?out0=1")
     assert [entry["number"] for entry in await trail(again)] == [1, 2, 3]
 
 
 async def test_they_are_on_disk_a_moment_later_without_being_asked_to() -> None:
     store, machine = MemoryStore(), (await LoopTwin.start()).controller.engine.machine
-    noting = ActionAudit(Writer(store), audit.AuditTrail({}), {}, gather_s=0.0)
+    noting = ActionAudit(Writer(store), audit.AuditTrail(()), gather_s=0.0)
     for label in ("OUT0", "OUT1"):
         noting.note(machine, [Switch(label, 1)], 0.0, Cause("command"))
-    assert store.load().kept == {}
-    await until(lambda: bool(store.load().kept))
-    assert len(stored_entries(store.load().kept)) == 2
+    assert store.load().audit == []
+    await until(lambda: bool(store.load().audit))
+    assert len(stored_entries(await store.audit())) == 2
 
 
 async def test_what_could_not_be_written_is_written_later() -> None:
@@ -228,12 +230,43 @@ async def test_what_could_not_be_written_is_written_later() -> None:
     store.is_full = False
     twin.controller.action_audit.write()
     await until(lambda: twin.controller.writer.is_idle)
-    assert len(stored_entries(store.load().kept)) == 2
+    assert len(stored_entries(await store.audit())) == 2
+
+
+async def test_entries_of_earlier_starts_are_counted_and_thinned_with_the_first_new_one() -> None:
+    store, machine = MemoryStore(), (await LoopTwin.start()).controller.engine.machine
+    for _ in range(5):
+        writer = Writer(store)
+        noting = ActionAudit(writer, audit.AuditTrail(store.load().audit))
+        for _ in range(audit.MAX_ENTRIES):
+            noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+        noting.end()
+        await writer.settled()
+    names = store.load().audit
+    noting = ActionAudit(Writer(store), audit.AuditTrail(names), names, gather_s=0.0)
+    noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+    await until(lambda: len(store.load().audit) == 1)
+    entries = stored_actions(await store.audit())
+    assert (len(entries), entries[-1].number) == (audit.MAX_ENTRIES, 5 * audit.MAX_ENTRIES + 1)
+
+
+async def test_a_store_that_cannot_be_read_is_not_thinned_and_nothing_is_lost(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Unreadable(MemoryStore):
+        async def audit(self, prefix: str = "") -> dict[str, str]:
+            raise StoreUnavailable("The disk reported an error.")
+
+    store, machine = Unreadable(), (await LoopTwin.start()).controller.engine.machine
+    noting = ActionAudit(Writer(store), audit.AuditTrail(()), ["deed.000000000001"], gather_s=0.0)
+    noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
+    await until(lambda: "not thinned: The disk reported an error." in caplog.text)
+    assert len(store.load().audit) == 1
 
 
 async def test_an_empty_trail_writes_nothing() -> None:
     store = MemoryStore()
-    ActionAudit(Writer(store), audit.AuditTrail({}), {}).write()
+    ActionAudit(Writer(store), audit.AuditTrail(())).write()
     assert store.load().kept == {}
 
 
@@ -252,7 +285,7 @@ class CountingStore(ReadOnlyStore):
 def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
     async def scenario() -> None:
         store, machine = CountingStore(), (await LoopTwin.start()).controller.engine.machine
-        noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
+        noting = ActionAudit(Writer(store), audit.AuditTrail(()))
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         await asyncio.sleep(GATHER_S)
         await asyncio.sleep(LONGEST_PAUSE_S)
@@ -269,15 +302,15 @@ def test_a_disk_that_takes_nothing_is_tried_less_and_less_often() -> None:
 def test_a_disk_that_takes_something_again_is_written_as_soon_as_ever() -> None:
     async def scenario() -> None:
         store, machine = Disk(), (await LoopTwin.start()).controller.engine.machine
-        noting = ActionAudit(Writer(store), audit.AuditTrail({}), {})
+        noting = ActionAudit(Writer(store), audit.AuditTrail(()))
         store.is_full = True
         noting.note(machine, [Switch("OUT0", 1)], 0.0, Cause("command"))
         await asyncio.sleep(600.0)
         store.is_full = False
         await asyncio.sleep(LONGEST_PAUSE_S)
-        assert len(stored_entries(store.load().kept)) == 1
+        assert len(stored_entries(await store.audit())) == 1
         noting.note(machine, [Switch("OUT1", 1)], 0.0, Cause("command"))
         await asyncio.sleep(2 * GATHER_S)
-        assert len(stored_entries(store.load().kept)) == 2
+        assert len(stored_entries(await store.audit())) == 2
 
     run_virtually(scenario())

@@ -1,5 +1,6 @@
 """A store that can be read but not written, and what is opened at a start in such cases."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -43,11 +44,11 @@ async def path(tmp_path: Path) -> AsyncIterator[Path]:
     await store.close()
 
 
-def assert_is_all_there(store: ReadOnlyStore) -> None:
+async def assert_is_all_there(store: ReadOnlyStore) -> None:
     stored = store.load()
     assert (stored.settings, stored.kept) == (CHANGES.settings, CHANGES.kept)
-    assert store.blob("picture") == b"p"
-    assert store.blob("site") is None
+    assert await store.blob("picture") == b"p"
+    assert await store.blob("site") is None
     assert store.messages() == {7: "m"}
 
 
@@ -55,9 +56,9 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_what_is_stored_is_read_with_its_log_and_no_file_is_touched(path: Path) -> None:
+async def test_what_is_stored_is_read_with_its_log_and_no_file_is_touched(path: Path) -> None:
     before = files_in(path.parent)
-    assert_is_all_there(open_read_only(path, REFUSAL))
+    await assert_is_all_there(open_read_only(path, REFUSAL))
     assert files_in(path.parent) == before
 
 
@@ -89,7 +90,7 @@ async def test_every_change_fails_with_the_reason_and_changes_nothing(path: Path
     with pytest.raises(StoreUnavailable) as refused:
         await store.commit(Changes({"outputs.0.name": "Lamp"}))
     assert str(refused.value) == f"{REFUSAL} {WHAT_TO_DO}"
-    assert_is_all_there(store)
+    await assert_is_all_there(store)
 
 
 async def test_a_damaged_store_that_cannot_be_replaced_gives_way_to_its_snapshot(
@@ -102,14 +103,14 @@ async def test_a_damaged_store_that_cannot_be_replaced_gives_way_to_its_snapshot
     Snapshots(path).take()
     os.truncate(path, 5000)
     read = open_read_only(path, REFUSAL)
-    assert_is_all_there(read)
+    await assert_is_all_there(read)
     assert read.sentence == (
         f"{REFUSAL} The last good snapshot (snapshot-1.db) is in use. {WHAT_TO_DO}"
     )
 
 
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda dump: dump.stem)
-def test_a_store_in_an_older_format_is_read_as_it_would_be_opened(
+async def test_a_store_in_an_older_format_is_read_as_it_would_be_opened(
     dump: Path, tmp_path: Path
 ) -> None:
     path = database_from_dump(dump, tmp_path / "store.db")
@@ -119,7 +120,7 @@ def test_a_store_in_an_older_format_is_read_as_it_would_be_opened(
     read = open_read_only(path, REFUSAL)
     settings = {path: value for path, value in SETTINGS.items() if path != "rules.0.depends"}
     assert (read.load().settings, read.load().kept) == (settings, KEPT)
-    assert read.blob("picture") == PICTURE
+    assert await read.blob("picture") == PICTURE
     assert path.read_bytes() == before
 
 
@@ -152,16 +153,16 @@ async def test_a_store_that_has_its_log_or_was_closed_is_not_worth_a_word(path: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_of_somebody_else_is_read_and_an_empty_one_refused(path: Path) -> None:
+async def test_a_folder_of_somebody_else_is_read_and_an_empty_one_refused(path: Path) -> None:
     DataFolder(path.parent).close()
     path.parent.chmod(0o500)
     try:
         with DataFolder(path.parent, reading_will_do=True) as folder:
             opened = open_store(folder.store_path)
         assert isinstance(opened.store, ReadOnlyStore)
-        assert_is_all_there(opened.store)
+        await assert_is_all_there(opened.store)
         assert "may not be written" in opened.troubles["store"]
-        path.chmod(0o400)
+        await asyncio.to_thread(path.chmod, 0o400)
         assert "Permission denied" in open_store(path).troubles["store"]
     finally:
         path.parent.chmod(0o700)

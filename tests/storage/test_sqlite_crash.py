@@ -35,7 +35,7 @@ def copy_as_after_a_crash(path: Path, folder: Path) -> Path:
 async def content(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes | None]:
     store = SqliteStore(path)
     stored = store.load()
-    upload = store.blob("site")
+    upload = await store.blob("site")
     await store.close()
     return stored.settings, stored.kept, upload
 

@@ -88,7 +88,11 @@ async def test_an_old_database_opens_twice_with_all_it_held(dump: Path, tmp_path
     for _ in range(2):
         store = SqliteStore(path)
         stored = store.load()
-        assert (stored.settings, stored.kept, store.blob("picture")) == (SETTINGS, KEPT, PICTURE)
+        assert (stored.settings, stored.kept, await store.blob("picture")) == (
+            SETTINGS,
+            KEPT,
+            PICTURE,
+        )
         await store.close()
         assert ask(path, "PRAGMA user_version") == [(PRESENT_FORMAT,)]
 
@@ -198,7 +202,7 @@ async def open_and_read(path: Path) -> None:
     store = SqliteStore(path)
     try:
         store.load()
-        store.blob("picture")
+        await store.blob("picture")
     finally:
         await store.close()
 

@@ -65,7 +65,7 @@ async def test_reads_do_not_wait_for_a_write(store: SqliteStore, tmp_path: Path)
         waiting = asyncio.create_task(store.commit(Changes(settings={"a": 2})))
         await asyncio.sleep(0)
         assert store.load().settings == {"a": 1}
-        assert store.blob("site") == b"s"
+        assert await store.blob("site") == b"s"
         assert not waiting.done()
     await waiting
 

@@ -45,7 +45,7 @@ async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
 
 async def test_a_new_store_is_empty(any_store: Store) -> None:
     stored = any_store.load()
-    assert (stored.settings, stored.kept, any_store.blob("picture")) == ({}, {}, None)
+    assert (stored.settings, stored.kept, await any_store.blob("picture")) == ({}, {}, None)
     assert any_store.messages() == {}
 
 
@@ -60,7 +60,18 @@ async def test_settings_kept_values_and_uploads_come_back(store: Store) -> None:
     stored = store.load()
     assert stored.settings == {"outputs.3.name": "Pump", "pid.target": 21.5}
     assert stored.kept == {"energy.0": 12.345, "output.2": True}
-    assert store.blob("picture") == b"\x89PNG\x00"
+    assert await store.blob("picture") == b"\x89PNG\x00"
+
+
+async def test_the_rows_of_the_audit_trail_are_read_apart(store: Store) -> None:
+    kept = {"audit.000000000001": "[1]", "deed.000000000002": "[2]", "auditor": 3, "energy.0": 4}
+    await store.commit(Changes(kept=kept | {"deed.000000000003": "[3]"}))
+    await store.commit(Changes(kept={"deed.000000000003": DELETED}))
+    stored = store.load()
+    assert stored.kept == {"auditor": 3, "energy.0": 4}
+    assert sorted(stored.audit) == ["audit.000000000001", "deed.000000000002"]
+    assert await store.audit() == {"audit.000000000001": "[1]", "deed.000000000002": "[2]"}
+    assert await store.audit("deed.") == {"deed.000000000002": "[2]"}
 
 
 @pytest.mark.parametrize(
@@ -92,20 +103,20 @@ async def test_replacing_settings_leaves_only_the_new_ones_and_touches_nothing_e
     await store.commit(Changes(settings={"a": 1, "b": 2}, kept={"c": 3}, blobs={"site": b"x"}))
     await store.commit(Changes(settings={"b": 4}, replace_settings=True))
     stored = store.load()
-    assert (stored.settings, stored.kept, store.blob("site")) == ({"b": 4}, {"c": 3}, b"x")
+    assert (stored.settings, stored.kept, await store.blob("site")) == ({"b": 4}, {"c": 3}, b"x")
 
 
 async def test_an_upload_is_replaced_and_removed(store: Store) -> None:
     await store.commit(Changes(blobs={"picture": b"old", "site": b"s"}))
     await store.commit(Changes(blobs={"picture": b"new"}))
-    assert store.blob("picture") == b"new"
+    assert await store.blob("picture") == b"new"
     await store.commit(Changes(blobs={"picture": None, "never": None}))
-    assert (store.blob("picture"), store.blob("site")) == (None, b"s")
+    assert (await store.blob("picture"), await store.blob("site")) == (None, b"s")
 
 
 async def test_an_empty_upload_is_an_upload(store: Store) -> None:
     await store.commit(Changes(blobs={"site": b""}))
-    assert store.blob("site") == b""
+    assert await store.blob("site") == b""
 
 
 async def test_commits_take_effect_in_the_order_of_the_calls(store: Store) -> None:
@@ -139,7 +150,7 @@ async def test_a_store_that_cannot_be_written_says_so_and_changes_nothing() -> N
     store = ReadOnlyStore(Rows(), REFUSAL)
     with pytest.raises(StoreUnavailable, match=REFUSAL):
         await store.commit(Changes(settings={"a": 1}, kept={"b": 2}, blobs={"site": b"3"}))
-    assert (store.load().settings, store.load().kept, store.blob("site")) == ({}, {}, None)
+    assert (store.load().settings, store.load().kept, await store.blob("site")) == ({}, {}, None)
 
 
 async def test_messages_come_back_in_order_until_they_are_removed(store: Store) -> None:
@@ -205,12 +216,12 @@ class Model:
             else:
                 rows[name] = value
 
-    def assert_equals(self, store: Store) -> None:
+    async def assert_equals(self, store: Store) -> None:
         stored = store.load()
         assert same(stored.settings, self.settings)
         assert same(stored.kept, self.kept)
         assert same(store.messages(), self.messages)
-        found = {name: store.blob(name) for name in ("picture", "site")}
+        found = {name: await store.blob(name) for name in ("picture", "site")}
         assert {name: data for name, data in found.items() if data is not None} == self.blobs
 
 
@@ -234,7 +245,7 @@ async def replay(store: Store, bursts: list[list[Changes]], model: Model) -> Non
         for changes in burst:
             model.apply(changes)
         await asyncio.gather(*futures)
-        model.assert_equals(store)
+        await model.assert_equals(store)
 
 
 @examples(60)
@@ -256,7 +267,7 @@ def test_a_sqlite_store_holds_what_a_replay_gives_also_after_reopening(
         await replay(store, bursts, model)
         await store.close()
         reopened = SqliteStore(path)
-        model.assert_equals(reopened)
+        await model.assert_equals(reopened)
         await reopened.close()
 
     asyncio.run(replay_and_reopen())

@@ -218,7 +218,7 @@ async def test_damage_that_is_met_by_a_read_takes_no_change_either(
 ) -> None:
     flip(path)
     with pytest.raises(StoreDamaged):
-        store.blob("site")
+        await store.blob("site")
     assert "Restart the controller" in await refusal(store)
 
 

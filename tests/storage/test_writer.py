@@ -218,7 +218,7 @@ async def test_what_the_caller_does_to_its_objects_after_the_call_changes_nothin
     changes.settings["other"] = 1
     changes.blobs["site"] = b"2"
     await future
-    assert (store.load().settings, store.blob("site")) == ({"names": ["a"]}, b"1")
+    assert (store.load().settings, await store.blob("site")) == ({"names": ["a"]}, b"1")
 
 
 async def test_what_cannot_be_stored_is_refused_at_once_and_not_queued() -> None:

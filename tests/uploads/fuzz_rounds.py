@@ -38,16 +38,16 @@ async def fuzz_sites(count: int, seed: int) -> None:
     for upload in fuzzed(SITE, Random(seed), count):
         reply = await twin.ask("/post.cgi?wwwfileupload", "POST", upload)
         assert reply.status == 400, upload
-        assert twin.controller.store.blob("site") == SITE
+        assert await twin.controller.store.blob("site") == SITE
 
 
 async def fuzz_pictures(count: int, seed: int) -> None:
     twin = await LoopTwin.start()
     for number, kind in enumerate(PICTURES):
         for upload in fuzzed(picture(kind), Random(seed + number), count // len(PICTURES)):
-            before = twin.controller.store.blob("picture")
+            before = await twin.controller.store.blob("picture")
             reply = await twin.ask("/post.cgi?pictureupload", "POST", upload)
-            after = twin.controller.store.blob("picture")
+            after = await twin.controller.store.blob("picture")
             if reply.status == 200:
                 assert after is not None
                 assert content_type(after) is not None

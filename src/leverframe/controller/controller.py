@@ -45,7 +45,7 @@ from leverframe.hardware.board import Board
 from leverframe.hardware.sensing import Readings
 from leverframe.profile import Profile
 from leverframe.storage.action_audit import ActionAudit
-from leverframe.storage.audit import AuditTrail, is_audit
+from leverframe.storage.audit import PREFIX, AuditTrail, newest_entries
 from leverframe.storage.store import DELETED, Changes, Store, Stored, StoreUnavailable
 from leverframe.storage.version_change import changes_of_version
 from leverframe.storage.writer import Commit, Writer
@@ -117,10 +117,10 @@ class Controller(Hooks):
         settings, unfit = settings_from_leaves(profile, stored.settings)
         if unfit:
             log.warning("settings that %s does not have are left out: %s", profile, unfit)
-        self.audit = AuditTrail(stored.kept)
+        self.audit = AuditTrail(stored.audit)
         self.writer = Writer(store)
-        self.action_audit = ActionAudit(self.writer, self.audit, stored.kept)
-        persisted = {name: value for name, value in stored.kept.items() if not is_audit(name)}
+        self.action_audit = ActionAudit(self.writer, self.audit, stored.audit)
+        persisted = stored.kept.copy()
         self.persistent = PersistentState(self.writer, persisted, self._tell_of_store)
         #: What has been accepted, and will be the engine's settings once it is on disk.
         self.pending = settings
@@ -191,7 +191,7 @@ class Controller(Hooks):
         # Whatever fails on the way, the store writes what it has.
         async with AsyncExitStack() as afterwards:
             afterwards.push_async_callback(self.writer.close)
-            afterwards.callback(self.action_audit.write)
+            afterwards.callback(self.action_audit.end)
             afterwards.callback(self.persistent.end)
             self._power_off()
 
@@ -254,8 +254,9 @@ class Controller(Hooks):
         """Convert the settings to another version, and count those that are left out."""
         while True:
             present = self.pending
+            earlier = await self.store.blob(EARLIER)
             result = await asyncio.to_thread(
-                changes_of_version, self.store, present, self.profile, profile
+                changes_of_version, present, self.profile, profile, earlier
             )
             if self.pending is present:
                 return result
@@ -443,6 +444,10 @@ class Controller(Hooks):
             self.carry_out(self.engine.tick(at))
         except Exception:
             log.exception("a timer failed")
+
+    async def audit_entries(self) -> dict[int, msgspec.Raw]:
+        """Return the audit trail by number, of settings and of actions."""
+        return newest_entries(await self.store.audit(PREFIX)) | await self.action_audit.entries()
 
     # --- the world --------------------------------------------------------------------------------
 

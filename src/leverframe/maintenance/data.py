@@ -11,7 +11,6 @@ from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.engine.tree import is_confidential, masked
 from leverframe.exit_codes import DONE, NO
 from leverframe.storage.action_audit import stored_entries
-from leverframe.storage.audit import is_audit
 from leverframe.storage.datafolder import DataFolder, folder_with_store
 from leverframe.storage.history.chunks import check_file
 from leverframe.storage.snapshots import Snapshots, recover, set_aside
@@ -111,11 +110,11 @@ def _readable_blobs(store_path: Path) -> dict[str, bytes | None]:
 async def show_data(data_folder: Path) -> None:
     """Print everything in the store as JSON; secrets are masked."""
     with folder_with_store(data_folder) as folder:
-        stored = await _loaded(folder)
+        stored, audit = await _loaded(folder)
     document = {
         "settings": {path: _masked(path, value) for path, value in stored.settings.items()},
-        "kept": {name: value for name, value in stored.kept.items() if not is_audit(name)},
-        "audit": stored_entries(stored.kept),
+        "kept": stored.kept,
+        "audit": stored_entries(audit),
     }
     print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
@@ -124,10 +123,10 @@ def _masked(path: str, value: Any) -> Any:
     return masked(value) if is_confidential(path) else value
 
 
-async def _loaded(folder: DataFolder) -> Stored:
+async def _loaded(folder: DataFolder) -> tuple[Stored, dict[str, str]]:
     store = SqliteStore(folder.store_path)
     try:
-        return store.load()
+        return store.load(), await store.audit()
     finally:
         await store.close()
 

@@ -78,7 +78,7 @@ async def _store_password(store: Store, path: str, password: str) -> None:
     stored = await Passwords().hash(password)
     before = store.load()
     leaves = [(path, before.settings.get(path), stored)]
-    audit = AuditTrail(before.kept).rows(time.time(), BY_HAND, leaves, {})
+    audit = AuditTrail(before.audit).rows(time.time(), BY_HAND, leaves, {})
     await store.commit(Changes({path: stored, "access.required": True}, kept=audit))
 
 

@@ -2,6 +2,7 @@
 
 import time
 
+from leverframe.commands.version_change.version_change import EARLIER
 from leverframe.config import Config
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import settings_from_leaves
@@ -26,14 +27,15 @@ async def settle_version(store: Store, config: Config) -> Profile:
     old = Profile(hw or profile.hw, sw or profile.sw)
     stored = store.load()
     present, _ = settings_from_leaves(old, stored.settings)
-    changes, _ = changes_of_version(store, present, old, profile)
+    earlier = None if old == profile else await store.blob(EARLIER)
+    changes, _ = changes_of_version(present, old, profile, earlier)
     leaves = [
         (f"profile.{name}", getattr(old, name), getattr(profile, name))
         for name in ("hw", "sw")
         if getattr(old, name) != getattr(profile, name)
     ]
     if leaves:
-        changes.kept = AuditTrail(stored.kept).rows(time.time(), START, leaves, {})
+        changes.kept = AuditTrail(stored.audit).rows(time.time(), START, leaves, {})
     changes.kept |= {
         "profile.hw": profile.hw,
         "profile.sw": profile.sw,

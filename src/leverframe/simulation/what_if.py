@@ -43,7 +43,6 @@ from leverframe.process.build import stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.routes.what_if import recorded_again
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
-from leverframe.storage.audit import is_audit
 from leverframe.storage.datafolder import DataFolder, folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.history.chunks import ChunkStore
@@ -96,7 +95,7 @@ def _started(
     folder: DataFolder, stored: Stored, profile: Profile, settings: Settings, zone: tzinfo
 ) -> tuple[Engine, Moment]:
     """Start an engine as the controller would, with the last readings, when these ended."""
-    remembered = {name: value for name, value in stored.kept.items() if not is_audit(name)}
+    remembered = stored.kept
     engine = Engine(profile, settings, zone, remembered)
     wall, values = _last_readings(folder)
     at = Moment(0.0, wall)

@@ -4,14 +4,16 @@ Switching is answered before anything goes to the disk, so these entries are gat
 written in batches, one row each, a moment later and at the stop. A sudden end loses that moment.
 They have room of their own: a client that switches all day must not push out who changed the
 settings, nor what other accounts switched. Numbers are shared with the trail of settings, so that
-both read as one.
+both read as one. Memory holds what is not on disk; the rest is read from the store when it is asked
+for.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +27,7 @@ from leverframe.engine.labels import ENERGIES
 from leverframe.engine.machine import Machine
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.tree import MASK
+from leverframe.errors import ErrorForPeople
 from leverframe.storage.audit import (
     ACTION_PREFIX,
     MAX_ENTRIES,
@@ -32,16 +35,19 @@ from leverframe.storage.audit import (
     AuditEntry,
     AuditTrail,
     entry_of,
+    newest_entries,
     row_name,
 )
 from leverframe.storage.store import DELETED, Changes, StoreUnavailable
 from leverframe.storage.writer import Commit, Writer
 
+log = logging.getLogger(__name__)
+
 #: How long an entry may wait for others to be written with.
 GATHER_S = 1.0
 #: What cannot be written is tried again after pauses that double, up to this one.
 LONGEST_PAUSE_S = 300.0
-#: Entries on disk, outlived ones too; then those that are kept are written anew in one row.
+#: Entries on disk, outlived ones too; then those that stay are written anew in one row.
 MAX_ON_DISK = 2 * MAX_ENTRIES
 
 #: What is done rather than set, by what it is called in the trail.
@@ -62,25 +68,23 @@ class ActionAudit:
         self,
         writer: Writer,
         trail: AuditTrail,
-        kept: Mapping[str, Any],
+        names: Iterable[str] = (),
         gather_s: float = GATHER_S,
     ) -> None:
-        """Continue from the entries in the store."""
+        """Continue from the rows of the trail that are in the store."""
         self._writer = writer
         self._gather_s = gather_s
         self._pause_s = gather_s
         self._trail = trail
-        self._kept = EntriesByAccount()
-        #: Numbers up to which everything is on disk or on its way there.
+        #: What is not known to be on disk.
+        self._waiting = EntriesByAccount()
+        #: The number up to which everything is on disk or on its way there.
         self._sent_up_to = 0
-        #: Rows on disk and how many entries each has, some of which are outlived.
-        self._batches: dict[str, int] = {}
+        #: Entries on disk, some of which are outlived; None until they have been counted.
+        is_new = not any(name.startswith(ACTION_PREFIX) for name in names)
+        self._on_disk: int | None = 0 if is_new else None
         self._timer: asyncio.TimerHandle | None = None
-        for name, entries in stored_actions(kept).items():
-            self._batches[name] = len(entries)
-            for entry in entries:
-                self._kept.add(entry)
-                self._sent_up_to = max(self._sent_up_to, entry.number)
+        self._thinning: asyncio.Task[None] | None = None
 
     def note(
         self, machine: Machine, done: Iterable[actions.Action], wall: float, cause: Cause
@@ -89,46 +93,51 @@ class ActionAudit:
         changes = _changes(machine, done, wall)
         if not changes:
             return
-        self._kept.add(entry_of(self._trail.next_number(), wall, cause, changes))
+        self._waiting.add(entry_of(self._trail.next_number(), wall, cause, changes))
         if self._timer is None:
             self._write_soon()
 
-    def entries(self) -> dict[int, msgspec.Raw]:
-        return _by_number(self._kept.since(0))
+    async def entries(self) -> dict[int, msgspec.Raw]:
+        """Return the newest entries by number, with those that are not on disk yet."""
+        waiting = self._waiting.since(0)
+        rows = await self._writer.store.audit(ACTION_PREFIX)
+        return await asyncio.to_thread(_newest, rows, waiting)
 
     def write(self) -> None:
         """Send what is not on disk yet on its way."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        before = self._sent_up_to
-        outlived: tuple[str, ...] = ()
-        entries = self._kept.since(before)
+        entries = self._waiting.since(self._sent_up_to)
         if not entries:
             return
-        name = row_name(ACTION_PREFIX, entries[-1].number)
-        self._sent_up_to = entries[-1].number
-        if sum(self._batches.values()) + len(entries) > MAX_ON_DISK:
-            entries, outlived = self._kept.since(0), tuple(self._batches)
-        rows: dict[str, Any] = {name: msgspec.json.encode(entries).decode()}
-        rows |= dict.fromkeys(outlived, DELETED)
-        on_committed = partial(self._on_committed, name, len(entries), outlived, before)
+        before, self._sent_up_to = self._sent_up_to, entries[-1].number
+        name = row_name(ACTION_PREFIX, self._sent_up_to)
+        rows = {name: msgspec.json.encode(entries).decode()}
+        on_committed = partial(self._on_committed, len(entries), before, self._sent_up_to)
         self._writer.commit(Changes(kept=rows), on_committed)
+
+    def end(self) -> None:
+        """Write what is left; what is outlived goes another time."""
+        if self._thinning is not None:
+            self._thinning.cancel()
+        self.write()
 
     def _on_committed(
         self,
-        name: str,
         count: int,
-        outlived: Sequence[str],
         sent_before: int,
+        sent_up_to: int,
         _: Sequence[Commit],
         error: StoreUnavailable | None,
     ) -> None:
         if error is None:
-            for old in outlived:
-                self._batches.pop(old, None)
-            self._batches[name] = count
+            self._waiting.forget_up_to(sent_up_to)
             self._pause_s = self._gather_s
+            if self._on_disk is not None:
+                self._on_disk += count
+            if self._on_disk is None or self._on_disk > MAX_ON_DISK:
+                self._thin_soon()
         else:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
             self._sent_up_to = min(self._sent_up_to, sent_before)
@@ -138,6 +147,25 @@ class ActionAudit:
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._pause_s, self.write)
+
+    def _thin_soon(self) -> None:
+        if self._thinning is None or self._thinning.done():
+            self._thinning = asyncio.get_running_loop().create_task(self._thin())
+
+    async def _thin(self) -> None:
+        """Count what is on disk; where that is too much, write anew what stays, in one row."""
+        try:
+            rows = await self._writer.store.audit(ACTION_PREFIX)
+            count, staying = await asyncio.to_thread(_counted, rows)
+            if count > MAX_ON_DISK:
+                thinned: dict[str, Any] = dict.fromkeys(rows, DELETED)
+                thinned[max(rows)] = msgspec.json.encode(staying).decode()
+                await self._writer.commit(Changes(kept=thinned))
+                count = len(staying)
+            self._on_disk = count
+        except ErrorForPeople as error:
+            # Tried again with the next entry.
+            log.warning("the audit trail is not thinned: %s", error)
 
 
 class EntriesByAccount:
@@ -164,6 +192,15 @@ class EntriesByAccount:
             else:
                 max(self._by_account.values(), key=len).popleft()
 
+    def forget_up_to(self, number: int) -> None:
+        """Forget the entries up to this number."""
+        for account, entries in list(self._by_account.items()):
+            while entries and entries[0].number <= number:
+                entries.popleft()
+                self._count -= 1
+            if not entries:
+                del self._by_account[account]
+
     def since(self, number: int) -> list[AuditEntry]:
         """List the entries after this number, oldest first."""
         newer: list[AuditEntry] = []
@@ -172,18 +209,34 @@ class EntriesByAccount:
         return sorted(newer, key=attrgetter("number"))
 
 
-def stored_actions(kept: Mapping[str, Any]) -> dict[str, list[AuditEntry]]:
-    """Return the stored entries by row, oldest first."""
-    names = sorted(name for name in kept if name.startswith(ACTION_PREFIX))
-    return {name: msgspec.json.decode(kept[name], type=list[AuditEntry]) for name in names}
+def stored_actions(rows: Mapping[str, str]) -> list[AuditEntry]:
+    """Return all entries of the stored rows, oldest first."""
+    names = sorted(name for name in rows if name.startswith(ACTION_PREFIX))
+    each = (msgspec.json.decode(rows[name], type=list[AuditEntry]) for name in names)
+    return sorted(chain.from_iterable(each), key=attrgetter("number"))
 
 
-def stored_entries(kept: Mapping[str, Any]) -> list[msgspec.Raw]:
+def stored_entries(rows: Mapping[str, str]) -> list[msgspec.Raw]:
     """Return the whole stored audit trail, of settings and of actions."""
-    by_number = AuditTrail(kept).entries()
-    for entries in stored_actions(kept).values():
-        by_number |= _by_number(entries)
+    by_number = newest_entries(rows) | _newest(rows, ())
     return [by_number[number] for number in sorted(by_number)]
+
+
+def _counted(rows: Mapping[str, str]) -> tuple[int, list[AuditEntry]]:
+    """Count the stored entries; return those that stay, too."""
+    entries = stored_actions(rows)
+    staying = EntriesByAccount()
+    for entry in entries:
+        staying.add(entry)
+    return len(entries), staying.since(0)
+
+
+def _newest(rows: Mapping[str, str], waiting: Sequence[AuditEntry]) -> dict[int, msgspec.Raw]:
+    newest = EntriesByAccount()
+    by_number = {entry.number: entry for entry in (*stored_actions(rows), *waiting)}
+    for entry in by_number.values():
+        newest.add(entry)
+    return _by_number(newest.since(0))
 
 
 def _by_number(entries: Iterable[AuditEntry]) -> dict[int, msgspec.Raw]:

@@ -2,11 +2,12 @@
 
 An entry is written in the same step as the change itself, so there is no change without its entry
 and no entry without its change. Secrets are masked. The newest entries are kept; each is one row of
-remembered state, as text, because most controllers never read them. What is switched without a
-setting changing is in `action_audit.py`.
+remembered state and is read from the store when somebody asks: most controllers never do. What is
+switched without a setting changing is in `action_audit.py`.
 """
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from msgspec import Meta
 from leverframe.engine.http_address import split_address
 from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MASK, MISSING, is_confidential, masked
-from leverframe.storage.store import DELETED
+from leverframe.storage.store import AUDIT_PREFIXES, DELETED
 
 MAX_ENTRIES = 1000
 #: So many that are outlived go at once: each for itself would be a second place on disk to write to
@@ -25,8 +26,7 @@ GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MAX_CHANGES = 200
 MAX_LETTERS = 300
-_PREFIX = "audit."
-ACTION_PREFIX = "deed."
+PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 
 Leaf = tuple[str, Any, Any]
 
@@ -69,13 +69,15 @@ def entry_of(
 
 
 class AuditTrail:
-    def __init__(self, kept: Mapping[str, Any]) -> None:
-        """Continue from the entries in the store."""
-        names = sorted(name for name in kept if name.startswith(_PREFIX))
-        self._texts: dict[str, str] = {name: kept[name] for name in names}
+    """The numbers of the entries; the entries themselves are in the store alone."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Continue from the rows of the trail that are in the store."""
+        rows = sorted(names)
+        self._numbers = array("q", (number_of(name) for name in rows if name.startswith(PREFIX)))
         #: Those of them that go with changes that are on their way to the disk.
-        self._going: set[str] = set()
-        self._number = max((_number(name) for name in kept if is_audit(name)), default=0)
+        self._going: set[int] = set()
+        self._number = max(map(number_of, rows), default=0)
 
     def next_number(self) -> int:
         self._number += 1
@@ -93,36 +95,33 @@ class AuditTrail:
         changes = [_change(*leaf) for leaf in leaves[:MAX_CHANGES]]
         changes += [_upload(name, body) for name, body in blobs.items()]
         entry = entry_of(number, wall, cause, changes, max(0, len(leaves) - MAX_CHANGES))
-        rows: dict[str, Any] = {row_name(_PREFIX, number): msgspec.json.encode(entry).decode()}
-        too_many = len(self._texts) - len(self._going) + 1 - MAX_ENTRIES
+        rows: dict[str, Any] = {row_name(PREFIX, number): msgspec.json.encode(entry).decode()}
+        too_many = len(self._numbers) - len(self._going) + 1 - MAX_ENTRIES
         if too_many >= GO_TOGETHER:
-            outlived = (name for name in self._texts if name not in self._going)
-            gone = dict.fromkeys(islice(outlived, too_many), DELETED)
-            self._going.update(gone)
-            rows |= gone
+            staying = (number for number in self._numbers if number not in self._going)
+            outlived = list(islice(staying, too_many))
+            self._going.update(outlived)
+            rows |= dict.fromkeys((row_name(PREFIX, number) for number in outlived), DELETED)
         return rows
 
     def written(self, rows: Mapping[str, Any]) -> None:
         """Take over rows that are on disk."""
-        for name, text in rows.items():
-            if text is DELETED:
-                del self._texts[name]
-                self._going.discard(name)
-            else:
-                self._texts[name] = text
+        gone = {number_of(name) for name, text in rows.items() if text is DELETED}
+        if gone:
+            self._going -= gone
+            staying = (number for number in self._numbers if number not in gone)
+            self._numbers = array("q", staying)
+        self._numbers.extend(number_of(name) for name, text in rows.items() if text is not DELETED)
 
     def not_written(self, rows: Mapping[str, Any]) -> None:
         """Keep the entries that rows would have deleted: the rows did not reach the disk."""
-        self._going.difference_update(rows)
-
-    def entries(self) -> dict[int, msgspec.Raw]:
-        """Return the newest entries by number, ready to be put into a JSON document."""
-        newest = islice(self._texts.items(), max(0, len(self._texts) - MAX_ENTRIES), None)
-        return {_number(name): msgspec.Raw(text.encode()) for name, text in newest}
+        self._going.difference_update(map(number_of, rows))
 
 
-def is_audit(name: str) -> bool:
-    return name.startswith((_PREFIX, ACTION_PREFIX))
+def newest_entries(rows: Mapping[str, str]) -> dict[int, msgspec.Raw]:
+    """Return the newest stored entries by number, ready to be put into a JSON document."""
+    names = sorted(name for name in rows if name.startswith(PREFIX))[-MAX_ENTRIES:]
+    return {number_of(name): msgspec.Raw(rows[name].encode()) for name in names}
 
 
 def row_name(prefix: str, number: int) -> str:
@@ -130,7 +129,7 @@ def row_name(prefix: str, number: int) -> str:
     return f"{prefix}{number:012d}"
 
 
-def _number(name: str) -> int:
+def number_of(name: str) -> int:
     return int(name.rpartition(".")[2])
 
 

@@ -59,8 +59,11 @@ class EncryptingStore(Store):
                     stored.settings[path] = opened
         return stored
 
-    def blob(self, name: str) -> bytes | None:
-        return self._store.blob(name)
+    async def audit(self, prefix: str = "") -> dict[str, str]:
+        return await self._store.audit(prefix)
+
+    async def blob(self, name: str) -> bytes | None:
+        return await self._store.blob(name)
 
     def messages(self) -> dict[int, Any]:
         return self._store.messages()

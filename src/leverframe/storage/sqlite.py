@@ -29,6 +29,7 @@ from leverframe.storage.sqlite_file import (
 )
 from leverframe.storage.statements import Statement, pages_of, removes, statements_of
 from leverframe.storage.store import (
+    AUDIT_PREFIXES,
     Rows,
     Store,
     Stored,
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 #: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
 #: than a commit, but writes a page that changed often only once.
 _FOLD_PAGES = 1000
+_KEPT = "SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM kept"
+_IS_AUDIT = "({})".format(" OR ".join(f"name GLOB '{prefix}*'" for prefix in AUDIT_PREFIXES))
 
 
 class SqliteStore(Store):
@@ -68,27 +71,40 @@ class SqliteStore(Store):
             self._reading.execute("BEGIN")
             try:
                 settings = self._read("SELECT CAST(path AS BLOB), CAST(value AS BLOB) FROM setting")
-                kept = self._read("SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM kept")
+                kept = self._read(f"{_KEPT} WHERE NOT {_IS_AUDIT}")  # nosec B608
+                found = self._reading.execute(f"SELECT name FROM kept WHERE {_IS_AUDIT}")
+                audit = [name for (name,) in found]
             finally:
                 roll_back(self._reading)
-            return Stored(settings, kept)
+            return Stored(settings, kept, audit)
 
-    def _read(self, query: str) -> dict[str, Any]:
-        return values_from_texts(self._read_texts(query))
+    async def audit(self, prefix: str = "") -> dict[str, str]:
+        return await asyncio.to_thread(self._read_audit, prefix)
 
-    def _read_texts(self, query: str) -> dict[str, bytes]:
+    def _read_audit(self, prefix: str) -> dict[str, str]:
+        with self._noticing_damage():
+            where = f"{_IS_AUDIT} AND name GLOB ?"
+            return self._read(f"{_KEPT} WHERE {where}", f"{prefix}*")  # nosec B608
+
+    def _read(self, query: str, *values: str) -> dict[str, Any]:
+        return values_from_texts(self._read_texts(query, *values))
+
+    def _read_texts(self, query: str, *values: str) -> dict[str, bytes]:
         """Read values by name, as bytes.
 
         In an error, sqlite3 would repeat a text that it cannot decode, which may be a password.
         """
-        return {name.decode(): text for name, text in self._reading.execute(query)}
+        return {name.decode(): text for name, text in self._reading.execute(query, values)}
 
     def messages(self) -> dict[int, Any]:
         with self._noticing_damage():
             query = "SELECT CAST(number AS BLOB), CAST(value AS BLOB) FROM message"
             return messages_from_texts(self._read_texts(query))
 
-    def blob(self, name: str) -> bytes | None:
+    async def blob(self, name: str) -> bytes | None:
+        return await asyncio.to_thread(self._read_blob, name)
+
+    def _read_blob(self, name: str) -> bytes | None:
         with self._noticing_damage():
             found = self._reading.execute("SELECT data FROM blob WHERE name = ?", (name,))
             rows: list[tuple[bytes]] = found.fetchall()

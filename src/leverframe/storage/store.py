@@ -21,6 +21,9 @@ class _Mark(Enum):
     DELETED = "deleted"
 
 
+#: Rows of remembered state whose names begin so are the audit trail (`audit.py`).
+AUDIT_PREFIXES: Final = ("audit.", "deed.")
+
 #: Stands in `Changes` for "remove this row".
 DELETED: Final = _Mark.DELETED
 
@@ -42,7 +45,10 @@ class Stored(msgspec.Struct):
     """Everything a controller needs to go on where it stopped."""
 
     settings: dict[str, Any]
+    #: Without the audit trail.
     kept: dict[str, Any]
+    #: The names of its rows; what is in them, `Store.audit` reads.
+    audit: list[str] = []
 
 
 class StoreUnavailable(ErrorForPeople):
@@ -76,7 +82,10 @@ class Store(Protocol):
     def load(self) -> Stored:
         """Read all settings and remembered state."""
 
-    def blob(self, name: str) -> bytes | None:
+    async def audit(self, prefix: str = "") -> dict[str, str]:
+        """Read the rows of the audit trail whose names begin like this."""
+
+    async def blob(self, name: str) -> bytes | None:
         """Read one upload; None when there is none of that name."""
 
     def messages(self) -> dict[int, Any]:
@@ -138,9 +147,16 @@ class MemoryStore(Store):
         self._rows = Rows()
 
     def load(self) -> Stored:
-        return Stored(values_from_texts(self._rows.settings), values_from_texts(self._rows.kept))
+        kept = {n: t for n, t in self._rows.kept.items() if not n.startswith(AUDIT_PREFIXES)}
+        audit = [n for n in self._rows.kept.keys() - kept.keys() if self._rows.kept[n] is not None]
+        return Stored(values_from_texts(self._rows.settings), values_from_texts(kept), audit)
 
-    def blob(self, name: str) -> bytes | None:
+    async def audit(self, prefix: str = "") -> dict[str, str]:
+        kept = self._rows.kept.items()
+        rows = {n: t for n, t in kept if n.startswith(AUDIT_PREFIXES) and n.startswith(prefix)}
+        return values_from_texts(rows)
+
+    async def blob(self, name: str) -> bytes | None:
         return self._rows.blobs.get(name)
 
     def upload_names(self) -> list[str]:

@@ -12,18 +12,21 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import difference, leaves, settings_from_leaves
 from leverframe.profile import Profile
-from leverframe.storage.store import Changes, Store
+from leverframe.storage.store import Changes
 
 log = logging.getLogger(__name__)
 
 
 def changes_of_version(
-    store: Store, present: Settings, old: Profile, new: Profile
+    present: Settings, old: Profile, new: Profile, earlier: bytes | None
 ) -> tuple[Changes, int]:
-    """Convert the settings; return the changes and how many were lost, which the log names."""
+    """Convert the settings; return the changes and how many were lost, which the log names.
+
+    `earlier` is the upload of that name, the settings before an earlier change.
+    """
     if old == new:
         return Changes(), 0
-    changed = _changed(present, old, new, store.blob(EARLIER))
+    changed = _changed(present, old, new, earlier)
     for lost in changed.not_carried_over:
         log.warning("not carried over to %s: %s: %s", new, lost.path, lost.reason)
     settings = {path: value for path, _, value in difference(defaults(new), changed.settings)}

@@ -147,7 +147,8 @@ async def test_outputs_are_set_by_those_who_may_write_all_or_nothing() -> None:
         ):
             assert code != 0, output
         assert values["OUT0"] == values["OUT1"] == 0
-        noted = [msgspec.json.decode(entry) for entry in controller.action_audit.entries().values()]
+        entries = await controller.action_audit.entries()
+        noted = [msgspec.json.decode(entry) for entry in entries.values()]
         assert [entry["source"] for entry in noted] == ["127.0.0.1", "127.0.0.1"]
         assert noted[1]["changes"] == [{"path": "OUT0", "old": 1, "new": 0}]
 

@@ -4,7 +4,6 @@ Settings, names, the command table, the log and the health of one controller. No
 anything. Secrets are masked: set is `***`, not set is null.
 """
 
-import asyncio
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
@@ -175,16 +174,15 @@ def log_entries(context: Context) -> list[LogEntry]:
     ]
 
 
-def audit_entries(context: Context) -> list[AuditEntry]:
+async def audit_entries(context: Context) -> list[AuditEntry]:
     """Join both trails, oldest first; entries are stored as JSON and sent as they are stored."""
-    controller = context.controller
-    entries = controller.audit.entries() | controller.action_audit.entries()
+    entries = await context.controller.audit_entries()
     return cast("list[AuditEntry]", [entries[number] for number in sorted(entries)])
 
 
 async def restore_report(context: Context) -> list[NotRestored]:
     """List what the last restore or change of version could not carry over."""
-    stored = await asyncio.to_thread(context.controller.store.blob, RESTORE_REPORT)
+    stored = await context.controller.store.blob(RESTORE_REPORT)
     entries = [] if stored is None else msgspec.json.decode(stored)
     return [NotRestored(path, value, reason) for path, value, reason in entries]
 

@@ -74,7 +74,7 @@ class Uploads:
 
     async def _stored_picture(self) -> Reply | None:
         if (kept := self._picture) is None:
-            self._picture = kept = (await asyncio.to_thread(self._read_picture),)
+            self._picture = kept = (_picture(await self._blob(PICTURE)),)
         return kept[0]
 
     async def panel(self) -> Panel:
@@ -84,28 +84,29 @@ class Uploads:
 
     async def _pages(self) -> dict[str, bytes]:
         if (kept := self._site) is None:
-            self._site = kept = await asyncio.to_thread(self._read_site)
+            archive = await self._blob(SITE)
+            self._site = kept = {} if archive is None else await asyncio.to_thread(_site, archive)
         return kept
 
-    def _read_site(self) -> dict[str, bytes]:
-        archive = self._blob(SITE)
-        try:
-            return {} if archive is None else unpack_site(archive)
-        except BadUpload as error:
-            log.warning("the stored web site is not used: %s", error)
-            return {}
-
-    def _read_picture(self) -> Reply | None:
-        picture = self._blob(PICTURE)
-        kind = None if picture is None else content_type(picture)
-        if picture is None or kind is None:
-            return None
-        return Reply(200, kind, picture, UPLOADED_HEADERS)
-
-    def _blob(self, name: str) -> bytes | None:
+    async def _blob(self, name: str) -> bytes | None:
         """Read an upload; the pages go on without what a damaged store no longer gives."""
         try:
-            return self._store.blob(name)
+            return await self._store.blob(name)
         except (StoreDamaged, StoreUnavailable) as error:
             log.error("the stored %s is not used: %s", name, error)
             return None
+
+
+def _site(archive: bytes) -> dict[str, bytes]:
+    try:
+        return unpack_site(archive)
+    except BadUpload as error:
+        log.warning("the stored web site is not used: %s", error)
+        return {}
+
+
+def _picture(picture: bytes | None) -> Reply | None:
+    kind = None if picture is None else content_type(picture)
+    if picture is None or kind is None:
+        return None
+    return Reply(200, kind, picture, UPLOADED_HEADERS)
