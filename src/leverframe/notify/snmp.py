@@ -7,7 +7,7 @@ the outbox keeps only those that cannot even be sent. An inform is sent once it 
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from typing import TYPE_CHECKING, Any
 
 from leverframe.engine.effects import Notify
@@ -51,6 +51,7 @@ class SnmpTraps:
         #: The threads while traps wait, and what only the one of them uses that sends one.
         self._taken: Executor | None = None
         self._sender: TrapSender | None = None
+        self._sending: Future[None] | None = None
         self._ending: Future[None] | None = None
 
     def compose(self, effect: Notify, settings: Settings) -> list[Draft]:
@@ -83,9 +84,9 @@ class SnmpTraps:
             raise CannotSend("This receiver was switched off meanwhile.", final=True)
         if self._taken is None:
             self._taken = self._threads.take()
-        loop = asyncio.get_running_loop()
         up = ticks(self._uptime_s())
-        await loop.run_in_executor(self._taken, self._send, message, settings.snmp, up)
+        self._sending = self._taken.submit(self._send, message, settings.snmp, up)
+        await asyncio.wrap_future(self._sending)
         return "acknowledged" if trap.inform else "sent; traps are not acknowledged"
 
     def _send(self, message: Message, snmp: Snmp, uptime_ticks: int) -> None:
@@ -108,14 +109,16 @@ class SnmpTraps:
     async def close(self) -> None:
         taken, self._taken = self._taken, None
         if taken is not None:
-            self._ending = taken.submit(self._end)
+            self._ending = taken.submit(self._end, self._sending)
             self._threads.give_back()
         if self._ending is not None:
             # Whoever gives up waiting for the end does not keep it from coming.
             await asyncio.shield(asyncio.wrap_future(self._ending))
 
-    def _end(self) -> None:
-        """Close the sender, in the thread."""
+    def _end(self, sending: Future[None] | None) -> None:
+        """Close the sender, in a thread, when the one that sends by it has left it."""
+        if sending is not None:
+            wait([sending])
         sender, self._sender = self._sender, None
         if sender is not None:
             sender.close()

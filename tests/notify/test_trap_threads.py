@@ -1,0 +1,65 @@
+"""The threads of traps, which many channels share."""
+
+import asyncio
+import threading
+
+import pytest
+from msgspec.structs import replace
+
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Snmp, SnmpTrap
+from leverframe.notify import snmp_sender
+from leverframe.notify.message import Message
+from leverframe.notify.snmp import SnmpTraps
+from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.notify.trap_threads import TrapThreads
+from leverframe.profile import Profile
+from leverframe.wire.snmp_tree import TRAP_FIELDS
+from tests.hardware.waiting import until
+
+
+def test_the_threads_end_when_the_last_gives_them_back() -> None:
+    threads = TrapThreads()
+    first, second = threads.take(), threads.take()
+    assert first is second
+    threads.give_back()
+    assert first.submit(int).result() == 0
+    threads.give_back()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        first.submit(int)
+    assert threads.take() is not first
+    threads.give_back()
+
+
+async def test_a_channel_that_is_closed_while_it_sends_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, may_go_on, opened = threading.Event(), threading.Event(), list[str]()
+
+    class SlowSender:
+        def __init__(self, _: EngineIdentity) -> None:
+            made.set()
+            may_go_on.wait(10)
+            opened.append("open")
+
+        def send(self, *_: object) -> None:
+            """Send nothing."""
+
+        def close(self) -> None:
+            opened.pop()
+
+    monkeypatch.setattr(snmp_sender, "TrapSender", SlowSender)
+    threads = TrapThreads()
+    channel = SnmpTraps(EngineIdentity(b"x", 1), lambda: 0.0, threads=threads)
+    snmp = Snmp(trap=SnmpTrap(enabled=True, host="127.0.0.1"))
+    settings = replace(defaults(Profile()), snmp=snmp)
+    content = dict.fromkeys(TRAP_FIELDS, "")
+    message = Message(1, "snmp", 0, True, "rule 0", "", content=content)
+    sending = asyncio.create_task(channel.deliver(message, settings))
+    await asyncio.to_thread(made.wait, 10)
+    sending.cancel()
+    closing = asyncio.create_task(channel.close())
+    await until(lambda: channel._taken is None)
+    may_go_on.set()
+    await closing
+    assert opened == []
