@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.fleet.sqlite_lane import LaneStore, SqliteLane
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
@@ -18,10 +21,24 @@ from tests.effort import examples
 
 Opener = Callable[[Path], Store]
 
+
+class PartOfLane(EncryptingStore):
+    """A part of a lane that closes the lane with it."""
+
+    def __init__(self, lane: SqliteLane, controller: int) -> None:
+        super().__init__(LaneStore(lane, controller), Path("unused"), controller)
+        self._lane = lane
+
+    async def close(self) -> None:
+        await self._lane.close()
+
+
 #: A memory store is asked in the same words; it just has no use for the folder.
 OPENERS: dict[str, Opener] = {
     "memory": lambda folder: MemoryStore(),
     "sqlite": lambda folder: SqliteStore(folder / "store.db"),
+    "memory lane": lambda folder: MemoryLane().store(7),
+    "sqlite lane": lambda folder: PartOfLane(SqliteLane(folder / "fleet.db", folder / "key"), 7),
 }
 REFUSAL = "The disk is read-only."
 #: Stores that are asked only for what holds without anything being written.

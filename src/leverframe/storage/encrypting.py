@@ -1,9 +1,10 @@
 """Encryption of secrets in the store, with a key that lies in a file of its own.
 
 A copy of the store, a snapshot or a disk handed on gives no password of a mail account away. The
-key file is made when the first secret is stored and is for its owner alone. Password hashes are not
-sealed: nothing can be read from them, and signing in must go on working when a key is lost. Secrets
-that the key does not open count as not set; the log says so.
+key file is made when the first secret is stored and is for its owner alone. Where it is the key of
+many controllers, each has its own, made from it. Password hashes are not sealed: nothing can be
+read from them, and signing in must go on working when a key is lost. Secrets that the key does not
+open count as not set; the log says so.
 """
 
 import asyncio
@@ -11,7 +12,9 @@ import logging
 import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 import msgspec
@@ -43,13 +46,18 @@ class KeyUnusable(StoreUnavailable):
 class EncryptingStore(Store):
     """A store that seals secrets on their way in and opens them on their way out."""
 
-    def __init__(self, store: Store, key_path: Path) -> None:
+    def __init__(self, store: Store, key: "Path | KeyFile", controller: int | None = None) -> None:
+        """Seal with the key of a file, or with one made from it for one controller of several."""
         self._store = store
-        self._key_path = key_path
+        self._key_file = key if isinstance(key, KeyFile) else KeyFile(key)
+        self._controller = controller
         self._cipher: Cipher | None = None
 
     def load(self) -> Stored:
-        stored = self._store.load()
+        return self.opened(self._store.load())
+
+    def opened(self, stored: Stored) -> Stored:
+        """Open the secrets in what the store beneath holds."""
         for path, value in list(stored.settings.items()):
             if isinstance(value, str) and value.startswith(_MARK) and _is_sealed(path):
                 opened = self._opened(path, value)
@@ -103,7 +111,7 @@ class EncryptingStore(Store):
                 "%s cannot be opened with the key %s and counts as not set; set it again, or put "
                 "the right key back",
                 path,
-                self._key_path,
+                self._key_file.path,
             )
             return None
 
@@ -112,7 +120,7 @@ class EncryptingStore(Store):
             # Loaded when there is something to seal: it is large, and many stores hold no secret.
             from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-            self._cipher = ChaCha20Poly1305(_key(self._key_path))
+            self._cipher = ChaCha20Poly1305(self._key_file.key(self._controller))
         return self._cipher
 
 
@@ -120,8 +128,25 @@ def _is_sealed(path: str) -> bool:
     return is_secret(path) and not path.startswith("access.")
 
 
-def _key(path: Path) -> bytes:
-    """Read the key of a file; make it at first use."""
+class KeyFile:
+    """A file with a key, read or made when it is first needed, in whichever thread that is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._key: bytes | None = None
+
+    def key(self, controller: int | None = None) -> bytes:
+        """Return the key, or the one of a controller: what it seals is of no use to another."""
+        with self._lock:
+            if self._key is None:
+                self._key = _read_or_made(self.path)
+        if controller is None:
+            return self._key
+        return blake2b(str(controller).encode(), key=self._key, digest_size=_KEY_BYTES).digest()
+
+
+def _read_or_made(path: Path) -> bytes:
     try:
         if not path.exists():
             write_private(path, secrets.token_bytes(_KEY_BYTES))

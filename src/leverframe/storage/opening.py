@@ -26,14 +26,19 @@ def open_store(path: Path, *, was_closed: bool = True) -> OpenedStore:
     Raises StoreDamaged, StoreTooNew or StoreUnavailable where nothing helps.
     """
     try:
-        _refuse_unwritable(path)
-        lost_log = None if was_closed else _lost_log(path)
-        trouble = recover(path) or lost_log
+        trouble = prepare(path, was_closed=was_closed)
         store = SqliteStore(path)
     except StoreUnavailable as refusal:
         read_only = open_read_only(path, refusal)
         return OpenedStore(read_only, {"store": read_only.sentence})
     return OpenedStore(store, {"recovery": trouble} if trouble else {})
+
+
+def prepare(path: Path, *, was_closed: bool) -> str | None:
+    """Make a file openable for writing; return a sentence about what is lost, if anything is."""
+    _refuse_unwritable(path)
+    lost_log = None if was_closed else _lost_log(path)
+    return recover(path) or lost_log
 
 
 def _refuse_unwritable(path: Path) -> None:

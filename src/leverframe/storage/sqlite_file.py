@@ -19,6 +19,9 @@ from leverframe.storage.store import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
+#: The scripts of a controller's store.
+MIGRATIONS = Path(__file__).parent / "migrations"
+
 #: How long to wait for a foreign program that has the file locked.
 _BUSY_S = 1.0
 
@@ -48,13 +51,13 @@ class StoreDamaged(ErrorForPeople):
     """The file is not a sound store."""
 
 
-def open_file(path: Path) -> sqlite3.Connection:
+def open_file(path: Path, migrations: Path = MIGRATIONS) -> sqlite3.Connection:
     """Open the writing connection of a sound file and bring it to the present format."""
     with sentences(path):
         # Made here and not by SQLite, so that it is never readable to others, not even at first.
         ensure_private(path)
         connection = connect(path)
-        scripts = shipped_migrations()
+        scripts = shipped_migrations(migrations)
         try:
             _refuse_newer(connection, path, len(scripts))
             _refuse_damaged(connection, path)
@@ -93,9 +96,8 @@ def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreDamaged(damage_sentence(path, findings[0]))
 
 
-def shipped_migrations() -> list[str]:
+def shipped_migrations(folder: Path = MIGRATIONS) -> list[str]:
     """Return the scripts from an empty file to the present format, one per version."""
-    folder = Path(__file__).parent / "migrations"
     scripts = sorted(folder.iterdir(), key=lambda script: script.name)
     return [script.read_text(encoding="utf-8") for script in scripts]
 

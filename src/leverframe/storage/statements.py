@@ -47,7 +47,7 @@ def statements_of(rows: Rows) -> list[Statement]:
 
 def pages_of(statements: Sequence[Statement]) -> int:
     """Estimate the number of pages by which the log grows."""
-    size = sum(len(value) for _, values in statements for value in values)
+    size = sum(len(value) for _, values in statements for value in values if type(value) is not int)
     return _FEW_PAGES + size // _BYTES_PER_PAGE
 
 

@@ -11,16 +11,18 @@ Whoever queued a commit is told in the order of the queue, before anybody who wa
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from leverframe.storage.store import Changes, Rows, Store, StoreUnavailable, rows_from_changes
 
 log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 #: So many commits are worth a transaction, whatever else may come.
 BATCH_SIZE = 64
@@ -85,7 +87,7 @@ class Writer:
             try:
                 await self._collect_batch()
                 batch, self._queue = self._queue, []
-                await _see_through(self.store.write(_merged(batch)))
+                await see_through(asyncio.ensure_future(self.store.write(_merged(batch))))
             except BaseException as error:
                 batch, self._queue = batch + self._queue, []
                 refusal = _refusal(error)
@@ -116,15 +118,14 @@ class Writer:
                 _resolve(commits, refusal or fault)
 
 
-async def _see_through(write: Coroutine[Any, Any, None]) -> None:
+async def see_through(writing: asyncio.Future[_Result]) -> _Result:
     """Wait for the end of a write, whatever interrupts: only then it is known what is on disk."""
-    writing = asyncio.ensure_future(write)
     while not writing.done():
         try:
             await asyncio.wait([writing])
         except BaseException:
             log.warning("the writer was interrupted and sees a write through")
-    writing.result()
+    return writing.result()
 
 
 def _merged(batch: Sequence[Commit]) -> Rows:

@@ -1,0 +1,1 @@
+"""The storage of many controllers of one process: one file, one thread, shared transactions."""

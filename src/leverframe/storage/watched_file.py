@@ -1,0 +1,144 @@
+"""An SQLite file in use: one connection that writes, one that reads, and a watch over its files.
+
+Reads use a connection of their own and never wait for a write (write-ahead log). Whoever touches
+the writing connection between opening and closing holds `_in_use`.
+
+Before each transaction the files must be as the last one left them (`store_watch.py`). Once SQLite
+has committed, nothing that follows makes a failure of it: whoever asked hears that it is durable.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from leverframe.storage.sqlite_file import (
+    StoreDamaged,
+    connect,
+    damage_sentence,
+    is_damage,
+    open_file,
+    roll_back,
+    sentences,
+)
+from leverframe.storage.statements import Statement, pages_of
+from leverframe.storage.store_watch import LogLost, StoreWatch
+
+log = logging.getLogger(__name__)
+
+#: When about so many pages (4 MB) are in the log it is folded into the main file. That costs more
+#: than a commit, but writes a page that changed often only once.
+_FOLD_PAGES = 1000
+
+
+class WatchedFile:
+    """The file of a store. Raises StoreTooNew, StoreDamaged or StoreUnavailable when opened."""
+
+    def __init__(self, path: Path, migrations: Path) -> None:
+        self._path = path
+        self._writing = open_file(path, migrations)
+        self._reading = connect(path)
+        self._reads = threading.Lock()
+        self._watch = StoreWatch(path)
+        self._in_use = threading.Lock()
+        #: Transactions written since opening.
+        self.transactions = 0
+        #: About how many pages are in the log and nowhere else.
+        self._pages = 0
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection that reads; give up writing where something cannot be read."""
+        try:
+            with self._reads, sentences(self._path):
+                yield self._reading
+        except StoreDamaged as damage:
+            self._watch.give_up(damage)
+            raise
+
+    def write(self, statements: Sequence[Statement], *, erases: bool) -> None:
+        """Write in one transaction, which may last; raise where nothing was written."""
+        with self._in_use:
+            self._check_files()
+            try:
+                self._transact(statements, erases)
+            except BaseException as error:
+                self._watch.note_log()
+                if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
+                    damage = StoreDamaged(damage_sentence(self._path, str(error)))
+                    raise self._watch.give_up(damage) from error
+                raise
+            try:
+                self._tidy_up(statements, erases)
+            except BaseException:
+                log.exception("the store could not be tidied up after a transaction")
+                # We caused the present state of the files.
+                self._watch = StoreWatch(self._path)
+
+    def _transact(self, statements: Sequence[Statement], erases: bool) -> None:
+        try:
+            if erases:
+                # What is replaced or removed is overwritten, which costs a third of the speed.
+                self._pragma("secure_delete = ON")
+            self._writing.execute("BEGIN IMMEDIATE")
+            for statement in statements:
+                self._writing.execute(*statement)
+            self._writing.execute("COMMIT")
+        except BaseException:
+            roll_back(self._writing)
+            raise
+
+    def _tidy_up(self, statements: Sequence[Statement], erases: bool) -> None:
+        """Note the state of the files after a transaction; fold the log when it is long.
+
+        What was removed is still in the log as it was written, so that is emptied. If it cannot be,
+        because a foreign program reads it or the disk has trouble, the old values go with a later
+        round of the log.
+        """
+        self._watch.note_log()
+        self.transactions += 1
+        self._pages += pages_of(statements)
+        if erases:
+            self._pragma("secure_delete = FAST")
+            self._checkpoint("TRUNCATE")
+            self._watch.note_log()
+        elif self._pages >= _FOLD_PAGES:
+            self._checkpoint("PASSIVE")
+
+    def _check_files(self) -> None:
+        """Raise StoreUnavailable where nothing may be written."""
+        try:
+            is_foreign = self._watch.check_unchanged()
+        except LogLost:
+            # Nobody but us can reach it any more.
+            self._checkpoint("PASSIVE")
+            raise
+        if is_foreign:
+            self._checkpoint("TRUNCATE")
+            self._watch.take_up_log()
+
+    def close(self) -> None:
+        self._reading.close()
+        self._writing.close()
+
+    def settle(self) -> None:
+        """Bring the main file up to date, on any thread; raise StoreUnavailable if it is lost."""
+        with self._in_use:
+            self._check_files()
+            self._checkpoint("PASSIVE")
+
+    def _checkpoint(self, how: str) -> None:
+        """Write the log into the main file, unless another program has changed the file."""
+        if not self._watch.is_untouched():
+            return
+        with contextlib.suppress(sqlite3.Error):
+            self._pragma(f"wal_checkpoint({how})")
+            self._pages = 0
+        self._watch.note_store()
+
+    def _pragma(self, pragma: str) -> None:
+        # A cursor that is not at its end holds a lock for as long as it is referenced.
+        with contextlib.closing(self._writing.execute(f"PRAGMA {pragma}")) as cursor:
+            cursor.fetchall()

@@ -1,0 +1,1 @@
+"""The lanes of many controllers."""

@@ -1,0 +1,192 @@
+"""What lanes promise beyond stores: many controllers, none of which touches another.
+
+What each controller's part promises is in `test_store_contract.py`, which asks lanes, too.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.storage.fleet.lane import Lane, MemoryLane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.store import Changes, Rows, StoreUnavailable
+from leverframe.storage.writer import Writer
+from tests.hardware.waiting import until
+
+LANES: dict[str, Callable[[Path], Lane]] = {
+    "memory": lambda folder: MemoryLane(),
+    "sqlite": lambda folder: SqliteLane(folder / "fleet.db", folder / "fleet.key"),
+}
+
+
+@pytest.fixture(params=LANES.values(), ids=list(LANES))
+async def lane(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Lane]:
+    opened: Lane = request.param(tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def on_disk(tmp_path: Path) -> AsyncIterator[SqliteLane]:
+    opened = SqliteLane(tmp_path / "fleet.db", tmp_path / "fleet.key")
+    yield opened
+    await opened.close()
+
+
+def everything(number: int) -> Changes:
+    return Changes(
+        settings={"a": number, "email.password": f"secret {number}"},
+        kept={"b": number, "audit.000000000001": f"[{number}]"},
+        blobs={"site": bytes([number])},
+        messages={1: number},
+    )
+
+
+async def test_controllers_do_not_see_each_other(lane: Lane) -> None:
+    for number in (1, 2, 3):
+        await lane.store(number).commit(everything(number))
+    await lane.store(2).commit(
+        Changes({"c": 1}, {"b": 0}, {"site": None}, replace_settings=True, messages={1: "x"})
+    )
+    for number in (1, 3):
+        store, stored = lane.store(number), lane.store(number).load()
+        assert stored.settings == {"a": number, "email.password": f"secret {number}"}
+        assert (stored.kept, await store.blob("site")) == ({"b": number}, bytes([number]))
+        assert (await store.audit(), store.messages()) == (
+            {"audit.000000000001": f"[{number}]"},
+            {1: number},
+        )
+    assert lane.store(2).load().settings == {"c": 1}
+    assert lane.store(4).load().settings == {}
+
+
+async def test_many_are_fetched_at_once(lane: Lane) -> None:
+    await asyncio.gather(*(lane.store(n).commit(everything(n)) for n in range(1, 21)))
+    fetched = await lane.fetch(range(5, 25))
+    assert list(fetched) == list(range(5, 25))
+    for number in range(5, 21):
+        assert fetched[number].settings == {"a": number, "email.password": f"secret {number}"}
+        assert fetched[number].kept == {"b": number}
+        assert fetched[number].audit == ["audit.000000000001"]
+    assert (fetched[24].settings, fetched[24].kept, fetched[24].audit) == ({}, {}, [])
+    assert fetched[5] == lane.store(5).load()
+
+
+async def test_what_is_forgotten_is_gone_and_nothing_else(lane: Lane) -> None:
+    for number in (1, 2, 3):
+        await lane.store(number).commit(everything(number))
+    await lane.forget([1, 3, 9])
+    for number in (1, 3):
+        store = lane.store(number)
+        assert (store.load().settings, store.load().kept, store.messages()) == ({}, {}, {})
+        assert (await store.blob("site"), await store.audit()) == (None, {})
+    assert lane.store(2).load().settings["a"] == 2
+
+
+async def test_closing_a_part_leaves_the_lane_open(lane: Lane) -> None:
+    await lane.store(1).close()
+    await lane.store(1).commit(Changes({"a": 1}))
+    assert lane.store(1).load().settings == {"a": 1}
+
+
+async def test_what_all_controllers_want_shares_a_transaction(on_disk: SqliteLane) -> None:
+    writers = [Writer(on_disk.store(number)) for number in range(50)]
+    await asyncio.gather(*(writer.commit(Changes({"a": 1})) for writer in writers))
+    assert on_disk.transactions == 1
+
+
+async def test_a_part_that_cannot_be_written_takes_along_only_its_own(
+    on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write = on_disk._file.write
+
+    def failing(statements: Any, *, erases: bool) -> None:
+        if any("poison" in str(values) for _, values in statements):
+            raise OSError(28, "No space left on device")
+        write(statements, erases=erases)
+
+    monkeypatch.setattr(on_disk._file, "write", failing)
+    writers = {number: Writer(on_disk.store(number)) for number in (1, 2, 3)}
+    first = {n: w.commit(Changes({"a": "poison" if n == 2 else n})) for n, w in writers.items()}
+    second = {number: writer.commit(Changes({"b": 1})) for number, writer in writers.items()}
+    with caplog.at_level(logging.CRITICAL):
+        done = await asyncio.gather(*first.values(), *second.values(), return_exceptions=True)
+    refused = [isinstance(outcome, StoreUnavailable) for outcome in done]
+    assert refused == [False, True, False] * 2
+    assert "No space left on device" in str(done[1])
+    assert [on_disk.store(n).load().settings for n in (1, 2, 3)] == [
+        {"a": 1, "b": 1},
+        {},
+        {"a": 3, "b": 1},
+    ]
+    await writers[2].commit(Changes({"a": 2}))
+    assert on_disk.store(2).load().settings == {"a": 2}
+
+
+async def test_parts_of_one_controller_keep_their_order(on_disk: SqliteLane) -> None:
+    store = on_disk.store(1)
+    await asyncio.gather(
+        store.write(Rows({"a": "1", "b": "1"})),
+        store.write(Rows({"a": "2"}, replace_settings=True)),
+        store.write(Rows({"c": "3"})),
+    )
+    assert store.load().settings == {"a": 2, "c": 3}
+
+
+async def test_secrets_are_sealed_for_their_controller_alone(
+    on_disk: SqliteLane, tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        await on_disk.store(number).commit(Changes({"email.password": "canary"}))
+    sealed = [on_disk.read([number])[number] for number in (1, 2)]
+    assert "canary" not in str(sealed)
+    # A row that is put into another controller's part opens nothing.
+    moved = on_disk.read([1])[1]
+    assert on_disk.store(2).opened(moved).settings == {}
+    assert on_disk.store(1).opened(sealed[0]).settings == {"email.password": "canary"}
+    assert b"canary" not in (tmp_path / "fleet.db-wal").read_bytes()
+
+
+async def test_a_closed_lane_says_so(tmp_path: Path) -> None:
+    lane = SqliteLane(tmp_path / "fleet.db", tmp_path / "key")
+    store, writing = lane.store(1), lane.store(2).commit(Changes({"a": 1}))
+    task = asyncio.create_task(writing)
+    await asyncio.sleep(0)
+    await lane.close()
+    await lane.close()
+    await task
+    with pytest.raises(StoreUnavailable, match="the program stops"):
+        await store.commit(Changes({"a": 1}))
+
+
+async def test_who_gives_up_waiting_does_not_take_it_back(on_disk: SqliteLane) -> None:
+    task = asyncio.create_task(on_disk.store(1).commit(Changes({"a": 1})))
+    await asyncio.sleep(0)
+    task.cancel()
+    await until(lambda: on_disk.transactions == 1)
+    await on_disk.store(2).commit(Changes({"a": 2}))
+    assert on_disk.store(1).load().settings == {"a": 1}
+
+
+async def test_a_forgetting_that_fails_says_why(
+    on_disk: SqliteLane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(statements: Any, *, erases: bool) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(on_disk._file, "write", full)
+    with pytest.raises(StoreUnavailable, match="No space left"):
+        await on_disk.forget([1])
+
+    def away(statements: Any, *, erases: bool) -> None:
+        raise StoreUnavailable("It is away.")
+
+    monkeypatch.setattr(on_disk._file, "write", away)
+    with pytest.raises(StoreUnavailable, match="It is away"):
+        await on_disk.forget([1])
+    with pytest.raises(StoreUnavailable, match="It is away"):
+        await on_disk.store(1).commit(Changes({"a": 1}))
