@@ -4,19 +4,43 @@ A field is written as the command that sets it takes it, in the version's own co
 have an element, too, so that an entry is always found at its number.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from leverframe.commands.table import codes
+from leverframe.commands.table import rules as rule_rows
+from leverframe.commands.table import schedule as schedule_rows
 from leverframe.commands.table.codes import HW35_ANY, HW35_SW
+from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.schedule import day_number, days_mask
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.settings import MAX_RULES, SCHEDULE_ENTRIES, Rule, ScheduleEntry
 from leverframe.profile import Profile, offered
+from leverframe.status_files.forms import (
+    ENCODED_STAR,
+    STAR_LOSS,
+    NotReadable,
+    as_text,
+    flag_in,
+    parts_in,
+    text_in,
+)
 from leverframe.status_files.keys import JOINED, Keys, code, joined, numbered
+from leverframe.status_files.told_settings import ReadSetting, ToldSettings, UnreadSetting
 from leverframe.status_files.view import View
 
-#: Of the fields behind `permanent`: off delay; value; on delay, dependence and action mode. HW 3.0
-#: has none of them, because its clients find a field by counting from the end.
-_OFF_DELAY, _VALUE, _LATEST = HW35_ANY, HW35_SW["1.45"], HW35_SW["1.57"]
-_FIELDS_OF_ALL = 13
+#: Fields of the `event` command between `enabled` and `permanent`.
+_LETTERS = "BCDEFGHIJK"
+#: Those behind `permanent`: off delay, value, on delay, dependence, action mode. HW 3.0 has none of
+#: them, because its clients find a field by counting from the end.
+_LATE_LETTERS = {
+    "L": HW35_ANY,
+    "M": HW35_SW["1.45"],
+    "N": HW35_SW["1.57"],
+    "O": HW35_SW["1.57"],
+    "P": HW35_SW["1.57"],
+}
+_FIELDS_OF_ALL = 3 + len(_LETTERS)
 EMPTY_ENTRY = "0*0**0*0*0*0*0"
 
 
@@ -32,15 +56,12 @@ def _action_code(rule: Rule, profile: Profile) -> int:
     )
 
 
+def late_letters(profile: Profile) -> list[str]:
+    return [letter for letter, when in _LATE_LETTERS.items() if offered(when, profile)]
+
+
 def _late_fields(rule: Rule, profile: Profile) -> list[int]:
-    fields = []
-    if offered(_OFF_DELAY, profile):
-        fields.append(rule.off_delay)
-    if offered(_VALUE, profile):
-        fields.append(rule.value)
-    if offered(_LATEST, profile):
-        fields += [rule.on_delay, rule.depends, rule.mode]
-    return fields
+    return [getattr(rule, rule_rows.SETTINGS[letter]) for letter in late_letters(profile)]
 
 
 def rule_fields(rule: Rule, profile: Profile) -> list[int]:
@@ -96,6 +117,88 @@ def _day(entry: ScheduleEntry) -> int:
         return 0
 
 
+# --- the way back ---------------------------------------------------------------------------------
+
+OFF_DELAY_UNTOLD = "HW 3.0 does not tell the off delay of an event entry"
+
+
+def read_rules(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
+    """Read every entry; one that cannot be read keeps its place, so that the others have theirs."""
+    rules: list[Rule] = []
+    unread: list[UnreadSetting] = []
+    for place, text in enumerate(texts):
+        if text is None:
+            yield UnreadSetting("rules", f"lacks entry {place}")
+            return
+        try:
+            rule = _rule_in(as_text(text), profile)
+        except (NotReadable, Refusal) as problem:
+            unread.append(UnreadSetting(f"rules.{place}", _why(place, problem)))
+            rule = Rule()
+        if rule is not None and len(rules) < place:
+            yield UnreadSetting("rules", f"has entry {place} behind an empty place")
+            return
+        if rule is not None:
+            rules.append(rule)
+            if "L" not in late_letters(profile):
+                unread.append(UnreadSetting(f"rules.{place}.off_delay", OFF_DELAY_UNTOLD))
+    yield ReadSetting("rules", tuple(rules))
+    yield from unread
+
+
+def _why(place: int, problem: Exception) -> str:
+    words = problem.detail if isinstance(problem, Refusal) else str(problem)
+    return f"{words} (entry {place})"
+
+
+def _rule_in(text: str, profile: Profile) -> Rule | None:
+    letters = [*_LETTERS, *late_letters(profile)]
+    parts = parts_in(text, 3 + len(letters))
+    enabled, permanent = flag_in(parts[1]), flag_in(parts.pop(2 + len(_LETTERS)))
+    if not flag_in(parts[0]):
+        return None
+    seen: dict[str, Any] = {}
+    for letter, part in zip(letters, parts[2:], strict=True):
+        seen[letter] = rule_rows.EVENT_ROW.params[letter].parse(part, profile, seen)
+    action, _, value = seen["G"].partition("=")
+    # Older dialects state the value with the action.
+    seen |= {"G": action, "M": int(value) if value else seen.get("M", rule_rows.DEFAULT_VALUE)}
+    fields = {rule_rows.SETTINGS[letter]: field for letter, field in seen.items()}
+    return Rule(**fields, enabled=enabled, permanent=permanent)
+
+
+def read_schedule(
+    texts: Sequence[object], profile: Profile
+) -> Iterator[ReadSetting | UnreadSetting]:
+    entries: list[ScheduleEntry | None] = []
+    others: list[ReadSetting | UnreadSetting] = []
+    for place, text in enumerate(texts):
+        try:
+            entry = _entry_in(as_text(text), profile)
+        except (NotReadable, Refusal) as problem:
+            others.append(UnreadSetting(f"schedule.{place}", _why(place, problem)))
+            entry = None
+        if entry is not None and ENCODED_STAR in as_text(text):
+            others.append(ReadSetting(f"schedule.{place}.name", entry.name, STAR_LOSS))
+        entries.append(entry)
+    yield ReadSetting("schedule", tuple(entries))
+    yield from others
+
+
+def _entry_in(text: str, profile: Profile) -> ScheduleEntry | None:
+    exists, active, name, *numbers = parts_in(text, 8)
+    is_active = flag_in(active)
+    if not flag_in(exists):
+        return None
+    params = schedule_rows.FIELDS
+    fields = {
+        letter: params[letter].parse(number, profile, {})
+        for letter, number in zip("CDEFG", numbers, strict=True)
+    }
+    fields |= {"B": text_in(name).replace(ENCODED_STAR, "*"), "H": is_active}
+    return schedule_rows.entry_from_fields(fields)
+
+
 RULE_RESULTS = Keys(
     numbered("eve", 0, MAX_RULES),
     _results,
@@ -108,10 +211,12 @@ RULES = Keys(
     "event entries: exists, enabled, fields B-K of the `event` command, permanent; on HW 3.5+ also "
     "field L, from SW 1.45 on M, from SW 1.57 on N-P",
     JOINED,
+    stored=ToldSettings(("rules",), read_rules),
 )
 SCHEDULE = Keys(
     numbered("sched", 0, SCHEDULE_ENTRIES),
     _schedule,
     "schedule entries: exists, active, name, action, value, time, date, days",
     JOINED,
+    stored=ToldSettings(("schedule",), read_schedule),
 )

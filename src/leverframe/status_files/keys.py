@@ -11,15 +11,14 @@ To add a key: make a `Keys` in the file of its feature and put it where it belon
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import compress
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from leverframe.commands.table.codes import CodeTable
 from leverframe.engine.machine import Value
-from leverframe.engine.settings import Settings
 from leverframe.profile import ALWAYS, Profile, Spans, VersionSpan
+from leverframe.status_files.told_settings import ToldSettings
 from leverframe.status_files.told_values import ToldValues, masked, scaled
 from leverframe.status_files.view import View
 
@@ -54,6 +53,8 @@ class Keys(Struct, frozen=True):
     when: Spans = ALWAYS
     #: The way back, where they show values: what they say of labels.
     told: ToldValues | None = None
+    #: The same, where they show settings.
+    stored: ToldSettings | None = None
 
 
 def key(
@@ -63,8 +64,9 @@ def key(
     scale: str,
     when: Spans = ALWAYS,
     told: ToldValues | None = None,
+    stored: ToldSettings | None = None,
 ) -> Keys:
-    return Keys((name,), lambda view: (show(view),), meaning, scale, when, told)
+    return Keys((name,), lambda view: (show(view),), meaning, scale, when, told, stored)
 
 
 def numbered(prefix: str, first: int, count: int) -> tuple[str, ...]:
@@ -169,32 +171,6 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
 
 
 # --- settings -------------------------------------------------------------------------------------
-
-
-def setting(
-    name: str, read: Callable[[Settings], Any], meaning: str, scale: str, when: Spans = ALWAYS
-) -> Keys:
-    return key(name, lambda view: text_of(read(view.engine.machine.settings)), meaning, scale, when)
-
-
-def settings(
-    names: tuple[str, ...],
-    read: Callable[[Settings], Iterable[Any]],
-    meaning: str,
-    scale: str,
-    when: Spans = ALWAYS,
-) -> Keys:
-    """Return keys that show settings, in the order of the names."""
-
-    def show(view: View) -> list[str]:
-        return [text_of(value) for value in read(view.engine.machine.settings)]
-
-    return Keys(names, show, meaning, scale, when)
-
-
-def text_of(value: Any) -> str:
-    """Format a setting that is a text, a whole number or a flag."""
-    return value if isinstance(value, str) else str(int(value))
 
 
 def joined(texts: Iterable[str]) -> str:

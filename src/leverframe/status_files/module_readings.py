@@ -9,14 +9,18 @@
 The files have no sign for an absent reading of a module: it is 0, as on real units.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import span
+from leverframe.commands.table.params.particular import MappingItem
+from leverframe.commands.table.refusals import Refusal
+from leverframe.engine.factory_settings import defaults
 from leverframe.engine.labels import MAPPED
-from leverframe.engine.settings import module_mapping
+from leverframe.engine.settings import ModbusMapping, module_mapping
 from leverframe.profile import HW30, Profile, VersionSpan
+from leverframe.status_files.forms import NotReadable, as_text, coded, parts_in
 from leverframe.status_files.keys import (
     DECIMAL,
     JOINED,
@@ -30,6 +34,8 @@ from leverframe.status_files.keys import (
     numbered,
     readings,
 )
+from leverframe.status_files.stored_keys import settings
+from leverframe.status_files.told_settings import ReadSetting, ToldSettings, UnreadSetting
 from leverframe.status_files.told_values import (
     Told,
     Unreadable,
@@ -90,6 +96,22 @@ def _readings_by_slot(view: View) -> list[list[str]]:
     return slots
 
 
+def _read_mapping(
+    texts: Sequence[object], profile: Profile
+) -> Iterator[ReadSetting | UnreadSetting]:
+    count = len(defaults(profile).modbus_mapping)
+    # Versions without a mapping show the one that their readings have.
+    if not count:
+        return
+    try:
+        parts = parts_in(as_text(texts[0]), count)
+        items = [MappingItem().parse(part, profile, {}) for part in parts]
+    except (NotReadable, Refusal):
+        yield UnreadSetting("modbus_mapping", "is no list of slots and readings")
+    else:
+        yield ReadSetting("modbus_mapping", tuple(ModbusMapping(*item) for item in items))
+
+
 def _direct(view: View) -> list[str]:
     values = view.engine.machine.values
     return [decimal(values[label], ZERO) for label in MAPPED]
@@ -148,6 +170,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "code of the module in slot 1",
         WHOLE,
         LISTED,
+        stored=settings((), "modbus_slots.0.module", coded(codes.MODBUS_MODULES), "").stored,
     ),
     key(
         "sdm",
@@ -163,6 +186,7 @@ MODULE_READINGS: tuple[Keys, ...] = (
         "slot and reading that m1-m30 stand for; slot 0 is none",
         f"slot digit and reading number, {JOINED}",
         SLOTTED,
+        stored=ToldSettings(("modbus_mapping",), _read_mapping),
     ),
     key(
         "modbusReadings",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_SW, span
+from leverframe.engine.factory_settings import differential_count
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
     DIFFERENTIALS,
@@ -22,6 +23,7 @@ from leverframe.engine.labels import (
 )
 from leverframe.engine.settings import Settings
 from leverframe.profile import ALWAYS, HW30, HW35, Profile, Spans
+from leverframe.status_files.forms import KeyForm, coded, parts_in
 from leverframe.status_files.keys import (
     JOINED,
     MINUS_ONE,
@@ -38,6 +40,7 @@ from leverframe.status_files.keys import (
     readings,
     scale_of,
 )
+from leverframe.status_files.stored_keys import joint_settings
 from leverframe.status_files.told_values import (
     Told,
     ToldValues,
@@ -218,23 +221,30 @@ def differentials(first: int, last: int, when: Spans = ALWAYS) -> Keys:
     )
 
 
-def _selection(view: View) -> str:
-    machine = view.engine.machine
-    profile, settings = machine.profile, machine.settings.differentials
-    inputs, operators = codes.DIFFERENTIAL_INPUTS, codes.DIFFERENTIAL_OPERATORS
-    numbers = [
-        *(code(inputs, one.first, profile) for one in settings),
-        *(code(inputs, one.second, profile) for one in settings),
-        *(code(operators, one.operator, profile) for one in settings),
-    ]
-    return "*".join(map(str, numbers))
+def _write_selection(values: Sequence[str], profile: Profile) -> str:
+    tables, count = _SELECTION_TABLES, len(values) // len(_SELECTION_TABLES)
+    return "*".join(
+        str(code(tables[place // count], word, profile)) for place, word in enumerate(values)
+    )
 
 
-SELECTION = key(
+def _read_selection(text: str, profile: Profile) -> list[str]:
+    tables, count = _SELECTION_TABLES, differential_count(profile)
+    parts = parts_in(text, count * len(tables))
+    forms = [coded(tables[place // count]) for place in range(len(parts))]
+    return [form.read(part, profile) for form, part in zip(forms, parts, strict=True)]
+
+
+_SELECTION_TABLES = (
+    codes.DIFFERENTIAL_INPUTS,
+    codes.DIFFERENTIAL_INPUTS,
+    codes.DIFFERENTIAL_OPERATORS,
+)
+SELECTION = joint_settings(
     "diffsel",
-    _selection,
+    "differentials.*.first differentials.*.second differentials.*.operator",
+    KeyForm(JOINED, _write_selection, _read_selection),
     "codes of the first inputs of all DIFF, then of their second inputs, then of their operators",
-    JOINED,
 )
 
 # --- the older generation's form (/st0.xml) -------------------------------------------------------

@@ -4,94 +4,78 @@ Where a command takes an index the key has it as its number (`ortime3`), and a n
 what it means there. Secrets have no key.
 """
 
-from base64 import b64encode
-from functools import lru_cache
-
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_ANY, HW35_SW
-from leverframe.engine.settings import Settings, StoredAccount
-from leverframe.status_files.keys import (
-    FLAG,
-    JOINED,
-    MASK,
-    SECONDS,
-    TEXT,
-    WHOLE,
-    Keys,
-    code,
-    joined,
-    key,
-    mask,
-    numbered,
-    setting,
-    settings,
+from leverframe.status_files.forms import (
+    ACCOUNTS_FORM,
+    BIT_FORM,
+    FLAG_FORM,
+    FLAGS_FORM,
+    I2C_FORM,
+    NUMBERS_FORM,
+    TEXT_FORM,
+    WHOLE_FORM,
+    coded,
+    joined_forms,
+    joined_texts,
+    mask_of,
+    scaled,
 )
+from leverframe.status_files.keys import JOINED, SECONDS, TEXT, Keys, key, numbered
 from leverframe.status_files.readings import SIX
-from leverframe.status_files.view import View
+from leverframe.status_files.stored_keys import joint_settings, setting, settings
 
 LATE_NAMES = HW35_SW["1.60a"]
 KILOHERTZ = "kHz"
+SECONDS_FORM = WHOLE_FORM.in_words(SECONDS)
 
 # --- names ----------------------------------------------------------------------------------------
-
-
-def _sensor_names(tree: Settings) -> str:
-    weather = tree.weather
-    return joined((*(one.name for one in tree.onewire), weather.t1_name, weather.h1_name))
 
 
 def _fixed_name(name: str, label: str) -> Keys:
     return key(name, lambda view: label, f"name of {label}, which cannot be changed", TEXT)
 
 
-SENSOR_NAMES = setting("tname", _sensor_names, "names of DS1-DS8, T1 and H1", JOINED)
-PRESSURE_NAME = setting("pressureName", lambda tree: tree.weather.p1_name, "name of P1", TEXT)
-OUTPUT_NAMES = settings(
-    numbered("oname", 0, 6),
-    lambda tree: [one.name for one in tree.outputs],
-    "names of OUT0-OUT5",
-    TEXT,
+SENSOR_NAMES = joint_settings(
+    "tname",
+    "onewire.*.name weather.t1_name weather.h1_name",
+    joined_texts(10),
+    "names of DS1-DS8, T1 and H1",
 )
-PWM_NAMES = settings(
-    numbered("pname", 0, 4), lambda tree: [one.name for one in tree.pwm], "names of PWM0-PWM3", TEXT
-)
+PRESSURE_NAME = setting("pressureName", "weather.p1_name", TEXT_FORM, "name of P1")
+OUTPUT_NAMES = settings(numbered("oname", 0, 6), "outputs.*.name", TEXT_FORM, "names of OUT0-OUT5")
+PWM_NAMES = settings(numbered("pname", 0, 4), "pwm.*.name", TEXT_FORM, "names of PWM0-PWM3")
 ANALOG_NAMES = settings(
-    numbered("iname", 0, 6),
-    lambda tree: [one.name for one in tree.analog_inputs],
-    "names of INPA1-INPA6",
-    TEXT,
+    numbered("iname", 0, 6), "analog_inputs.*.name", TEXT_FORM, "names of INPA1-INPA6"
 )
 DIGITAL_NAMES = settings(
-    numbered("idname", 0, 4),
-    lambda tree: [one.name for one in tree.digital_inputs],
-    "names of INPD1-INPD4",
-    TEXT,
+    numbered("idname", 0, 4), "digital_inputs.*.name", TEXT_FORM, "names of INPD1-INPD4"
 )
 DIFFERENTIAL_NAMES = settings(
     numbered("diffname", 0, 6),
-    lambda tree: [one.name for one in tree.differentials],
+    "differentials.*.name",
+    TEXT_FORM,
     "names of DIFF1-DIFF6",
-    TEXT,
     LATE_NAMES,
 )
 POWER_NAMES = settings(
     numbered("pown", 0, 4),
-    lambda tree: [one.name for one in tree.power[:4]],
+    "power.0-3.name",
+    TEXT_FORM,
     "names of POWER1-POWER4 and ENERGY1-ENERGY4",
-    TEXT,
 )
 POWER_NAMES_5_6 = settings(
     numbered("pown", 4, 2),
-    lambda tree: [one.name for one in tree.power[4:]],
+    "power.4-5.name",
+    TEXT_FORM,
     "names of POWER5-POWER6 and ENERGY5-ENERGY6",
-    TEXT,
     SIX,
 )
 VARIABLE_NAMES = settings(
     numbered("eventname", 0, 8),
-    lambda tree: [one.name for one in tree.event_variables],
+    "event_variables.*.name",
+    TEXT_FORM,
     "names of EVENT1-EVENT8",
-    TEXT,
     LATE_NAMES,
 )
 FIXED_NAMES = (
@@ -104,268 +88,193 @@ FIXED_NAMES = (
 
 # --- outputs --------------------------------------------------------------------------------------
 
-INVERTED = setting(
-    "outnn", lambda tree: tree.output_flags.invert_display, "pages show outputs inverted", FLAG
-)
+INVERTED = setting("outnn", "output_flags.invert_display", FLAG_FORM, "pages show outputs inverted")
 LOCKED = setting(
-    "outblock", lambda tree: tree.output_flags.lock, "outputs cannot be switched from outside", FLAG
+    "outblock", "output_flags.lock", FLAG_FORM, "outputs cannot be switched from outside"
 )
 OUTPUTS = (
     settings(
-        numbered("ortime", 0, 6),
-        lambda tree: [one.return_time for one in tree.outputs],
-        "return time of OUT0-OUT5",
-        SECONDS,
+        numbered("ortime", 0, 6), "outputs.*.return_time", SECONDS_FORM, "return time of OUT0-OUT5"
     ),
     settings(
-        numbered("aout", 0, 6),
-        lambda tree: [one.periodic for one in tree.outputs],
-        "periodic switching of OUT0-OUT5",
-        FLAG,
+        numbered("aout", 0, 6), "outputs.*.periodic", FLAG_FORM, "periodic switching of OUT0-OUT5"
     ),
     settings(
         numbered("atout", 0, 12),
-        lambda tree: [
-            *(one.on_time for one in tree.outputs),
-            *(one.off_time for one in tree.outputs),
-        ],
+        "outputs.*.on_time outputs.*.off_time",
+        SECONDS_FORM,
         "on times of OUT0-OUT5 (0-5) and off times (6-11)",
-        SECONDS,
     ),
     settings(
         numbered("oafs", 0, 6),
-        lambda tree: [one.on_after_start for one in tree.outputs],
+        "outputs.*.on_after_start",
+        FLAG_FORM,
         "OUT0-OUT5 go on after the start",
-        FLAG,
     ),
     settings(
-        numbered("ouet", 0, 6),
-        lambda tree: [one.start_delay for one in tree.outputs],
-        "start delay of OUT0-OUT5",
-        SECONDS,
+        numbered("ouet", 0, 6), "outputs.*.start_delay", SECONDS_FORM, "start delay of OUT0-OUT5"
     ),
     settings(
         numbered("roafs", 0, 6),
-        lambda tree: [one.remember for one in tree.outputs],
+        "outputs.*.remember",
+        FLAG_FORM,
         "OUT0-OUT5 remember their state",
-        FLAG,
         HW35_SW["1.30"],
     ),
 )
 
 # --- PWM and PID ----------------------------------------------------------------------------------
 
-
-def _pid(view: View) -> str:
-    machine = view.engine.machine
-    pid = machine.settings.pid
-    source = code(codes.PID_SOURCES, pid.source, machine.profile)
-    target = round(pid.target * 10)
-    fields = (int(pid.enabled), source, target, pid.kp, pid.ki, pid.kd, pid.pwm)
-    return "*".join(map(str, fields))
-
-
 PWM = (
-    setting(
+    joint_settings(
         "pwmp",
-        lambda tree: mask(
-            (*(one.active_low for one in tree.pwm), *(one.on_off_mode for one in tree.pwm))
-        ),
+        "pwm.*.active_low pwm.*.on_off_mode",
+        mask_of(8),
         "active low of PWM0-PWM3 (bits 0-3), mode ON/OFF (bits 4-7)",
-        MASK,
     ),
     settings(
         numbered("pwmt", 0, 4),
-        lambda tree: [one.change_time for one in tree.pwm],
+        "pwm.*.change_time",
+        SECONDS_FORM,
         "duty change time of PWM0-PWM3",
-        SECONDS,
         HW35_SW["1.30"],
     ),
 )
-PID = key(
+PID = joint_settings(
     "pidvalue",
-    _pid,
+    "pid.enabled pid.source pid.target pid.kp pid.ki pid.kd pid.pwm",
+    joined_forms(
+        JOINED,
+        *(FLAG_FORM, coded(codes.PID_SOURCES), scaled(10, "")),
+        *(WHOLE_FORM, WHOLE_FORM, WHOLE_FORM, WHOLE_FORM),
+    ),
     "regulator: enabled, input code, target times 10, Kp, Ki, Kd, PWM output",
-    JOINED,
 )
 
 # --- inputs ---------------------------------------------------------------------------------------
 
-
-def _sensor_codes(view: View) -> list[str]:
-    machine = view.engine.machine
-    return [
-        str(code(codes.ANALOG_SENSORS, one.sensor, machine.profile))
-        for one in machine.settings.analog_inputs
-    ]
-
-
-def _gain_codes(view: View) -> list[str]:
-    machine = view.engine.machine
-    return [
-        str(code(codes.GAINS, str(one.gain), machine.profile))
-        for one in machine.settings.analog_inputs[:4]
-    ]
-
-
-NEGATED = setting(
-    "inpdnn",
-    lambda tree: mask(one.negate_display for one in tree.digital_inputs),
-    "negation of INPD1-INPD4",
-    MASK,
+NEGATED = joint_settings(
+    "inpdnn", "digital_inputs.*.negate_display", mask_of(4), "negation of INPD1-INPD4"
 )
 DIGITAL_FLAGS = (
-    setting(
-        "inpdp",
-        lambda tree: mask(one.pull_up for one in tree.digital_inputs),
-        "pull-up of INPD1-INPD4",
-        MASK,
-    ),
+    joint_settings("inpdp", "digital_inputs.*.pull_up", mask_of(4), "pull-up of INPD1-INPD4"),
     NEGATED,
-    setting(
-        "inpdb",
-        lambda tree: mask(one.bistable for one in tree.digital_inputs),
-        "bistable mode of INPD1-INPD4",
-        MASK,
+    joint_settings(
+        "inpdb", "digital_inputs.*.bistable", mask_of(4), "bistable mode of INPD1-INPD4"
     ),
-    setting(
+    joint_settings(
         "imptimen",
-        lambda tree: mask(tree.impulse_time),
+        "impulse_time.*",
+        mask_of(2),
         "impulse time of INPD1+INPD2 (bit 0) and INPD3+INPD4 (bit 1)",
-        MASK,
     ),
 )
 BISTABLE_TIMES = settings(
     numbered("inpdbt", 0, 4),
-    lambda tree: [one.bistable_time for one in tree.digital_inputs],
+    "digital_inputs.*.bistable_time",
+    SECONDS_FORM,
     "bistable time of INPD1-INPD4",
-    SECONDS,
 )
 ANALOG = (
-    Keys(numbered("sensor", 0, 6), _sensor_codes, "sensor codes of INPA1-INPA6", WHOLE),
-    Keys(numbered("igain", 0, 4), _gain_codes, "gain codes of INPA1-INPA4", "1, 2 or 3"),
+    settings(
+        numbered("sensor", 0, 6),
+        "analog_inputs.*.sensor",
+        coded(codes.ANALOG_SENSORS),
+        "sensor codes of INPA1-INPA6",
+    ),
+    settings(
+        numbered("igain", 0, 4),
+        "analog_inputs.0-3.gain",
+        coded(codes.GAINS, "1, 2 or 3", int),
+        "gain codes of INPA1-INPA4",
+    ),
     settings(
         numbered("calibration", 0, 6),
-        lambda tree: [one.calibration for one in tree.analog_inputs],
+        "analog_inputs.*.calibration",
+        WHOLE_FORM.in_words("millivolts"),
         "calibration of INPA1-INPA6",
-        "millivolts",
     ),
     settings(
         numbered("multiplier", 0, 6),
-        lambda tree: [round(one.multiplier * 100) for one in tree.analog_inputs],
+        "analog_inputs.*.multiplier",
+        scaled(100, "/100"),
         "multiplier of INPA1-INPA6",
-        "/100",
     ),
 )
 
 # --- 1-Wire and I2C -------------------------------------------------------------------------------
 
-
-def _i2c_sensors(tree: Settings) -> int:
-    known = codes.I2C_SENSORS
-    primary = known.index(tree.i2c.primary) if tree.i2c.primary in known else 0
-    return (1 << primary) + 16 * tree.i2c.sps30
-
-
 LAST_ID = key("dsid", lambda view: view.engine.machine.dsid, "1-Wire ID read last", TEXT)
 ONEWIRE = (
     settings(
         numbered("dsid", 1, 8),
-        lambda tree: [one.id for one in tree.onewire],
+        "onewire.*.id",
+        TEXT_FORM,
         "1-Wire IDs of DS1-DS8; eight zero bytes are none",
-        TEXT,
     ),
     settings(
         numbered("dsOffset", 1, 8),
-        lambda tree: [round(one.offset * 10) for one in tree.onewire],
+        "onewire.*.offset",
+        scaled(10, "/10 °C"),
         "offsets of DS1-DS8",
-        "/10 °C",
     ),
     settings(
         tuple(f"onewirename{sensor}{place}" for sensor in range(3) for place in range(3)),
-        lambda tree: [name for sensor in tree.onewire_extra for name in sensor.names],
+        "onewire_extra.*.names.*",
+        TEXT_FORM,
         "names of the readings of the additional 1-Wire sensors",
-        TEXT,
         HW35_SW["1.57"],
     ),
 )
 I2C = (
-    setting(
+    joint_settings(
         "i2csensors",
-        _i2c_sensors,
+        "i2c.primary i2c.sps30",
+        I2C_FORM,
         "1 NONE, 2 BME280, 4 AM2320, 8 HTS221; plus 16 with SPS30",
-        WHOLE,
     ),
-    setting("i2csfreq", lambda tree: tree.i2c.frequency, "frequency of the I2C sensors", KILOHERTZ),
-    setting("pmeter", lambda tree: tree.weather.altitude, "altitude above the sea", "m"),
+    setting(
+        "i2csfreq",
+        "i2c.frequency",
+        WHOLE_FORM.in_words(KILOHERTZ),
+        "frequency of the I2C sensors",
+    ),
+    setting("pmeter", "weather.altitude", WHOLE_FORM.in_words("m"), "altitude above the sea"),
 )
 
 # --- pages, stored variables, network, accounts ---------------------------------------------------
 
-
-@lru_cache(maxsize=64)
-def _joined_numbers(numbers: tuple[int, ...], separator: str) -> str:
-    """Join numbers; layouts are long and hardly ever change, so the result is cached."""
-    return separator.join(str(int(number)) for number in numbers)
-
-
-def _language(view: View) -> str:
-    machine = view.engine.machine
-    return str(code(codes.LANGUAGES, machine.settings.ui.language, machine.profile))
-
-
-LANGUAGE = key("lang", _language, "language of the pages: 0 PL, 1 EN, 2 FR, 3 HU, 4 CZ", WHOLE)
+LANGUAGE = setting(
+    "lang",
+    "ui.language",
+    coded(codes.LANGUAGES),
+    "language of the pages: 0 PL, 1 EN, 2 FR, 3 HU, 4 CZ",
+)
 ENERGY_REMEMBERED = setting(
-    "powsave", lambda tree: tree.energy_remember, "energy and power survive a restart", FLAG
+    "powsave", "energy_remember", FLAG_FORM, "energy and power survive a restart"
 )
 VARIABLES = (
-    settings(numbered("bit", 0, 8), lambda tree: tree.variables.bits, "stored bits", FLAG),
-    settings(numbered("byte", 0, 4), lambda tree: tree.variables.bytes, "stored bytes", WHOLE),
-    settings(numbered("word", 0, 4), lambda tree: tree.variables.words, "stored words", WHOLE),
-    settings(numbered("dword", 0, 4), lambda tree: tree.variables.dwords, "stored dwords", WHOLE),
-    settings(numbered("string", 0, 2), lambda tree: tree.variables.strings, "stored strings", TEXT),
+    settings(numbered("bit", 0, 8), "variables.bits.*", BIT_FORM, "stored bits"),
+    settings(numbered("byte", 0, 4), "variables.bytes.*", WHOLE_FORM, "stored bytes"),
+    settings(numbered("word", 0, 4), "variables.words.*", WHOLE_FORM, "stored words"),
+    settings(numbered("dword", 0, 4), "variables.dwords.*", WHOLE_FORM, "stored dwords"),
+    settings(numbered("string", 0, 2), "variables.strings.*", TEXT_FORM, "stored strings"),
 )
 LAYOUT = (
+    setting("postop", "layout.top", NUMBERS_FORM, "top offsets of the elements on Status for user"),
     setting(
-        "postop",
-        lambda tree: _joined_numbers(tree.layout.top, "*"),
-        "top offsets of the elements on Status for user",
-        JOINED,
+        "posleft", "layout.left", NUMBERS_FORM, "left offsets of the elements on Status for user"
     ),
-    setting(
-        "posleft",
-        lambda tree: _joined_numbers(tree.layout.left, "*"),
-        "left offsets of the elements on Status for user",
-        JOINED,
-    ),
-    setting(
-        "echeck",
-        lambda tree: _joined_numbers(tree.layout.visible, ""),
-        "visibility of the items on Status",
-        "a character 0 or 1 for each",
-    ),
+    setting("echeck", "layout.visible", FLAGS_FORM, "visibility of the items on Status"),
 )
-MODBUS_TCP = setting(
-    "modbuson", lambda tree: tree.modbus_tcp.enabled, "Modbus TCP server", FLAG, HW35_ANY
-)
-
-
-def _base64(account: StoredAccount) -> str:
-    return b64encode(account.name.encode()).decode()
-
-
-def _names_without_passwords(tree: Settings) -> str:
-    """Return the end of an `auth` command that changes no password: empty ones are kept."""
-    return f"{_base64(tree.access.admin)}**{_base64(tree.access.user)}*"
-
-
+MODBUS_TCP = setting("modbuson", "modbus_tcp.enabled", FLAG_FORM, "Modbus TCP server", HW35_ANY)
 ACCOUNTS = (
-    setting("auth", lambda tree: tree.access.required, "sign-in is required", FLAG),
-    setting("upgr", lambda tree: tree.access.updates_allowed, "updates are allowed", FLAG),
-    setting(
+    setting("auth", "access.required", FLAG_FORM, "sign-in is required"),
+    setting("upgr", "access.updates_allowed", FLAG_FORM, "updates are allowed"),
+    joint_settings(
         "userpass",
-        _names_without_passwords,
+        "access.admin.name access.user.name",
+        ACCOUNTS_FORM,
         "names of the administrator and the user, each followed by an empty password",
-        f"Base64, {JOINED}",
     ),
 )

@@ -12,6 +12,7 @@ from leverframe.commands.table.codes import HW35_SW, span
 from leverframe.engine.labels import DIGITAL_INPUTS, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.pwm import DUTIES
 from leverframe.profile import HW30, HW35, Profile
+from leverframe.status_files.forms import WHOLE_FORM
 from leverframe.status_files.keys import (
     FLAG,
     MASK,
@@ -24,10 +25,9 @@ from leverframe.status_files.keys import (
     numbered,
     reading,
     readings,
-    setting,
-    settings,
     states,
 )
+from leverframe.status_files.stored_keys import setting, settings
 from leverframe.status_files.told_values import (
     Told,
     Unreadable,
@@ -149,12 +149,14 @@ OUT_CHARACTERS = key(
     "out", lambda view: "".join(_outputs(view)), "OUT0-OUT5", "six characters 0 or 1"
 )
 PWM = states("pwm", PWMS)
-PWM_DUTY = readings(numbered("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO)
+#: The present duty is the one that is set, unless it moves; `reading_back.py` judges that.
+PWM_DUTY = replace(
+    readings(numbered("pwmd", 0, 4), DUTIES, 1, PERCENT, ZERO),
+    stored=settings((), "pwm.*.duty", WHOLE_FORM, "").stored,
+)
+HERTZ_FORM = WHOLE_FORM.in_words("Hz")
 PWM_FREQUENCY = settings(
-    ("pwmf0", "pwmf1"),
-    lambda tree: tree.pwm_frequency,
-    "frequency of PWM0 (0) and of PWM1-PWM3 (1)",
-    "Hz",
+    ("pwmf0", "pwmf1"), "pwm_frequency.*", HERTZ_FORM, "frequency of PWM0 (0) and of PWM1-PWM3 (1)"
 )
 DIGITAL = key(
     "ind",
@@ -190,6 +192,6 @@ LEVELS = Keys(
     "INPD1-INPD4 as in `ind`",
     "`up` for 1, `dn` for 0",
 )
-FREQUENCY = setting("freq", lambda tree: tree.pwm_frequency[0], "frequency of PWM0", "Hz")
+FREQUENCY = setting("freq", "pwm_frequency.0", HERTZ_FORM, "frequency of PWM0")
 DUTY = reading("duty", DUTIES[0], 10, PERCENT, ZERO)
 STATE_OF_PWM0 = reading("pwm", PWMS[0], 1, FLAG, ZERO)

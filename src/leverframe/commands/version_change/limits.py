@@ -112,6 +112,12 @@ def versions_with(path: str) -> Spans:
     return tuple(dict.fromkeys(span for limit in limits for span in limit.row.when))
 
 
+def has_setting(path: str, profile: Profile) -> bool:
+    """Tell whether a version has a command for a setting; without one it keeps its default."""
+    # Of some lists commands set one item at a time.
+    return bool(types_at(path, profile) or types_at(f"{path}.0", profile))
+
+
 def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
     """List the settings of a rule that a version cannot hold."""
     params, seen = rule_rows.EVENT_ROW.params, {"B": rule.source, "H": rule.source2}

@@ -1,0 +1,201 @@
+"""How settings are written in status files, and how they are read there: one form, two directions.
+
+Reading is strict: a text that its form never writes raises `NotReadable`, so that no wrong value is
+taken for one that was read. Whether a value is within the limits of its version is judged later.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.commands.table import codes
+from leverframe.commands.table.codes import CodeTable
+from leverframe.commands.table.params.particular import I2cSelection
+from leverframe.commands.table.refusals import Refusal
+from leverframe.profile import Profile
+from leverframe.status_files.keys import FLAG, JOINED, MASK, TEXT, WHOLE, code, joined, mask
+
+_NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
+#: A place in a template that the unit left as it is; see `markers.py`.
+_MARKER = "<--#"
+#: What stands in XML for a character that it cannot hold.
+_REPLACED = "\ufffd"
+#: A `*` among texts that are joined by it.
+ENCODED_STAR = "%2A"
+STAR_LOSS = f"`{ENCODED_STAR}` was read as `*`, but may stand for itself"
+
+
+class NotReadable(Exception):
+    """A text that says nothing about a setting: the end of a sentence that begins with its key."""
+
+
+class KeyForm(Struct, frozen=True):
+    #: In words.
+    scale: str
+    write: Callable[[Any, Profile], str]
+    read: Callable[[str, Profile], Any]
+
+    def in_words(self, scale: str) -> "KeyForm":
+        """Return the same form, whose numbers mean something."""
+        return KeyForm(scale, self.write, self.read)
+
+
+def as_text(told: object) -> str:
+    """Return what a key tells, which is a text; None stands for a key that is missing."""
+    if told is None:
+        raise NotReadable("is missing")
+    if not isinstance(told, str):
+        raise NotReadable("is no text")
+    return told
+
+
+def number_in(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise NotReadable(f"is {shortened(text)}, which is no whole number")
+    return int(text)
+
+
+def flag_in(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise NotReadable(f"is {shortened(text)}, not 0 or 1")
+    return text == "1"
+
+
+def text_in(text: str) -> str:
+    if _MARKER in text:
+        raise NotReadable("is a marker that the unit has not filled in")
+    if _REPLACED in text:
+        raise NotReadable("holds a character that was lost")
+    return text
+
+
+def shortened(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}...")
+
+
+TEXT_FORM = KeyForm(TEXT, lambda value, _: value, lambda text, _: text_in(text))
+WHOLE_FORM = KeyForm(WHOLE, lambda value, _: str(value), lambda text, _: number_in(text))
+FLAG_FORM = KeyForm(FLAG, lambda value, _: "1" if value else "0", lambda text, _: flag_in(text))
+#: A number inside, too.
+BIT_FORM = KeyForm(FLAG, lambda value, _: str(value), lambda text, _: int(flag_in(text)))
+
+
+def scaled(factor: int, scale: str) -> KeyForm:
+    return KeyForm(
+        scale,
+        lambda value, _: str(round(value * factor)),
+        lambda text, _: number_in(text) / factor,
+    )
+
+
+def coded(table: CodeTable, scale: str = WHOLE, kind: Callable[[str], Any] = str) -> KeyForm:
+    """Return the form of a word with a number; `kind` makes what is inside of the word."""
+
+    def read(text: str, profile: Profile) -> Any:
+        word = table.word(number_in(text), profile)
+        if word is None:
+            raise NotReadable(f"is {text}, which is no {table.name} code of this version")
+        return kind(word)
+
+    return KeyForm(scale, lambda value, profile: str(code(table, str(value), profile)), read)
+
+
+# --- several settings in one text -----------------------------------------------------------------
+
+
+def flags_in(text: str, count: int) -> list[bool]:
+    number = number_in(text)
+    if not 0 <= number < 1 << count:
+        raise NotReadable(f"is {text}, which is no mask of {count} bits")
+    return [bool(number >> bit & 1) for bit in range(count)]
+
+
+def mask_of(count: int) -> KeyForm:
+    return KeyForm(MASK, lambda values, _: mask(values), lambda text, _: flags_in(text, count))
+
+
+def parts_in(text: str, count: int) -> list[str]:
+    parts = text.split("*")
+    if len(parts) != count:
+        raise NotReadable(f"has {len(parts)} fields instead of {count}")
+    return parts
+
+
+def joined_forms(scale: str, *forms: KeyForm) -> KeyForm:
+    """Return the form of several settings, one field each."""
+
+    def write(values: Sequence[Any], profile: Profile) -> str:
+        pairs = zip(forms, values, strict=True)
+        return "*".join(form.write(value, profile) for form, value in pairs)
+
+    def read(text: str, profile: Profile) -> list[Any]:
+        pairs = zip(forms, parts_in(text, len(forms)), strict=True)
+        return [form.read(part, profile) for form, part in pairs]
+
+    return KeyForm(scale, write, read)
+
+
+def joined_texts(count: int) -> KeyForm:
+    def read(text: str, _: Profile) -> list[str]:
+        return [text_in(part).replace(ENCODED_STAR, "*") for part in parts_in(text, count)]
+
+    return KeyForm(JOINED, lambda values, _: joined(values), read)
+
+
+@lru_cache(maxsize=64)
+def _joined_numbers(numbers: tuple[int, ...], separator: str) -> str:
+    """Join numbers; layouts are long and hardly ever change, so the result is cached."""
+    return separator.join(str(int(number)) for number in numbers)
+
+
+NUMBERS_FORM = KeyForm(
+    JOINED,
+    lambda numbers, _: _joined_numbers(numbers, "*"),
+    lambda text, _: tuple(number_in(part) for part in text.split("*")),
+)
+FLAGS_FORM = KeyForm(
+    "a character 0 or 1 for each",
+    lambda flags, _: _joined_numbers(flags, ""),
+    lambda text, _: tuple(flag_in(character) for character in text),
+)
+
+
+def _write_i2c(values: Sequence[Any], _: Profile) -> str:
+    primary, sps30 = values
+    known = codes.I2C_SENSORS
+    return str((1 << (known.index(primary) if primary in known else 0)) + 16 * sps30)
+
+
+def _read_i2c(text: str, profile: Profile) -> Iterable[Any]:
+    try:
+        return I2cSelection().parse(text, profile, {})
+    except Refusal:
+        raise NotReadable(f"is {shortened(text)}, which is no selection of sensors") from None
+
+
+I2C_FORM = KeyForm(WHOLE, _write_i2c, _read_i2c)
+
+
+def _base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def _read_names(text: str, _: Profile) -> list[str]:
+    """Read the names of two accounts; passwords, which real units show here, are not looked at."""
+    admin, _password, user, _password = parts_in(text, 4)
+    try:
+        return [b64decode(name, validate=True).decode() for name in (admin, user)]
+    except ValueError:
+        raise NotReadable("has names that are not in Base64") from None
+
+
+#: The end of an `auth` command that changes no password: empty ones are kept.
+ACCOUNTS_FORM = KeyForm(
+    f"Base64, {JOINED}",
+    lambda names, _: f"{_base64(names[0])}**{_base64(names[1])}*",
+    _read_names,
+)

@@ -1,0 +1,96 @@
+"""Keys that tell settings: where those stand in the tree, and the form that they have there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any
+
+from leverframe.profile import ALWAYS, Profile, Spans
+from leverframe.status_files.forms import ENCODED_STAR, STAR_LOSS, KeyForm, NotReadable, as_text
+from leverframe.status_files.keys import Keys
+from leverframe.status_files.told_settings import (
+    ReadSetting,
+    ToldSettings,
+    UnreadSetting,
+    part_of,
+    places,
+)
+from leverframe.status_files.view import View
+
+
+def setting(name: str, path: str, form: KeyForm, meaning: str, when: Spans = ALWAYS) -> Keys:
+    return settings((name,), path, form, meaning, when)
+
+
+def settings(
+    names: tuple[str, ...], patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
+) -> Keys:
+    """Return keys that tell one setting each; patterns are separated by spaces."""
+    values, parts = _values_at(patterns), tuple(patterns.split())
+
+    def show(view: View) -> list[str]:
+        machine = view.engine.machine
+        return [form.write(value, machine.profile) for value in values(machine.settings)]
+
+    def read(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
+        for path, text in zip(places(parts, profile), texts, strict=True):
+            try:
+                yield ReadSetting(path, form.read(as_text(text), profile))
+            except NotReadable as problem:
+                yield UnreadSetting(path, str(problem))
+
+    return Keys(names, show, meaning, form.scale, when, None, ToldSettings(parts, read))
+
+
+def joint_settings(
+    name: str, patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
+) -> Keys:
+    """Return a key that tells several settings in one text."""
+    values, parts = _values_at(patterns), tuple(patterns.split())
+
+    def show(view: View) -> tuple[str]:
+        machine = view.engine.machine
+        return (form.write(values(machine.settings), machine.profile),)
+
+    def read(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
+        paths = places(parts, profile)
+        try:
+            text = as_text(texts[0])
+            found = form.read(text, profile)
+        except NotReadable as problem:
+            yield from (UnreadSetting(path, str(problem)) for path in paths)
+            return
+        is_lossy = ENCODED_STAR in text
+        for path, value in zip(paths, found, strict=True):
+            loss = STAR_LOSS if is_lossy and isinstance(value, str) and "*" in value else ""
+            yield ReadSetting(path, value, loss)
+
+    return Keys((name,), show, meaning, form.scale, when, None, ToldSettings(parts, read))
+
+
+def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:
+    """Return what gets the values of patterns out of a tree; a file has hundreds of them."""
+    first, *others = (_values_of(pattern) for pattern in patterns.split())
+    if not others:
+        return first
+    getters = (first, *others)
+    return lambda tree: [value for get in getters for value in get(tree)]
+
+
+def _values_of(pattern: str) -> Callable[[Any], Sequence[Any]]:
+    steps = pattern.split(".")
+    place = next((at for at, step in enumerate(steps) if step == "*" or step[0].isdigit()), None)
+    if place is None:
+        get = attrgetter(pattern)
+        return lambda tree: (get(tree),)
+    branch, part, rest = (
+        attrgetter(".".join(steps[:place])),
+        part_of(steps[place]),
+        steps[place + 1 :],
+    )
+    if not rest:
+        return lambda tree: branch(tree)[part]
+    inner = _values_of(".".join(rest))
+    if any(step == "*" for step in rest):
+        return lambda tree: [value for one in branch(tree)[part] for value in inner(one)]
+    leaf = attrgetter(".".join(rest))
+    return lambda tree: [leaf(one) for one in branch(tree)[part]]

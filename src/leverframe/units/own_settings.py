@@ -1,0 +1,104 @@
+"""The settings of a unit that is Leverframe, as its `/api/settings` tells them.
+
+Another release of the program may have settings that this one does not know, or lack some: the
+first are named, the others are unread.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from leverframe.engine.settings import SECRETS, Identity, Settings
+from leverframe.engine.tree import MASK, UnfitSettings, leaves, settings_from_leaves
+from leverframe.status_files.reading_back import without_unfit
+from leverframe.units.client import UnitAnswer, UnusableAnswer
+from leverframe.units.nearest_profile import nearest_profile
+from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
+
+SECRET = "it is a secret, which never leaves the unit"
+UNTOLD = "this release of Leverframe does not tell it"
+
+
+def own_document(answer: UnitAnswer) -> dict[str, Any] | None:
+    """Return the settings that an answer holds; None where it is not one of Leverframe."""
+    if not answer.is_ok or not answer.content_type.startswith("application/json"):
+        return None
+    try:
+        document = msgspec.json.decode(answer.body, type=dict[str, Any])
+        msgspec.convert(document["profile"], Identity)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError):
+        return None
+    return document
+
+
+def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledUnit:
+    """Return what the settings of a Leverframe tell."""
+    try:
+        secrets = _take_out_secrets(document)
+        tree = msgspec.convert(document, Settings)
+        nearest = nearest_profile(tree.profile.hw, tree.profile.sw)
+        settings, foreign = settings_from_leaves(nearest.profile, _told(tree))
+    except (msgspec.MsgspecError, UnfitSettings) as error:
+        raise UnusableAnswer(
+            f"{identity.address} answers as Leverframe does, but its settings cannot be read:"
+            f" {error}"
+        ) from None
+    settings, unfit = without_unfit(settings, nearest.profile)
+    whole = msgspec.to_builtins(tree)
+    missing = dict.fromkeys(_paths_beyond(whole, document), UNTOLD)
+    unknown = [*_paths_beyond(document, whole), *foreign]
+    remarks = [nearest.remark] if nearest.remark else []
+    if unknown:
+        remarks.append(f"Settings that this program does not know: {', '.join(unknown[:12])}.")
+    return PulledUnit(
+        nearest.profile,
+        settings,
+        identity,
+        dict.fromkeys(secrets, SECRET) | missing | unfit,
+        remarks=tuple(remarks),
+    )
+
+
+def _told(tree: Settings) -> dict[str, Any]:
+    return {path: value for path, value in leaves(tree) if not path.startswith("profile.")}
+
+
+def _take_out_secrets(document: dict[str, Any]) -> list[str]:
+    """Empty every secret of a document; return the paths of those that are set."""
+    found: list[str] = []
+    for pattern in sorted(SECRETS):
+        for path, node, name in _at(document, pattern.split(".")):
+            if node[name] is None or node[name] == "":
+                node[name] = ""
+            elif node[name] == MASK:
+                node[name] = ""
+                found.append(path)
+    return found
+
+
+def _at(node: Any, steps: list[str], path: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield path, node and name of every leaf of a pattern that a document has."""
+    step, rest = steps[0], steps[1:]
+    if step == "*" and isinstance(node, list):
+        for place, item in enumerate(node):
+            yield from _at(item, rest, f"{path}{place}.")
+    elif isinstance(node, dict) and step in node:
+        if rest:
+            yield from _at(node[step], rest, f"{path}{step}.")
+        else:
+            yield f"{path}{step}", node, step
+
+
+def _paths_beyond(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths that one document has and another has not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name, value in one.items():
+            inner = f"{path}.{name}" if path else name
+            if name in other:
+                yield from _paths_beyond(value, other[name], inner)
+            else:
+                yield inner
+    elif isinstance(one, list) and isinstance(other, list):
+        for place, (value, counterpart) in enumerate(zip(one, other, strict=False)):
+            yield from _paths_beyond(value, counterpart, f"{path}.{place}")

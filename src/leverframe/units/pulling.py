@@ -1,0 +1,156 @@
+"""Reading a unit: all settings from Leverframe, from a real unit what its status files show.
+
+A file that is not there, or not as it should be, costs the settings that it alone shows: they are
+unread. A unit that restarts meanwhile is read again, because its settings may be others then.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.entries import late_letters
+from leverframe.status_files.forms import NotReadable
+from leverframe.status_files.reading_back import FileContent, files_of, read_back
+from leverframe.status_files.states import told_uptime
+from leverframe.status_files.told_values import Unreadable
+from leverframe.units.client import PoliteClient, UnusableAnswer
+from leverframe.units.nearest_profile import nearest_profile
+from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
+
+SETTINGS_PATH = "/api/settings"
+#: Files that tell who a unit is, asked until one does.
+IDENTITY_PATHS = ("/xml/stat.xml", "/json/network.json", "/json/all.json", "/json/status.json")
+#: They tell how long the unit has been up, and are read first and last.
+FIRST, LAST = "/json/status.json", "/json/status_per.json"
+MAX_ATTEMPTS = 3
+#: Files without any answer after which the unit is given up.
+MAX_SILENT = 2
+_KEYS = {"name": ("sname",), "mac": ("mac", "ip4"), "hardware": ("hw",), "software": ("sw",)}
+_MAX_TEXT = 64
+UNPROVEN = "no document tells where real units write it; it was read as Leverframe writes it"
+NOT_ADMINISTRATOR = "Leverframe shows all settings to its administrator alone; sign in as that."
+
+
+async def pull_unit(client: PoliteClient, *, by_files: bool = False) -> PulledUnit:
+    """Read a unit; `by_files` reads Leverframe as a real unit is read."""
+    remarks: list[str] = []
+    if not by_files:
+        answer = await client.read(SETTINGS_PATH)
+        document = own_document(answer)
+        if document is not None:
+            # It has no small stack that would have to be spared.
+            client.paced = False
+            files = await _files(client, IDENTITY_PATHS[1:2])
+            return pulled_from_own(document, identity_in(client.address, files.values()))
+        if answer.status == 403 and "problem+json" in answer.content_type:
+            remarks.append(NOT_ADMINISTRATOR)
+    for _ in range(MAX_ATTEMPTS):
+        identity = await _identity(client)
+        nearest = nearest_profile(identity.hardware, identity.software)
+        files = await _files(client, _in_order(files_of(nearest.profile)))
+        if _has_restarted(files):
+            continue
+        identity = identity_in(client.address, files.values())
+        pulled = pulled_from_files(identity, files, remarks)
+        return pulled if by_files or remarks else with_doubts(pulled)
+    raise UnusableAnswer(f"{client.address} restarts again and again while it is read.")
+
+
+def pulled_from_files(
+    identity: UnitIdentity, files: Mapping[str, FileContent], remarks: Iterable[str] = ()
+) -> PulledUnit:
+    """Return what the status files of a unit tell."""
+    nearest = nearest_profile(identity.hardware, identity.software)
+    told = read_back(nearest.profile, files)
+    return PulledUnit(
+        nearest.profile,
+        told.settings,
+        identity,
+        told.unread,
+        told.lossy,
+        (*((nearest.remark,) if nearest.remark else ()), *remarks, *told.remarks),
+    )
+
+
+def with_doubts(pulled: PulledUnit) -> PulledUnit:
+    """Add what is not proven for real units: the order of fields that no public client reads."""
+    names = [RULE_SETTINGS[letter] for letter in late_letters(pulled.profile)]
+    doubts = {
+        f"rules.{place}.{name}": UNPROVEN
+        for place in range(len(pulled.settings.rules))
+        for name in names
+    }
+    return replace(pulled, lossy=doubts | dict(pulled.lossy))
+
+
+def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
+    """Return who the files are of; refuse files of two units."""
+    found: dict[str, str] = {}
+    for content in files:
+        for field, names in _KEYS.items():
+            for text in (content.get(name) for name in names if not isinstance(content, str)):
+                if isinstance(text, str) and text and found.setdefault(field, text) != text:
+                    raise UnusableAnswer(
+                        f"{address} tells two values of its {field}, {found[field][:_MAX_TEXT]!r}"
+                        f" and {text[:_MAX_TEXT]!r}: two units seem to answer there."
+                    )
+    return UnitIdentity(address, **{field: text[:_MAX_TEXT] for field, text in found.items()})
+
+
+async def _identity(client: PoliteClient) -> UnitIdentity:
+    for path in IDENTITY_PATHS:
+        files = await _files(client, [path])
+        identity = identity_in(client.address, files.values())
+        if identity.hardware and identity.software:
+            return identity
+    raise UnusableAnswer(
+        f"What answers at {client.address} is no unit: no status file tells its version."
+    )
+
+
+def _in_order(paths: Iterable[str]) -> list[str]:
+    between = [path for path in paths if path not in (FIRST, LAST)]
+    return [FIRST, *between, LAST]
+
+
+async def _files(client: PoliteClient, paths: Iterable[str]) -> dict[str, FileContent]:
+    files: dict[str, FileContent] = {}
+    silent = 0
+    for path in paths:
+        try:
+            files[path] = await _content(client, path)
+        except UnitSilent as failure:
+            silent += 1
+            if silent >= MAX_SILENT or not files:
+                raise
+            files[path] = f"was not answered: {str(failure).rstrip('.')}"
+    return files
+
+
+async def _content(client: PoliteClient, path: str) -> FileContent:
+    """Return a file; what is cut or garbled is asked for again."""
+    problem = ""
+    for _ in range(MAX_ATTEMPTS):
+        answer = await client.read(path)
+        if not answer.is_ok:
+            return f"is not there (status {answer.status})"
+        try:
+            return keys_in(path, answer.body)
+        except NotReadable as found:
+            problem = str(found)
+    return problem
+
+
+def _has_restarted(files: Mapping[str, FileContent]) -> bool:
+    first, last = _uptime(files.get(FIRST)), _uptime(files.get(LAST))
+    return first is not None and last is not None and last < first
+
+
+def _uptime(content: FileContent | None) -> int | None:
+    if content is None or isinstance(content, str):
+        return None
+    uptime = told_uptime(content)
+    return None if isinstance(uptime, Unreadable) else uptime

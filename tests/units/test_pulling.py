@@ -1,0 +1,271 @@
+"""A unit is read completely, or it is told what of it was not; never wrongly."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import difference
+from leverframe.profile import Profile, newest_software, version
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.status_files.reading_back import files_of
+from leverframe.testing import Twin, faults
+from leverframe.units.client import PoliteClient, SignInNeeded, UnusableAnswer, polite_client
+from leverframe.units.nearest_profile import nearest_profile
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import NOT_ADMINISTRATOR, UNPROVEN, pull_unit
+from tests.boundary_profiles import PROFILES
+from tests.effort import some_of
+from tests.random_settings import random_settings
+from tests.units.unit_server import served_files
+
+#: Versions that units ever had.
+EXISTING = [one for one in PROFILES if version(one.sw) <= version(newest_software(one.hw))]
+SOON = (0.01, 0.01)
+PASSWORD = "right-password"
+SETTINGS: dict[str, Any] = {
+    "outputs.0.name": "Pump",
+    "outputs.0.return_time": 90,
+    "email.host": "mail.example",
+    "email.password": "very-secret",
+    "rules.0.source": "DS1",
+    "rules.0.reference": 30.0,
+    "rules.0.enabled": True,
+}
+
+
+@asynccontextmanager
+async def client_of(url: str, login: UnitLogin | None = None) -> AsyncIterator[PoliteClient]:
+    async with polite_client(url, login, paced=False, answer_s=0.4, retry_waits_s=SOON) as client:
+        yield client
+
+
+async def pulled(url: str, *, by_files: bool = False, login: UnitLogin | None = None) -> PulledUnit:
+    async with client_of(url, login) as client:
+        return await pull_unit(client, by_files=by_files)
+
+
+def given_to_a_twin(pulled: PulledUnit) -> dict[str, Any]:
+    """Return what differs from the factory settings, without accounts: no password was read."""
+    standard = defaults(pulled.profile)
+    return {
+        path: value
+        for path, _, value in difference(standard, pulled.settings)
+        if not path.startswith("access.")
+    }
+
+
+@pytest.mark.parametrize("by_files", [True, False])
+@pytest.mark.parametrize("profile", some_of(EXISTING[::4]), ids=str)
+async def test_what_is_pulled_makes_a_twin_that_is_pulled_alike(
+    profile: Profile, by_files: bool
+) -> None:
+    tree = random_settings(profile, Random(str(profile)), commands=80)
+    random = {
+        path: value
+        for path, _, value in difference(defaults(profile), tree)
+        if not path.startswith("access.")
+    }
+    with Twin(hw=profile.hw, sw=profile.sw, settings=random) as first:
+        one = await pulled(first.url, by_files=by_files)
+    read = dict(one.read_leaves())
+    assert one.profile == profile
+    assert [
+        path
+        for path, value in random.items()
+        if path in read and read[path] != value and one.why_lossy(path) is None
+    ] == []
+    with Twin(hw=profile.hw, sw=profile.sw, settings=given_to_a_twin(one)) as second:
+        again = await pulled(second.url, by_files=by_files)
+    assert {path: value for path, value in again.read_leaves() if path in read} == read
+    if by_files:
+        assert again.unread == one.unread
+        assert again.digest == one.digest
+
+
+async def test_leverframe_tells_all_but_its_secrets() -> None:
+    with Twin(settings=SETTINGS, accounts={"admin": PASSWORD}, name="pump-house") as twin:
+        found = await pulled(twin.url, login=UnitLogin("admin", PASSWORD))
+    assert found.identity.name == "pump-house"
+    assert found.settings.email.host == "mail.example"
+    assert set(found.unread) == {"email.password", "access.admin.password"}
+    assert found.remarks == ()
+    assert "very-secret" not in str(found)
+
+
+async def test_an_account_that_is_no_administrator_is_told_so() -> None:
+    accounts = {"admin": PASSWORD, "user": "another-password"}
+    with Twin(settings=SETTINGS, accounts=accounts) as twin:
+        found = await pulled(twin.url, login=UnitLogin("user", "another-password"))
+    assert NOT_ADMINISTRATOR in found.remarks
+    assert found.why_unread("email.host")
+    # A file for the administrator, and nothing else.
+    assert "/xml/st.xml is not there (status 403)" in str(found.why_unread("access.required"))
+    assert found.settings.outputs[0].return_time == 90
+
+
+async def test_a_unit_that_asks_for_a_login_is_not_read_without() -> None:
+    with Twin(accounts={"admin": PASSWORD}) as twin:
+        with pytest.raises(SignInNeeded):
+            await pulled(twin.url)
+        with pytest.raises(SignInNeeded):
+            await pulled(twin.url, by_files=True)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.reset(),
+        faults.reset_after(300),
+        faults.cut(),
+        faults.wrong_length(-40),
+        faults.status(503),
+        faults.garbage(),
+        faults.garbage("answer"),
+        faults.slow("0.5s"),
+    ],
+    ids=lambda fault: "-".join((fault.kind, *map(str, fault.given.values()))),
+)
+async def test_a_unit_that_fails_now_and_then_is_read_nevertheless(fault: faults.Fault) -> None:
+    with Twin(settings=SETTINGS) as twin:
+        whole = await pulled(twin.url, by_files=True)
+        with twin.fault(fault, path="/json/outputs.json", times=2):
+            assert await pulled(twin.url, by_files=True) == whole
+
+
+async def test_a_file_that_always_fails_costs_only_what_it_tells() -> None:
+    with Twin(settings=SETTINGS) as twin:
+        whole = await pulled(twin.url, by_files=True)
+        for fault in (faults.garbage(), faults.status(404), faults.reset()):
+            with twin.fault(fault, path="/json/outputs.json"):
+                part = await pulled(twin.url, by_files=True)
+            assert part.why_unread("outputs.0.return_time")
+            assert part.settings.outputs[0].return_time == 0
+            assert part.settings.outputs[0].name == "Pump"
+            assert any("/json/outputs.json" in remark for remark in part.remarks)
+            assert part.digest != whole.digest
+
+
+async def test_a_unit_that_falls_silent_is_given_up() -> None:
+    with Twin() as twin, twin.fault(faults.refuse()), pytest.raises(UnitSilent):
+        await pulled(twin.url)
+    with Twin() as twin:
+        silent = (twin.fault(faults.reset(), path=path) for path in ("/st0.xml", "/xml/co.xml"))
+        with next(silent), next(silent), pytest.raises(UnitSilent):
+            await pulled(twin.url, by_files=True)
+
+
+async def test_a_wrong_value_in_a_file_is_never_taken_for_read() -> None:
+    with Twin(settings=SETTINGS) as twin:
+        for key, text, path in (
+            ("ortime0", "-5", "outputs.0.return_time"),
+            ("ortime0", "soon", "outputs.0.return_time"),
+            ("pwmp", "256", "pwm.0.active_low"),
+            ("igain2", "9", "analog_inputs.2.gain"),
+        ):
+            with twin.fault(faults.raw(key, text)):
+                assert (await pulled(twin.url, by_files=True)).why_unread(path)
+
+
+async def test_a_unit_that_restarts_meanwhile_is_read_again() -> None:
+    with Twin(settings=SETTINGS) as twin:
+        twin.advance("1h")
+        before = {"uptimeMinutes": "59"}
+        files = _files(twin)
+    async with served_files(files) as unit:
+        calm = await pulled(unit.url)
+        asked = len(unit.asked)
+        unit.files["/json/status.json"] = msgspec.json.encode(
+            {**msgspec.json.decode(files["/json/status.json"]), "uptimeHours": "2", **before}
+        )
+        with pytest.raises(UnusableAnswer, match="restarts again and again"):
+            await pulled(unit.url)
+        assert len(unit.asked) - asked > 2 * asked
+    assert calm.settings.outputs[0].return_time == 90
+
+
+def _files(twin: Twin) -> dict[str, bytes]:
+    profile = Profile()
+    return {path: twin.get(path).encode() for path in files_of(profile)}
+
+
+async def test_files_of_two_units_are_not_mixed() -> None:
+    with Twin() as twin:
+        files = _files(twin)
+    files["/json/all.json"] = files["/json/all.json"].replace(b'"mac":"02', b'"mac":"06')
+    async with served_files(files) as unit:
+        with pytest.raises(UnusableAnswer, match="two units seem to answer"):
+            await pulled(unit.url)
+
+
+async def test_what_is_no_unit_is_told() -> None:
+    for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
+        async with served_files(files) as unit:
+            with pytest.raises(UnusableAnswer, match="is no unit"):
+                await pulled(unit.url)
+
+
+async def test_a_real_unit_is_doubted_where_no_document_speaks() -> None:
+    with Twin(settings=SETTINGS) as twin:
+        files = _files(twin)
+    async with served_files(files) as unit:
+        found = await pulled(unit.url)
+    assert found.why_lossy("rules.0.off_delay") == UNPROVEN
+    assert found.why_lossy("rules.0.reference") is None
+
+
+def own_answer(**changes: Any) -> dict[str, bytes]:
+    document = msgspec.to_builtins(defaults(Profile()))
+    return {
+        "/api/settings": msgspec.json.encode(document | changes),
+        "/json/network.json": b'{"sname": "x", "mac": "02:00:00:00:00:01"}',
+    }
+
+
+async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None:
+    files = own_answer(novelty={"a": 1})
+    document = msgspec.json.decode(files["/api/settings"])
+    del document["watchdog"], document["email"]["tls"]
+    document["profile"]["sw"] = "1.99"
+    document["outputs"][1]["return_time"] = -7
+    files["/api/settings"] = msgspec.json.encode(document)
+    async with served_files(files) as unit:
+        found = await pulled(unit.url)
+    assert found.why_unread("watchdog.0.host")
+    assert found.why_unread("email.tls")
+    assert "does not allow" in str(found.why_unread("outputs.1.return_time"))
+    assert found.settings.outputs[1].return_time == 0
+    assert any("1.99 is not known" in remark for remark in found.remarks)
+    assert any("novelty" in remark for remark in found.remarks)
+
+
+async def test_settings_of_the_wrong_type_are_refused() -> None:
+    async with served_files(own_answer(outputs="none")) as unit:
+        with pytest.raises(UnusableAnswer, match="settings cannot be read"):
+            await pulled(unit.url)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "software", "profile"),
+    [
+        ("3.9", "1.75", Profile("3.9", "1.75")),
+        ("3.9", "1.80", Profile("3.9", "1.75")),
+        ("3.0", "1.75", Profile("3.0", "1.58a")),
+        ("3.5", "1.49dps", Profile("3.5", "1.49d")),
+        ("3.10", "1.75", Profile("3.9", "1.75")),
+        ("3.4", "1.30", Profile("3.0", "1.30")),
+        ("1.0", "1.30", Profile("3.0", "1.30")),
+        ("four", "new", Profile("3.9", "1.75")),
+    ],
+)
+def test_an_unknown_version_is_taken_as_the_nearest_and_told(
+    hardware: str, software: str, profile: Profile
+) -> None:
+    nearest = nearest_profile(hardware, software)
+    assert nearest.profile == profile
+    assert bool(nearest.remark) is ((hardware, software) != (profile.hw, profile.sw))
