@@ -7,8 +7,9 @@ overlap in time where the clock was set back. One thread at a time uses a store.
 """
 
 import os
+import sqlite3
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -26,10 +27,15 @@ from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
 _FORMAT = 1
+_IN_MEMORY = Path(":memory:")
+#: The file of one controller, and that of many: a column more, and as many marks as controllers.
+_OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
+_OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
 _TABLES = f"""
 BEGIN;
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
+    {{column}}
     tier INTEGER NOT NULL,
     label TEXT NOT NULL,
     start REAL NOT NULL,
@@ -38,9 +44,9 @@ CREATE TABLE chunk (
     cost INTEGER NOT NULL,
     data BLOB NOT NULL
 );
-CREATE INDEX chunk_by_label ON chunk (tier, label, start);
-CREATE INDEX chunk_by_age ON chunk (tier, end, cost, points);
-CREATE TABLE mark (id INTEGER PRIMARY KEY CHECK (id = 1), at REAL NOT NULL);
+CREATE INDEX chunk_by_label ON chunk ({{of}}tier, label, start);
+CREATE INDEX chunk_by_age ON chunk ({{of}}tier, end, cost, points);
+CREATE TABLE mark (id INTEGER PRIMARY KEY {{marks}}, at REAL NOT NULL);
 PRAGMA user_version = {_FORMAT};
 COMMIT;
 """
@@ -50,6 +56,7 @@ _LOG_BYTES = 1024 * 1024
 _PAGE_BYTES = 4096
 #: What a chunk costs besides its data, about.
 _CHUNK_BYTES = 80
+_COLUMNS = "tier, label, start, end, points, cost, data"
 _OF_SIZE = "tier = ? AND label = ? AND points >= ? AND points < ?"
 _OVERLAPPING = "tier = ? AND label = ? AND start <= ? AND end >= ?"
 
@@ -60,45 +67,27 @@ class ChunkStore:
     Raises StoreDamaged, StoreTooNew or StoreUnavailable when opened.
     """
 
+    #: Which chunks are ours, how one is added, and the number of our mark.
+    _own = "true"
+    _insert = f"INSERT INTO chunk ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    _mark = (1,)
+
     def __init__(self, path: Path | None, max_bytes: int) -> None:
-        place = path or Path(":memory:")
-        with sentences(place):
-            if path is not None:
-                os.close(open_private(path))
-            self._connection = connect(place)
+        with sentences(path or _IN_MEMORY):
+            self._connection = _opened(path, max_bytes, _OF_ONE)
             if path is None:
                 # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
             try:
-                self._prepare(place, max_bytes)
                 self._count_tiers()
             except BaseException:
                 self._connection.close()
                 raise
 
-    def _prepare(self, path: Path, max_bytes: int) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if version > _FORMAT:
-            raise StoreTooNew(
-                f"The history {path} has format {version}, but this program knows formats up to "
-                f"{_FORMAT}; nothing is recorded."
-            )
-        for setting in (
-            "journal_mode = WAL",
-            "synchronous = NORMAL",
-            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
-            f"journal_size_limit = {_LOG_BYTES}",
-        ):
-            self._connection.execute(f"PRAGMA {setting}").fetchall()
-        if version == 0:
-            self._connection.executescript(_TABLES)
-        pages = max_bytes // _PAGE_BYTES
-        self._connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
-
     def _count_tiers(self) -> None:
         self._cost = {tier.number: 0 for tier in TIERS}
         self._points = dict(self._cost)
-        query = "SELECT tier, sum(cost), sum(points) FROM chunk GROUP BY tier"
+        query = f"SELECT tier, sum(cost), sum(points) FROM chunk WHERE {self._own} GROUP BY tier"  # nosec B608
         for number, cost, points in self._connection.execute(query):
             self._cost[number], self._points[number] = cost, points
 
@@ -106,19 +95,19 @@ class ChunkStore:
 
     def labels(self) -> list[str]:
         """List the labels that have chunks."""
-        query = "SELECT DISTINCT label FROM chunk ORDER BY label"
+        query = f"SELECT DISTINCT label FROM chunk WHERE {self._own} ORDER BY label"  # nosec B608
         return [label for (label,) in self._connection.execute(query)]
 
     def since(self, tier: Tier) -> float | None:
         """Find the earliest time in a tier."""
         # The chunk that ends first also begins first, unless the clock was set back meanwhile.
-        query = "SELECT start FROM chunk WHERE tier = ? ORDER BY end LIMIT 1"
+        query = f"SELECT start FROM chunk WHERE {self._own} AND tier = ? ORDER BY end LIMIT 1"  # nosec B608
         found = self._connection.execute(query, (tier.number,)).fetchone()
         return None if found is None else float(found[0])
 
     def recorded_until(self) -> float | None:
         """Return the time up to which everything is recorded."""
-        found = self._connection.execute("SELECT at FROM mark").fetchone()
+        found = self._connection.execute("SELECT at FROM mark WHERE id = ?", self._mark).fetchone()
         return None if found is None else float(found[0])
 
     def cost(self, tier: Tier) -> int:
@@ -137,14 +126,17 @@ class ChunkStore:
 
     def chunks(self, tier: Tier, label: str, min_rows: int, below: int) -> int:
         """Count the chunks of a label that have at least `min_rows` and fewer than `below` rows."""
-        query = f"SELECT count(*) FROM chunk WHERE {_OF_SIZE}"  # nosec B608
+        query = f"SELECT count(*) FROM chunk WHERE {self._own} AND {_OF_SIZE}"  # nosec B608
         which = (tier.number, label, min_rows, below)
         (count,) = self._connection.execute(query, which).fetchone()
         return int(count)
 
     def count(self, tier: Tier, label: str, first: float, last: float) -> int:
         """Count the rows of all chunks that overlap a span of time."""
-        query = f"SELECT coalesce(sum(points), 0) FROM chunk WHERE {_OVERLAPPING}"  # nosec B608
+        query = (
+            "SELECT coalesce(sum(points), 0) FROM chunk "  # nosec B608
+            f"WHERE {self._own} AND {_OVERLAPPING}"
+        )
         (count,) = self._connection.execute(query, (tier.number, label, last, first)).fetchone()
         return int(count)
 
@@ -160,7 +152,7 @@ class ChunkStore:
 
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
         # Conditions of our own; what comes from outside is in the values.
-        query = f"SELECT data FROM chunk WHERE {where}"  # nosec B608
+        query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # nosec B608
         found = (data for (data,) in self._connection.execute(query, values))
         return join(_readable(found, tier), tier.columns)
 
@@ -171,11 +163,8 @@ class ChunkStore:
         self._begin()
         times, data = columns[TIME], pack(columns)
         cost = len(data) + _CHUNK_BYTES
-        self._connection.execute(
-            "INSERT INTO chunk (tier, label, start, end, points, cost, data) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (tier.number, label, min(times), max(times), len(times), cost, data),
-        )
+        row = (tier.number, label, min(times), max(times), len(times), cost, data)
+        self._connection.execute(self._insert, row)
         self._cost[tier.number] += cost
         self._points[tier.number] += len(times)
 
@@ -192,9 +181,10 @@ class ChunkStore:
 
         With `keep_newest` the newest chunk of every label stays, so that what holds is known.
         """
-        newest = "AND id NOT IN (SELECT max(id) FROM chunk WHERE tier = :tier GROUP BY label)"
+        own = f"{self._own} AND tier = :tier"
+        newest = f"AND id NOT IN (SELECT max(id) FROM chunk WHERE {own} GROUP BY label)"
         oldest = (
-            "id IN (SELECT id FROM chunk WHERE tier = :tier AND end < :older "
+            f"id IN (SELECT id FROM chunk WHERE {own} AND end < :older "
             f"{newest if keep_newest else ''} ORDER BY end LIMIT :most)"
         )
         return self._delete(tier, oldest, {"tier": tier.number, "older": older, "most": most})
@@ -203,7 +193,7 @@ class ChunkStore:
         self, tier: Tier, where: str, values: tuple[float | str, ...] | dict[str, float]
     ) -> int:
         self._begin()
-        query = f"DELETE FROM chunk WHERE {where} RETURNING cost, points"  # nosec B608
+        query = f"DELETE FROM chunk WHERE {self._own} AND {where} RETURNING cost, points"  # nosec B608
         deleted = self._connection.execute(query, values).fetchall()
         self._cost[tier.number] -= sum(cost for cost, _ in deleted)
         self._points[tier.number] -= sum(points for _, points in deleted)
@@ -212,7 +202,7 @@ class ChunkStore:
     def set_recorded_until(self, at: float) -> None:
         """Note that everything up to a time is recorded."""
         self._begin()
-        self._connection.execute("REPLACE INTO mark (id, at) VALUES (1, ?)", (at,))
+        self._connection.execute("REPLACE INTO mark (id, at) VALUES (?, ?)", (*self._mark, at))
 
     def _begin(self) -> None:
         if not self._connection.in_transaction:
@@ -230,6 +220,81 @@ class ChunkStore:
 
     def close(self) -> None:
         self._connection.close()
+
+
+class SharedChunks:
+    """The file of the histories of many controllers, one of which is lent at a time."""
+
+    def __init__(self, path: Path | None, max_bytes: int) -> None:
+        self._path = path or _IN_MEMORY
+        with sentences(self._path):
+            self._connection = _opened(path, max_bytes, _OF_MANY)
+
+    def of(self, controller: int) -> "ChunksOfOne":
+        with sentences(self._path):
+            return ChunksOfOne(self._connection, controller)
+
+    def forget(self, controllers: Iterable[int]) -> None:
+        """Remove the histories of controllers."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            for controller in controllers:
+                self._connection.execute("DELETE FROM chunk WHERE controller = ?", (controller,))
+                self._connection.execute("DELETE FROM mark WHERE id = ?", (controller,))
+            self._connection.execute("COMMIT")
+        finally:
+            roll_back(self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class ChunksOfOne(ChunkStore):
+    """The chunks of one controller in a file of many, which it leaves open."""
+
+    def __init__(self, connection: sqlite3.Connection, controller: int) -> None:
+        self._connection = connection
+        self._own = f"controller = {controller:d}"
+        self._insert = (
+            f"INSERT INTO chunk (controller, {_COLUMNS}) "  # nosec B608
+            f"VALUES ({controller:d}, ?, ?, ?, ?, ?, ?, ?)"
+        )
+        self._mark = (controller,)
+        self._count_tiers()
+
+    def used(self) -> int:
+        return sum(self._cost.values())
+
+    def close(self) -> None:
+        """Leave the file open, which others use, too."""
+
+
+def _opened(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sqlite3.Connection:
+    """Open a file, or one in memory, and make its tables if it is new."""
+    if path is not None:
+        os.close(open_private(path))
+    connection = connect(path or _IN_MEMORY)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > _FORMAT:
+            raise StoreTooNew(
+                f"The history {path} has format {version}, but this program knows formats up to "
+                f"{_FORMAT}; nothing is recorded."
+            )
+        for setting in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+            f"journal_size_limit = {_LOG_BYTES}",
+        ):
+            connection.execute(f"PRAGMA {setting}").fetchall()
+        if version == 0:
+            connection.executescript(_TABLES.format(**tables))
+        connection.execute(f"PRAGMA max_page_count = {max_bytes // _PAGE_BYTES}").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _readable(chunks: Iterable[bytes], tier: Tier) -> Iterator[Columns]:

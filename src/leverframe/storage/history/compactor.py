@@ -79,6 +79,12 @@ class Reduction:
     were.
     """
 
+    # Many controllers of a node have many labels.
+    __slots__ = (
+        *("width", "held", "_at", "_start", "_end"),
+        *("_low", "_high", "_area", "_present_s", "_count"),
+    )
+
     def __init__(self, width: int) -> None:
         self.width = width
         self.held = ABSENT

@@ -137,6 +137,7 @@ class ThreadHistoryWorker:
         *,
         may_wait: bool = False,
         retry_s: float = RETRY_S,
+        executor: ThreadPoolExecutor | None = None,
     ) -> None:
         self.figures = Figures()
         self.tell: Tell = _tell_nobody
@@ -146,7 +147,7 @@ class ThreadHistoryWorker:
         self._retry_s = retry_s
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
-        self._executor = ThreadPoolExecutor(1, "history")
+        self._executor = executor or ThreadPoolExecutor(1, "history")
         self._handed_over = 0
         self._done = 0
         self._newest_job: Future[None] | None = None
@@ -178,7 +179,11 @@ class ThreadHistoryWorker:
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._end, at)
         finally:
-            self._executor.shutdown(wait=False)
+            self._leave()
+
+    def _leave(self) -> None:
+        """Let go of the thread."""
+        self._executor.shutdown(wait=False)
 
     # --- on the thread ----------------------------------------------------------------------------
 
@@ -210,13 +215,16 @@ class ThreadHistoryWorker:
             raise StoreUnavailable(_sentence(error, "read")) from error
 
     def _end(self, at: float) -> None:
-        if self._compactor is None:
-            return
         try:
-            self._compactor.silence(at)
-            self._compactor.chunk_store.close()
+            if (compactor := self._used()) is not None:
+                compactor.silence(at)
+                compactor.chunk_store.close()
         except _TROUBLES as error:
             log.error("%s", _sentence(error, "recorded"))
+
+    def _used(self) -> Compactor | None:
+        """Return the compactor if anything was recorded or asked for."""
+        return self._compactor
 
     def _opened(self) -> Compactor:
         if self._compactor is None:
@@ -245,23 +253,19 @@ class ThreadHistoryWorker:
         if self._compactor is not None:
             self._compactor.chunk_store.close()
             self._compactor = None
-        if self._path is None or not _is_damaged(error):
-            return
-        try:
-            aside = set_aside(self._path)
-        except OSError as trouble:
-            log.error("%s It cannot be set aside: %s.", error, trouble.strerror)
-        else:
-            log.error("%s It was set aside in %s; recording begins anew.", error, aside)
+        set_aside_if_damaged(self._path, error)
 
     def _failed(self, error: Exception, loop: asyncio.AbstractEventLoop) -> None:
         """Plan another attempt; report the failure only when it has repeated."""
         self._failures += 1
         if self._failures == WORTH_A_WORD:
             sentence = _sentence(error, "recorded")
-            log.error("%s", sentence)
+            self._log(sentence)
             _call(loop, self.tell, sentence)
         _call(loop, self._try_again_later, loop)
+
+    def _log(self, sentence: str) -> None:
+        log.error("%s", sentence)
 
     def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._failures >= WORTH_A_WORD:
@@ -341,6 +345,18 @@ def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *value
 
 def _tell_nobody(_: str | None) -> None:
     """Drop a sentence: nobody wants to know of troubles yet."""
+
+
+def set_aside_if_damaged(path: Path | None, error: Exception) -> None:
+    """Set a damaged file aside, so that the next one who opens it begins anew."""
+    if path is None or not _is_damaged(error):
+        return
+    try:
+        aside = set_aside(path)
+    except OSError as trouble:
+        log.error("%s It cannot be set aside: %s.", error, trouble.strerror)
+    else:
+        log.error("%s It was set aside in %s; recording begins anew.", error, aside)
 
 
 def _is_damaged(error: Exception) -> bool:

@@ -1,0 +1,168 @@
+"""The history of many controllers: one thread and one file for all of them.
+
+Each has a worker as a single controller has. What the thread keeps in memory to reduce the values
+of a controller is kept for those that recorded something last, and built again from the file for
+others: a node may have ten thousand that are quiet.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from leverframe.storage.history.chunks import ChunksOfOne, SharedChunks
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.worker import (
+    RETRY_S,
+    ThreadHistoryWorker,
+    set_aside_if_damaged,
+)
+
+log = logging.getLogger(__name__)
+
+#: Controllers whose open intervals are in memory, some ten kilobytes each.
+MAX_OPEN = 1024
+#: What a controller may keep, however many there are.
+MIN_BYTES = 64 * 1024
+
+
+class SharedHistory:
+    """The thread and the file; without a path, in memory."""
+
+    def __init__(self, path: Path | None, bounds: Bounds, *, retry_s: float = RETRY_S) -> None:
+        """Keep to the bounds with all controllers together; days are those of each."""
+        self._path = path
+        self._bounds = bounds
+        self._retry_s = retry_s
+        self._executor = ThreadPoolExecutor(1, "history")
+        self._controllers = 0
+        # Only the thread touches these.
+        self._file: SharedChunks | None = None
+        self._open: OrderedDict[WorkerOfOne, None] = OrderedDict()
+        self._logged: str | None = None
+
+    def worker(self, controller: int) -> "WorkerOfOne":
+        """Return the worker of a controller, which is closed with it."""
+        self._controllers += 1
+        return WorkerOfOne(self, controller, self._executor, self._retry_s)
+
+    def leave(self) -> None:
+        """Note that a worker is closed; the others have more room."""
+        self._controllers -= 1
+
+    async def forget(self, controllers: Iterable[int]) -> None:
+        """Remove the histories of controllers whose workers are closed."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._executor, self._forget, list(controllers))
+
+    async def close(self) -> None:
+        """Close the file, after the workers have been closed."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._executor, self.give_up)
+        self._executor.shutdown(wait=False)
+
+    # --- on the thread ----------------------------------------------------------------------------
+
+    def bounds(self) -> Bounds:
+        """Return the bounds of one controller: its share of the bytes."""
+        share = self._bounds.max_bytes // max(1, self._controllers)
+        return replace(self._bounds, max_bytes=max(share, MIN_BYTES))
+
+    def chunks_of(self, controller: int) -> ChunksOfOne:
+        return self._opened().of(controller)
+
+    def note_use(self, worker: "WorkerOfOne") -> None:
+        """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""
+        self._open[worker] = None
+        self._open.move_to_end(worker)
+        if len(self._open) > MAX_OPEN:
+            quiet, _ = self._open.popitem(last=False)
+            quiet.lay_down()
+
+    def note_end(self, worker: "WorkerOfOne") -> None:
+        """Forget a worker that has ended."""
+        self._open.pop(worker, None)
+
+    def give_up(self, error: Exception | None = None) -> None:
+        """Close the file, so that the next job opens it again; set a damaged one aside."""
+        for worker in self._open:
+            worker.lay_down()
+        self._open.clear()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if error is not None:
+            set_aside_if_damaged(self._path, error)
+
+    def log(self, sentence: str | None) -> None:
+        """Log a fault once for all controllers, until something could be recorded again."""
+        if sentence is not None and sentence != self._logged:
+            log.error("%s", sentence)
+        self._logged = sentence
+
+    def _opened(self) -> SharedChunks:
+        if self._file is None:
+            self._file = SharedChunks(self._path, self._bounds.max_bytes)
+        return self._file
+
+    def _forget(self, controllers: list[int]) -> None:
+        try:
+            self._opened().forget(controllers)
+        except Exception as error:
+            # Nobody asks for it any more; the file stays larger than it needs to be.
+            log.warning("the history of removed controllers is still there: %s", error)
+            self.give_up(error)
+
+
+class WorkerOfOne(ThreadHistoryWorker):
+    """The worker of one controller of several."""
+
+    def __init__(
+        self, shared: SharedHistory, controller: int, executor: ThreadPoolExecutor, retry_s: float
+    ) -> None:
+        super().__init__(None, shared.bounds(), retry_s=retry_s, executor=executor)
+        self._shared = shared
+        self._controller = controller
+        self._was_opened = False
+
+    def lay_down(self) -> None:
+        """Free the memory; the file has all that is needed to go on."""
+        self._compactor = None
+
+    def _leave(self) -> None:
+        self._shared.leave()
+
+    def _opened(self) -> Compactor:
+        compactor = super()._opened()
+        self._shared.note_use(self)
+        return compactor
+
+    def _open(self) -> Compactor:
+        chunks = self._shared.chunks_of(self._controller)
+        compactor = Compactor(chunks, self._shared.bounds())
+        if not self._was_opened:
+            # The controller was off, or killed, since something was recorded last.
+            compactor.silence()
+            self._was_opened = True
+        return compactor
+
+    def _end(self, at: float) -> None:
+        super()._end(at)
+        self._shared.note_end(self)
+
+    def _used(self) -> Compactor | None:
+        return self._opened() if self._was_opened else None
+
+    def _succeeded(self, loop: asyncio.AbstractEventLoop) -> None:
+        super()._succeeded(loop)
+        self._shared.log(None)
+
+    def _give_up(self, error: Exception) -> None:
+        self._shared.give_up(error)
+
+    def _log(self, sentence: str) -> None:
+        self._shared.log(sentence)

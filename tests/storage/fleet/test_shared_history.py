@@ -1,0 +1,160 @@
+"""The history of many controllers: what each is told is what it would be told alone."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from leverframe.engine.machine import Traced
+from leverframe.storage.history import shared
+from leverframe.storage.history.chunks import ChunkStore
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.reading import TimeSpan, answer
+from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.history.worker import ThreadHistoryWorker
+from leverframe.storage.store import StoreUnavailable
+from tests.hardware.waiting import until
+from tests.storage.history_model import START
+
+BOUNDS = Bounds()
+
+
+@pytest.fixture
+async def history(tmp_path: Path) -> AsyncIterator[SharedHistory]:
+    history = SharedHistory(tmp_path / "history.db", BOUNDS, retry_s=0.01)
+    yield history
+    await history.close()
+
+
+def samples(seed: int, begin: int, count: int) -> list[Traced]:
+    random = Random(seed * 1000 + begin)
+    return [
+        (START + 20 * (begin + n), label, round(random.uniform(0, 9), 1))
+        for n in range(count)
+        for label in ("DS1", "OUT0")
+    ]
+
+
+def told(compactor: Compactor) -> list[str]:
+    spans = [
+        TimeSpan(("DS1", "OUT0"), START, START + 6000, points, START + 6000)
+        for points in (2, 60, 100_000)
+    ]
+    return [str(answer(compactor, span)) for span in spans]
+
+
+async def test_each_is_told_what_it_would_be_told_alone(
+    history: SharedHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "MAX_OPEN", 2)
+    workers = {number: history.worker(number) for number in (1, 2, 3, 4)}
+    alone = {
+        number: Compactor(ChunkStore(None, BOUNDS.max_bytes), BOUNDS) for number in (1, 2, 3, 4)
+    }
+    # Round after round, so that all but two are laid down in between.
+    for begin in range(0, 300, 30):
+        for number in workers:
+            workers[number].add(samples(number, begin, 30))
+            alone[number].add(samples(number, begin, 30))
+    for number, worker in workers.items():
+        assert await worker.ask(told) == told(alone[number])
+        assert await worker.ask(Compactor.labels) == ["DS1", "OUT0"]
+        assert worker.figures.points > 0
+        await worker.close(START + 6000)
+
+
+async def test_a_restart_goes_on_with_what_each_had(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    for begin in (0, 100):
+        history = SharedHistory(path, BOUNDS)
+        workers = [history.worker(number) for number in (1, 2)]
+        for number, worker in enumerate(workers):
+            worker.add(samples(number, begin, 50))
+        at = START + 20 * (begin + 50)
+        for number, worker in enumerate(workers):
+            rows = await worker.ask(told)
+            assert rows[2].count(str(samples(number, 0, 1)[0][2])) >= 1
+            await worker.close(at)
+        await history.close()
+    # Both have noted that nothing is known of the time between.
+    single = SharedHistory(path, BOUNDS)
+    worker = single.worker(2)
+    assert "nan" in (await worker.ask(told))[2]
+    await worker.close(START)
+    await single.close()
+
+
+async def test_there_is_one_thread_for_all(history: SharedHistory) -> None:
+    before = threading.active_count()
+    workers = [history.worker(number) for number in range(1, 21)]
+    for number, worker in enumerate(workers):
+        worker.add(samples(number, 0, 2))
+    for worker in workers:
+        await worker.ask(told)
+    assert threading.active_count() == before + 1
+    for worker in workers:
+        await worker.close(START + 100)
+
+
+async def test_what_is_forgotten_is_gone_and_nothing_else(history: SharedHistory) -> None:
+    workers = [history.worker(number) for number in (1, 2)]
+    for number, worker in enumerate(workers):
+        worker.add(samples(number, 0, 10))
+        await worker.close(START + 300)
+    await history.forget([1])
+    again = [history.worker(number) for number in (1, 2)]
+    assert [await worker.ask(Compactor.labels) for worker in again] == [[], ["DS1", "OUT0"]]
+    for worker in again:
+        await worker.close(START + 300)
+
+
+async def test_a_damaged_file_is_set_aside_for_all_and_told_once(
+    history: SharedHistory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "history.db").write_bytes(b"rubbish" * 3000)
+    workers = [history.worker(number) for number in (1, 2)]
+    for number, worker in enumerate(workers):
+        worker.add(samples(number, 0, 10))
+    assert [await worker.ask(Compactor.labels) for worker in workers] == [["DS1", "OUT0"]] * 2
+    assert caplog.text.count("was set aside") == 1
+    for worker in workers:
+        await worker.close(START + 300)
+
+
+async def test_a_fault_is_logged_once_and_nothing_is_lost_by_it(
+    history: SharedHistory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shared, "SharedChunks", full)
+    sentences = dict[int, str | None]()
+    workers: dict[int, ThreadHistoryWorker] = {n: history.worker(n) for n in (1, 2, 3)}
+    for number, worker in workers.items():
+        worker.tell = lambda sentence, number=number: sentences.update({number: sentence})
+        worker.add(samples(number, 0, 10))
+    await until(lambda: len(sentences) == 3 and None not in sentences.values())
+    assert caplog.text.count("No space left on device") == 1
+    with pytest.raises(StoreUnavailable, match="No space left"):
+        await workers[1].ask(told)
+    await history.forget([9])
+    assert "still there" in caplog.text
+    monkeypatch.undo()
+    caplog.set_level(logging.CRITICAL)
+    await until(lambda: set(sentences.values()) == {None})
+    for number, worker in workers.items():
+        assert str(samples(number, 0, 1)[0][2]) in (await worker.ask(told))[2]
+        await worker.close(START + 300)
+
+
+async def test_many_have_a_share_of_the_bytes_each(history: SharedHistory) -> None:
+    first = history.worker(1)
+    assert history.bounds() == BOUNDS
+    rest = [history.worker(number) for number in range(2, 5)]
+    assert history.bounds().max_bytes == BOUNDS.max_bytes // 4
+    await asyncio.gather(*(worker.close(START) for worker in (first, *rest)))
+    assert history.bounds() == BOUNDS
