@@ -57,8 +57,9 @@ MAY_IMPORT = {
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
-    "reference": SERVED | {"process", "command_line"},
-    "testing": SERVED | {"process", "maintenance"},
+    "reference": SERVED | {"process", "command_line", "fleet"},
+    "fleet": SERVED | {"process", "maintenance"},
+    "testing": SERVED | {"process", "maintenance", "fleet"},
     "units": SERVED | {"process", *WORK - {"reference"}},
     "exit_codes": set[str](),
     # It names the functions that do the work, and imports the one that was asked for.

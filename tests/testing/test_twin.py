@@ -21,6 +21,8 @@ from leverframe.exchanges.exchange import (
     RecordingHead,
     line_of,
 )
+from leverframe.fleet.given_settings import BadSettings
+from leverframe.fleet.time_words import BadMoment
 from leverframe.maintenance.readable_backup import write
 from leverframe.profile import UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
@@ -29,9 +31,7 @@ from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.testing import LoopTwin, Twin, TwinRefused, faults
 from leverframe.testing.any_twin import TwinNotReached
 from leverframe.testing.explanation import UnknownLabel
-from leverframe.testing.given_settings import BadSettings
 from leverframe.testing.rule_words import BadRule
-from leverframe.testing.time_words import BadMoment
 from leverframe.uploads.site_archive import pack_site
 from tests.notify.broker import PASSWORD, USER, Broker, Listener
 

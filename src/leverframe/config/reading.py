@@ -63,7 +63,7 @@ def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
         if not isinstance(value, dict):
             yield Mistake(place, f"{name} must be a table, written as [{name}].")
         elif is_table(plain):
-            yield from _misshapen_table(value, plain, place)
+            yield from misshapen_table(value, plain, place)
         else:
             for label, inner in value.items():
                 yield from _misshapen(inner, get_args(plain)[1], (*place, label))
@@ -75,9 +75,8 @@ def _misshapen(value: Any, hint: Any, place: Place) -> Iterator[Mistake]:
         yield Mistake(place, f"{name} must be {describe_type(hint)}, not {shown}.")
 
 
-def _misshapen_table(
-    table: dict[str, Any], struct: type[Struct], place: Place
-) -> Iterator[Mistake]:
+def misshapen_table(table: dict[str, Any], struct: type[Struct], place: Place) -> Iterator[Mistake]:
+    """Yield a mistake for every key of a table that is unknown, missing or of the wrong type."""
     fields = {field.name: field for field in msgspec.structs.fields(struct)}
     for name, value in table.items():
         if name in fields:

@@ -59,8 +59,12 @@ class Sources:
             if given == place[: len(given)] or place == given[: len(place)]:
                 return origin
         if self.file is not None and _holds(self._in_file, place[:-1]):
-            return f"{self.file}, line {line_of(self._text, place)}"
+            return self.line(place)
         return None
+
+    def line(self, place: TomlPath) -> str:
+        """Tell the line of a place in the file."""
+        return f"{self.file}, line {line_of(self._text, place)}"
 
     def is_given(self, place: TomlPath) -> bool:
         return _holds(self.values, place)

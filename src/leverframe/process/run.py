@@ -17,10 +17,11 @@ def run(config: Config) -> None:
     from leverframe.process.serve import serve
 
     set_up_logs(config.log_level, config.log_format, config.syslog)
-    _loop_runner()(serve(config))
+    loop_runner()(serve(config))
 
 
-def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+def loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """Return what runs a coroutine on the fastest event loop that is installed."""
     # Nothing runs within the `except`: that the import failed would be the context of every later
     # error, also for those who look there for the cause.
     try:

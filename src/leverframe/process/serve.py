@@ -97,7 +97,7 @@ async def serve(config: Config) -> None:
     with_recording = _with_recording(config.recorded)
     with DataFolder(Path(config.data), reading_will_do=True) as folder:
         # Before a password is made and shown for a start that comes to nothing.
-        with _told_if_it_cannot_listen(config):
+        with told_if_it_cannot_listen(config):
             try_host(config.host, config.port)
         opened = open_store(folder.store_path, was_closed=folder.was_given_back)
         reach = reach_of(config)
@@ -121,8 +121,8 @@ async def serve(config: Config) -> None:
         try:
             certificate = certificate_of(config, folder.path, built.host_label)
             # Before the start is announced: a stop right after it is then orderly.
-            stop = _listen_to_signals(certificate)
-            with _told_if_it_cannot_listen(config):
+            stop = listen_to_signals(certificate)
+            with told_if_it_cannot_listen(config):
                 await listen(server, config, certificate, reach)
             server.state.problem = built.problem
             built.controller.ports["http"] = lambda: server.port
@@ -185,7 +185,7 @@ async def _built(
     return await build(
         profile,
         store,
-        _clock(config),
+        clock_of(config),
         config.zone(),
         lenient=config.lenient,
         wiring=config.board,
@@ -204,7 +204,8 @@ async def _built(
     )
 
 
-def _clock(config: Config) -> Clock:
+def clock_of(config: Config) -> Clock:
+    """Return the clock that the configuration asks for."""
     if not config.virtual_time:
         return SystemClock()
     wall = config.first_moment()
@@ -284,7 +285,8 @@ def _address(host: str, port: int) -> str:
 
 
 @contextmanager
-def _told_if_it_cannot_listen(config: Config) -> Iterator[None]:
+def told_if_it_cannot_listen(config: Config) -> Iterator[None]:
+    """Turn the error of an address that cannot be used into a sentence for people."""
     try:
         yield
     except OSError as error:
@@ -302,7 +304,7 @@ def _why_not(error: OSError, config: Config) -> str:
     return f"{address} cannot be used: {error.strerror or error}."
 
 
-def _listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
+def listen_to_signals(certificate: Certificate | None) -> asyncio.Event:
     """Return an event that SIGTERM and SIGINT set; reload the certificate on SIGHUP."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -9,7 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -25,7 +25,6 @@ from leverframe.servers.http.messages import (
     problem_reply,
 )
 from leverframe.servers.http.request_journal import BENCH_HEADER, note_answer
-from leverframe.servers.http.server import HttpServer
 
 #: Paths that answer whatever is set.
 SPARED = ("/sim.cgi", "/api/sim")
@@ -37,10 +36,27 @@ MAX_STALE = 100
 DROPS_PER_S = 20
 
 
+class HandlerPlace(Protocol):
+    """Where the handler of a server is kept."""
+
+    handler: Callable[[Request], SentAnswer]
+
+
+class FaultyServer(Protocol):
+    """A server that can be given another handler for a while, and be off."""
+
+    @property
+    def state(self) -> HandlerPlace: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
 class HttpFaults:
     """The faults of a controller as one of its HTTP servers shows them."""
 
-    def __init__(self, faults: Faults, server: HttpServer, journal: RequestLog | None) -> None:
+    def __init__(self, faults: Faults, server: FaultyServer, journal: RequestLog | None) -> None:
         self._faults = faults
         self._server = server
         #: Where requests are noted; it is told what clients really got.

@@ -18,6 +18,7 @@ import msgspec
 
 from leverframe.commands.table.rules import event_query
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.hardware.fault_catalogue import FAULTS, Fault
 from leverframe.profile import Profile
 from leverframe.testing.explanation import explain
@@ -27,7 +28,6 @@ from leverframe.testing.outbox import TwinOutbox
 from leverframe.testing.requests import TwinRequest, journal_from_json, requests_from
 from leverframe.testing.rule_words import BadRule, condition_from_words, rule_from_words
 from leverframe.testing.set_fault import TwinFault
-from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.twin_client import fetched
 from leverframe.testing.twin_clock import TwinClock
 

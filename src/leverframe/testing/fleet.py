@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
 from types import TracebackType
 from typing import Any, Self, overload
 
-from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.group_time import advance_together
+from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.twin import Twin
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.versions import version_parameters
@@ -112,7 +111,8 @@ class Fleet(Sequence[Twin]):
 
     def advance(self, duration: Duration) -> None:
         """Let time pass for all; what is due happens in the order of time, whoever's it is."""
-        LOOP_THREAD.run(_advance(self._twins, seconds_of(duration)))
+        controllers = [twin.controller for twin in self._twins]
+        LOOP_THREAD.run(advance_together(controllers, seconds_of(duration)))
         self.clock.was_moved()
 
     async def aadvance(self, duration: Duration) -> None:
@@ -123,28 +123,3 @@ class Fleet(Sequence[Twin]):
         """Let time pass for all until the first twin has come to a moment."""
         first = self._twins[0]
         self.advance(seconds_of(wall_of(moment, first.zone) - first.state["time"]))
-
-
-async def _advance(twins: Sequence[Twin], seconds: float) -> None:
-    """Serve the deadlines of all in order; they do not concern each other."""
-    controllers = [twin.controller for twin in twins]
-    begins = [controller.clock.now() for controller in controllers]
-    due: list[tuple[float, int]] = []
-    for number, controller in enumerate(controllers):
-        deadline = controller.next_deadline()
-        if deadline is not None:
-            due.append((deadline - begins[number], number))
-    heapify(due)
-    served = 0
-    while due and due[0][0] <= seconds:
-        after_s, number = heappop(due)
-        controller = controllers[number]
-        for _ in controller.time.live_until(begins[number] + after_s):
-            served += 1
-            if served % DEADLINES_AT_A_TIME == 0:
-                await asyncio.sleep(0)
-        deadline = controller.next_deadline()
-        if deadline is not None:
-            heappush(due, (deadline - begins[number], number))
-    for controller, begin in zip(controllers, begins, strict=True):
-        await controller.advance(begin + seconds - controller.clock.now())

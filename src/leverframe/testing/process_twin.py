@@ -21,6 +21,13 @@ import msgspec
 
 from leverframe.config import Config
 from leverframe.errors import ErrorForPeople
+from leverframe.fleet.given_settings import (
+    GivenSettings,
+    leaves_for,
+    version_for,
+    without_recording,
+)
+from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.hardware.fault_catalogue import Fault
 from leverframe.profile import Profile
 from leverframe.servers.http.request_journal import BENCH_HEADER
@@ -33,13 +40,6 @@ from leverframe.testing.any_twin import (
     AnyTwin,
     TwinAddress,
 )
-from leverframe.testing.given_settings import (
-    GivenSettings,
-    leaves_for,
-    version_for,
-    without_recording,
-)
-from leverframe.testing.time_words import WhenText, wall_of
 from leverframe.testing.twin_client import ANSWER_S, checked
 
 #: How long a start and an end may take, in real seconds.

@@ -18,6 +18,14 @@ from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
+from leverframe.fleet.given_settings import (
+    BadSettings,
+    GivenSettings,
+    leaves_for,
+    version_for,
+    without_recording,
+)
+from leverframe.fleet.time_words import WhenText, wall_of
 from leverframe.hardware.fault_catalogue import Fault
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.ports import connect_modbus, connect_snmp
@@ -40,16 +48,8 @@ from leverframe.testing.any_twin import (
     AnyTwin,
     TwinAddress,
 )
-from leverframe.testing.given_settings import (
-    BadSettings,
-    GivenSettings,
-    leaves_for,
-    version_for,
-    without_recording,
-)
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
-from leverframe.testing.time_words import WhenText, wall_of
 from leverframe.testing.twin_client import checked
 
 #: Who is the cause of what a test does to a twin.

@@ -69,26 +69,38 @@ class EndpointDescription(Struct, frozen=True):
     query: tuple[QueryParameter, ...] = ()
     #: The type of the text in the body of a POST.
     body: Any = None
+    #: The request may also come without a body.
+    body_is_optional: bool = False
 
 
 def openapi(
     profile: Profile, title: str, version: str, endpoints: Sequence[EndpointDescription]
 ) -> Json:
     """Build the whole document, of what this profile offers."""
+    info = {
+        "title": title,
+        "version": version,
+        "description": _INTRODUCTION.format(profile=profile),
+    }
+    commands = {path: _command_path(path, profile) for path in sorted(COMMAND_PATHS)}
+    document = openapi_of_endpoints(info, endpoints, commands)
+    document["components"]["schemas"][StatusReply.__name__]["xml"] = {"name": "response"}
+    return document
+
+
+def openapi_of_endpoints(
+    info: Json, endpoints: Sequence[EndpointDescription], other_paths: Json
+) -> Json:
+    """Build a document of endpoints, behind other paths that are described already."""
     replies, schemas = reply_schemas(
         (StatusReply, Problem, *(endpoint.reply for endpoint in endpoints))
     )
-    schemas[StatusReply.__name__]["xml"] = {"name": "response"}
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": title,
-            "version": version,
-            "description": _INTRODUCTION.format(profile=profile),
-        },
+        "info": info,
         "security": [{}, {"basic": []}],
         "paths": {
-            **{path: _command_path(path, profile) for path in sorted(COMMAND_PATHS)},
+            **other_paths,
             **{
                 endpoint.path: _endpoint_path(endpoint, schema)
                 for endpoint, schema in zip(endpoints, replies[2:], strict=True)
@@ -234,7 +246,10 @@ def _endpoint_path(endpoint: EndpointDescription, schema: Json) -> Json:
         operation["parameters"] = _query_parameters(endpoint.query)
     if endpoint.body is not None:
         ((text,), _) = reply_schemas([endpoint.body])
-        operation["requestBody"] = {"required": True, "content": {TEXT: {"schema": text}}}
+        operation["requestBody"] = {
+            "required": not endpoint.body_is_optional,
+            "content": {TEXT: {"schema": text}},
+        }
     return {
         method: _operation(f"{method}{name}", endpoint.doc, ok, sorted(refusals)) | operation
         for method in (name.lower() for name in endpoint.methods if name != "HEAD")

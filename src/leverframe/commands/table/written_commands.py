@@ -46,13 +46,14 @@ def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
     """Perform all commands on a stage; a refusal says in which line it is."""
     for command in commands:
         try:
-            _perform(command, stage)
+            perform_one(command, stage)
         except Refusal as refusal:
             refusal.detail = f"Line {command.line}: {refusal.detail}"
             raise
 
 
-def _perform(command: WrittenCommand, stage: Stage) -> None:
+def perform_one(command: WrittenCommand, stage: Stage) -> None:
+    """Perform one command on a stage."""
     method = "POST" if command.body else "GET"
     for call in find(method, command.path, items_of(command.query), stage.profile):
         if not isinstance(call, Call):

@@ -53,6 +53,8 @@ class Request(msgspec.Struct, gc=False, eq=False):
     peer: str = ""
     #: From a client of HTTP/1.0, which knows no chunks.
     is_http10: bool = False
+    #: Whom it is for, where a front door leads requests to several.
+    meant: Any = None
 
     def __repr__(self) -> str:
         # Queries, headers and bodies carry passwords, and a repr ends up in logs.

@@ -1,10 +1,10 @@
-"""The settings that a twin starts with: from a file, or by their paths."""
+"""The settings that a controller begins with: from a file, or by their paths."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.refusals import Conflict, Refusal
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
 from leverframe.engine.factory_settings import defaults
@@ -13,7 +13,7 @@ from leverframe.engine.tree import difference, leaves
 from leverframe.errors import ErrorForPeople
 from leverframe.maintenance.readable_backup import read
 from leverframe.profile import Profile, existing, newest_software
-from leverframe.storage.backup import content_of
+from leverframe.storage.backup import BackupFile, content_of
 
 GivenSettings = str | Path | Mapping[str, Any]
 
@@ -63,6 +63,19 @@ def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
     if isinstance(given, Mapping) and carried.not_carried_over:
         lost = carried.not_carried_over[0]
         raise BadSettings(f"{lost.path}: {lost.reason}")
+    return {path: value for path, _, value in difference(standard, carried.settings)}
+
+
+def template_leaves(template: BackupFile, profile: Profile) -> dict[str, Any]:
+    """Return what a template sets; refuse one that holds what the version cannot."""
+    standard = defaults(profile)
+    carried = carry_over(content_of(template, None), profile, standard)
+    for lost in carried.not_carried_over:
+        if lost.path in template.settings:
+            raise Conflict(
+                f"The template sets {lost.path}, which {profile} cannot hold. {lost.reason}",
+                field="template",
+            )
     return {path: value for path, _, value in difference(standard, carried.settings)}
 
 

@@ -1,0 +1,1 @@
+"""A node: many controllers in one process, with one front door, one API and one time."""
