@@ -3,9 +3,10 @@ _leverframe() {
     local word=${COMP_WORDS[COMP_CWORD]} words
     local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="run simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
+        words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
+            fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
             unit) words="check schema" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -13,10 +14,24 @@ _leverframe() {
             firmware) words="keygen build sign show" ;;
             backup) words="show diff convert restore" ;;
             data) words="check repair show export reset" ;;
-            help) words="run simulate what-if record replay unit commands passwd config board site firmware backup data" ;;
+            help) words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data" ;;
         esac
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --recorded --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
+            "fleet run") words="--config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --log-level --log-format -h --help" ;;
+            "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --dry-run --node --user --ca-file --json -h --help" ;;
+            "fleet list") words="--tag --node --user --ca-file --json -h --help" ;;
+            "fleet show") words="--node --user --ca-file --json -h --help" ;;
+            "fleet remove") words="--tag --node --user --ca-file --json -h --help" ;;
+            "fleet rename") words="--node --user --ca-file --json -h --help" ;;
+            "fleet tag") words="--tag --add --remove --node --user --ca-file --json -h --help" ;;
+            "fleet send") words="--tag --dry-run --all-or-none --node --user --ca-file --json -h --help" ;;
+            "fleet advance") words="--to --step --rate --freeze --tag --node --user --ca-file --json -h --help" ;;
+            "fleet snapshot") words="--tag --node --user --ca-file --json -h --help" ;;
+            "fleet restore") words="--tag --node --user --ca-file --json -h --help" ;;
+            "fleet fork") words="--count --tag --node --user --ca-file --json -h --help" ;;
+            "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;
+            "fleet export") words="--tag --node --user --ca-file -h --help" ;;
             "simulate "*) words="--for --csv --step -h --help" ;;
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;

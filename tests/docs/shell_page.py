@@ -36,6 +36,11 @@ done
 if [ "${{1-}}" = run ]; then
   shift
   set -- run {options} "$@"
+elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
+  shift 2
+  set -- fleet run --port {port} "$@"
+elif [ "${{1-}}" = fleet ]; then
+  set -- "$@" --node http://127.0.0.1:{port}
 fi
 exec {program} -m leverframe "$@"
 """
@@ -145,7 +150,7 @@ def _write_programs(folder: Path, ports: dict[int, int]) -> None:
         for key, usual in USUAL_PORTS.items()
     )
     programs = {
-        "leverframe": _LEVERFRAME.format(options=options, program=sys.executable),
+        "leverframe": _LEVERFRAME.format(options=options, port=ports[8080], program=sys.executable),
         "curl": _CURL.format(program=shutil.which("curl", path=PROGRAM_FOLDERS)),
         "mbpoll": _MBPOLL.format(program=shutil.which("mbpoll", path=PROGRAM_FOLDERS)),
         "python3": f'#!/usr/bin/env bash\nexec {sys.executable} "$@"\n',

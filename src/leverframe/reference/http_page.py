@@ -5,6 +5,8 @@ from itertools import groupby
 
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
+from leverframe.fleet.api import ENDPOINTS as FLEET_ENDPOINTS
+from leverframe.fleet.api import FleetEndpoint
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.routes.endpoints import (
     RULE_TRIAL,
@@ -118,6 +120,25 @@ For the administrator. `/dev_settings.bin`, and `/lk3_settings.bin` with the sam
 """
 
 
+_FLEET = """
+## A node with many controllers
+
+[Many controllers in one process](../how-to/fleet.md) have the interface above each, at a name of
+their own. The node has these paths at its own address, for its administrator; on loopback for
+everybody on the machine. `name` and `tag` choose controllers: those of these names that have all of
+these tags, all of them where neither is given. Several are written with commas.
+"""
+
+
+def _fleet_path(endpoint: FleetEndpoint) -> str:
+    method = "POST " if "POST" in endpoint.methods else ""
+    return code(f"{method}{endpoint.path}")
+
+
+def _fleet_parameters(endpoint: FleetEndpoint) -> str:
+    return ", ".join(code(parameter.name) for parameter in endpoint.query)
+
+
 def http_page() -> str:
     return "\n".join(
         [
@@ -146,6 +167,11 @@ def http_page() -> str:
             _BACKUPS,
             "\n## The simulated board\n",
             _simulated_board(),
+            _FLEET,
+            table(
+                ("path", "parameters", ""),
+                [(_fleet_path(x), _fleet_parameters(x), prose(x.doc)) for x in FLEET_ENDPOINTS],
+            ),
         ]
     )
 

@@ -1,0 +1,147 @@
+"""Commands to many controllers at once: tried, or carried out, with a result for each.
+
+To try a command is to stage it without writing it, so the refusals are the very ones. All or none
+means that it is tried on all of them first, and carried out in the same round of the event loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.rights import Account
+from leverframe.commands.table.row import ADMIN
+from leverframe.commands.table.stage import NO_HASHES, Stage
+from leverframe.commands.table.written_commands import (
+    WrittenCommand,
+    perform_one,
+    written_commands,
+)
+from leverframe.controller.live_snapshot import NoLiveSnapshot
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.node import Member
+from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.storage.store import StoreUnavailable
+
+#: Who does it, in journals and audit trails.
+BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
+#: So many controllers have their turn before other requests have theirs.
+AT_A_TIME = 50
+DONE = 200
+#: Of a controller that would have done it, had all the others.
+NOT_DONE = 424
+_NOT_DONE = "Nothing was changed here, because others refuse it."
+
+
+class MemberResult(Struct, frozen=True, omit_defaults=True):
+    name: str
+    status: Annotated[int, Meta(description="200, or the status of the refusal.")]
+    detail: Annotated[str | None, Meta(description="Why it was refused.")] = None
+
+
+class BulkReport(Struct, frozen=True):
+    """What became of something for each controller that was chosen."""
+
+    done: int
+    refused: int
+    dry_run: Annotated[bool, Meta(description="Nothing was changed; this would become of it.")]
+    results: list[MemberResult]
+
+
+def report_of(results: list[MemberResult], *, dry_run: bool = False) -> BulkReport:
+    done = sum(result.status == DONE for result in results)
+    return BulkReport(done, len(results) - done, dry_run, results)
+
+
+def refused(member: Member, refusal: Refusal) -> MemberResult:
+    return MemberResult(member.name, refusal.status, str(refusal.as_problem()["detail"]))
+
+
+async def each(
+    members: Sequence[Member], work: Callable[[Member], Coroutine[Any, Any, None]]
+) -> BulkReport:
+    """Do something to controllers one after the other; those that refuse it are told."""
+    results = []
+    for member in members:
+        try:
+            await work(member)
+            results.append(MemberResult(member.name, DONE))
+        except Refusal as refusal:
+            results.append(refused(member, refusal))
+        except NoLiveSnapshot as error:
+            results.append(MemberResult(member.name, 409, str(error)))
+        except StoreUnavailable as error:
+            results.append(MemberResult(member.name, 507, str(error)))
+        except ErrorForPeople as error:
+            results.append(MemberResult(member.name, 400, str(error)))
+    return report_of(results)
+
+
+async def send(
+    members: Sequence[Member], text: str, source: str, *, dry_run: bool, all_or_none: bool
+) -> BulkReport:
+    """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
+    (command,) = written_commands(text)
+    if dry_run or all_or_none:
+        tried = []
+        for number, member in enumerate(members, start=1):
+            tried.append(_tried(member, command))
+            if dry_run and number % AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        if dry_run or any(result.status != DONE for result in tried):
+            return report_of(tried if dry_run else _not_done(tried), dry_run=dry_run)
+    answers = []
+    for number, member in enumerate(members, start=1):
+        answers.append(_ask(member, command, source))
+        if not all_or_none and number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    results = []
+    for member, answer in zip(members, answers, strict=True):
+        results.append(_result(member, await _reply(answer)))
+    return report_of(results)
+
+
+def _tried(member: Member, command: WrittenCommand) -> MemberResult:
+    controller = member.controller
+    stage = Stage(
+        controller.profile,
+        controller.pending,
+        controller.engine.inputs.i2c_found,
+        NO_HASHES,
+        controller.takes_firmware,
+    )
+    try:
+        perform_one(command, stage)
+        if stage.given and not stage.replaces_all:
+            for check in controller.settings_checks:
+                check(stage.settings, stage.given)
+    except Refusal as refusal:
+        return refused(member, refusal)
+    return MemberResult(member.name, DONE)
+
+
+def _not_done(tried: list[MemberResult]) -> list[MemberResult]:
+    return [
+        MemberResult(one.name, NOT_DONE, _NOT_DONE) if one.status == DONE else one for one in tried
+    ]
+
+
+def _ask(
+    member: Member, command: WrittenCommand, source: str
+) -> AnyReply | Coroutine[Any, Any, AnyReply]:
+    method = "POST" if command.body else "GET"
+    request = Request(method, command.path, command.query, {}, command.body, source)
+    return member.built.web.handle_as(request, BY_FLEET)
+
+
+async def _reply(answer: AnyReply | Coroutine[Any, Any, AnyReply]) -> AnyReply:
+    return answer if isinstance(answer, Reply | StreamReply) else await answer
+
+
+def _result(member: Member, reply: AnyReply) -> MemberResult:
+    if reply.status == DONE or not isinstance(reply, Reply):
+        return MemberResult(member.name, reply.status)
+    return MemberResult(member.name, reply.status, msgspec.json.decode(reply.body)["detail"])

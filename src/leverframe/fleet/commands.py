@@ -1,0 +1,367 @@
+"""The work of `leverframe fleet`, besides `run`: ask a node, and tell people or scripts.
+
+What concerns many controllers ends with 1 where some of them refused it, and tells which and why.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from leverframe.durations import seconds_from_text
+from leverframe.exit_codes import DONE, NO
+from leverframe.fleet.api import ExportedController
+from leverframe.fleet.node_client import NodeClient
+from leverframe.maintenance.readable_backup import as_text, read
+
+#: Controllers that are made by one request.
+AT_A_TIME = 50
+#: Steps in which time is moved where somebody watches it.
+STEPS = 50
+
+Told = dict[str, Any]
+
+
+@contextmanager
+def _client(node: str, user: str | None, ca_file: str | None) -> Iterator[NodeClient]:
+    client = NodeClient(node, user, ca_file)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def list_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    names: list[str],
+    tag: list[str],
+) -> None:
+    """Print the chosen controllers as a table, or one JSON object a line."""
+    with _client(node, user, ca_file) as client:
+        found = client.get("list", {"name": names, "tag": tag})
+    if as_json:
+        _print_json(found)
+        return
+    table = Table("name", "version", "tags", "health", "time", "address")
+    for one in found:
+        moment = datetime.fromtimestamp(one["time"], UTC)
+        table.add_row(
+            one["name"],
+            f"{one['hw']}/{one['sw']}",
+            ", ".join(one["tags"]),
+            "; ".join(one["troubles"]) or "ok",
+            f"{moment:%Y-%m-%d %H:%M:%S} UTC",
+            one["url"],
+        )
+    _console().print(table)
+
+
+def show_controller(
+    node: str, user: str | None, ca_file: str | None, as_json: bool, name: str
+) -> None:
+    with _client(node, user, ca_file) as client:
+        told = client.get("show", {"name": name})
+    if as_json:
+        _print_json([told])
+        return
+    report = told.pop("report")
+    settings = told.pop("settings")
+    for key, value in {**report, **told}.items():
+        shown = ", ".join(value) if isinstance(value, list) else value
+        print(f"{key} = {'' if shown is None else shown}")
+    for path, value in settings.items():
+        print(f"{path} = {msgspec.json.encode(value).decode()}")
+
+
+def add_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    name: str,
+    count: int,
+    first: int,
+    template: Path | None,
+    hw: str | None,
+    sw: str | None,
+    tag: list[str],
+    address: str | None,
+    port: int | None,
+    dry_run: bool,
+) -> None:
+    """Make controllers, some at a time; all are checked before the first is made."""
+    body = None if template is None else as_text(read(template), ".json").encode()
+    asked: Told = {"name": name, "hw": hw, "sw": sw, "tags": tag}
+    with _client(node, user, ca_file) as client:
+        whole = {**asked, "count": count, "first": first, "address": address, "port": port}
+        told = client.post("add", {**whole, "dry_run": True}, body)
+        if dry_run:
+            _tell_made([told], as_json)
+            return
+        made = []
+        with _progress("making", count) as advance:
+            for begin in range(0, count, AT_A_TIME):
+                part = min(AT_A_TIME, count - begin)
+                places: Told = {"count": part, "first": first + begin}
+                if address is not None:
+                    places["address"] = _later(address, begin)
+                if port is not None:
+                    places["port"] = port + begin
+                made.append(client.post("add", {**asked, **places}, body))
+                advance(part)
+    _tell_made(made, as_json)
+
+
+def _later(address: str, places: int) -> str:
+    return str(ip_address(address) + places)
+
+
+def remove_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    return _bulk(node, user, ca_file, as_json, "remove", {"name": names, "tag": tag})
+
+
+def rename_controller(
+    node: str, user: str | None, ca_file: str | None, as_json: bool, name: str, to: str
+) -> None:
+    with _client(node, user, ca_file) as client:
+        told = client.post("rename", {"name": name, "to": to})
+    if as_json:
+        _print_json([told])
+    else:
+        print(f"{name} is {to} now, at {told['url']}")
+
+
+def tag_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    names: list[str],
+    tag: list[str],
+    add: list[str],
+    remove: list[str],
+) -> int:
+    given = {"name": names, "tag": tag, "add": add, "remove": remove}
+    return _bulk(node, user, ca_file, as_json, "tag", given)
+
+
+def send_command(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    command: str,
+    names: list[str],
+    tag: list[str],
+    dry_run: bool,
+    all_or_none: bool,
+) -> int:
+    target, _, body = command.strip().partition(" ")
+    given = {
+        "command": target,
+        "name": names,
+        "tag": tag,
+        "dry_run": dry_run,
+        "all_or_none": all_or_none,
+    }
+    return _bulk(node, user, ca_file, as_json, "send", given, body.encode() or None)
+
+
+def advance_time(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    duration: str | None,
+    to: str | None,
+    step: bool,
+    rate: float | None,
+    freeze: bool,
+    tag: list[str],
+) -> None:
+    """Move the time of all together; in steps where somebody watches."""
+    given: Told = {"tag": tag, "to": to, "step": step}
+    with _client(node, user, ca_file) as client:
+        if freeze or rate is not None:
+            # A rate of 0 has to be said.
+            told = client.post("advance", {**given, "rate": "0" if freeze else str(rate)})
+        elif duration is None:
+            told = client.post("advance", given)
+        else:
+            seconds = seconds_from_text(duration)
+            steps = STEPS if _watched() else 1
+            told = client.post("advance", {**given, "for": "0s"})
+            with _progress("advancing", steps) as advance:
+                for _ in range(steps):
+                    told = client.post("advance", {**given, "for": f"{seconds / steps:.9f}"})
+                    advance(1)
+    if as_json:
+        _print_json([told])
+    else:
+        moment = datetime.fromtimestamp(told["time"], UTC)
+        runs = f", running at {told['rate']:g}" if told["rate"] else ""
+        print(f"It is {moment:%Y-%m-%d %H:%M:%S} UTC{runs}")
+
+
+def take_snapshot_of(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    label: str,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    given = {"label": label, "name": names, "tag": tag}
+    return _bulk(node, user, ca_file, as_json, "snapshot", given)
+
+
+def restore_snapshot(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    label: str,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    given = {"label": label, "name": names, "tag": tag}
+    return _bulk(node, user, ca_file, as_json, "restore", given)
+
+
+def fork_controller(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    name: str,
+    to: str,
+    count: int,
+    tag: list[str],
+) -> None:
+    with _client(node, user, ca_file) as client:
+        told = client.post("fork", {"name": name, "to": to, "count": count, "tags": tag})
+    _tell_made([told], as_json)
+
+
+def set_faults(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    fault: str,
+    seed: int,
+    names: list[str],
+    tag: list[str],
+) -> int:
+    given = {"fault": fault, "seed": seed, "name": names, "tag": tag}
+    return _bulk(node, user, ca_file, as_json, "fault", given)
+
+
+def export_controllers(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    folder: Path,
+    names: list[str],
+    tag: list[str],
+) -> None:
+    """Write a fleet file and a settings file for each controller into a new folder."""
+    with _client(node, user, ca_file) as client:
+        told = client.get("export", {"name": names, "tag": tag})
+    found = msgspec.convert(told, list[ExportedController])
+    folder.mkdir(parents=True)
+    lines: list[str] = []
+    for one in found:
+        record = msgspec.to_builtins(one.record)
+        settings = f"{one.record.name}.toml"
+        (folder / settings).write_text(as_text(one.settings, ".toml"), encoding="utf-8")
+        lines += ["[[controllers]]"]
+        for key, value in {**record, "settings": settings}.items():
+            lines.append(f"{key} = {msgspec.json.encode(value).decode()}")
+        lines.append("")
+    (folder / "fleet.toml").write_text("\n".join(lines), encoding="utf-8")
+    print(f"{len(found)} controllers are in {folder}; leverframe fleet run --config reads it")
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _bulk(
+    node: str,
+    user: str | None,
+    ca_file: str | None,
+    as_json: bool,
+    what: str,
+    given: Told,
+    body: bytes | None = None,
+) -> int:
+    with _client(node, user, ca_file) as client:
+        told = client.post(what, given, body)
+    if as_json:
+        _print_json(told["results"])
+    else:
+        refused = [one for one in told["results"] if one["status"] != 200]
+        would = "would be " if told["dry_run"] else ""
+        if refused:
+            table = Table("name", "status", "why")
+            for one in refused:
+                table.add_row(one["name"], str(one["status"]), one.get("detail", ""))
+            _console().print(table)
+        print(f"{would}done: {told['done']}, {would}refused: {told['refused']}")
+    return NO if told["refused"] else DONE
+
+
+def _tell_made(made: list[Told], as_json: bool) -> None:
+    if as_json:
+        _print_json(made)
+        return
+    names = [name for told in made for name in told["names"]]
+    some = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+    would = "would be " if made[0]["dry_run"] else ""
+    print(f"{would}made: {len(names)} ({some})")
+    for told in made:
+        if told["password"] is not None:
+            first, last = told["names"][0], told["names"][-1]
+            print(f"The administrators of {first} to {last} have the password {told['password']}")
+
+
+def _print_json(objects: list[Any]) -> None:
+    for one in objects:
+        print(msgspec.json.encode(one).decode())
+
+
+def _console() -> Console:
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+
+
+def _watched() -> bool:
+    return Console(stderr=True).is_terminal
+
+
+@contextmanager
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on the error output, for people who look at a terminal."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not _watched()) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda steps: bar.update(task, advance=steps)

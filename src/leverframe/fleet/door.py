@@ -1,0 +1,367 @@
+"""The front door of a node: one port, behind it many controllers and the node itself.
+
+A controller is meant by its name, the first label of the `Host` (`gh-1.localhost`); by the local
+address that the client connected to, where the controller has one of its own; or by a port of its
+own. Whoever names none of these gets to the node. A name that is unknown is refused: browsers that
+were led here by a foreign name (DNS rebinding) reach nobody.
+
+Connections are counted for the controller that they are used for, so that a flood of them at one
+controller leaves some for the others.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+from ipaddress import ip_address
+from typing import Any
+
+from leverframe.commands.table.refusals import Conflict
+from leverframe.log_context import CONTROLLER
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback, without_port
+from leverframe.servers.descriptors import DescriptorBudget, Lease
+from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.http.connection import Connection
+from leverframe.servers.http.limits import HttpLimits
+from leverframe.servers.http.listener import BACKLOG, HttpListener, listening_sockets
+from leverframe.servers.http.messages import (
+    Answer,
+    Handler,
+    Reply,
+    Request,
+    SentAnswer,
+    problem_reply,
+)
+from leverframe.servers.http.parsing import RETRY
+from leverframe.servers.http.server import TOO_MANY
+from leverframe.servers.http.server_state import ServerState
+from leverframe.servers.routes.sign_in import redirect_to_https
+
+#: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
+PER_FREE = 1.5
+#: Headers of known names that are kept as they came; each is found by one look-up then.
+MAX_KEPT_HOSTS = 100_000
+#: Of the loopback interface, as Linux calls it.
+LOOPBACK = b"lo"
+_LOCALHOST = "localhost"
+
+NO_SUCH_NAME = (
+    "No controller has this name here. `leverframe fleet list` shows all of them; each answers at"
+    " NAME.localhost, and below the names in `hosts` of the configuration."
+)
+CROWDED = "Too many connections are open to this controller. Close some, or try again later."
+
+
+class DoorNames(OwnNames):
+    """The names of a controller behind a front door, which has found it by the `Host` already."""
+
+    def __init__(self, *, secure: bool) -> None:
+        super().__init__(secure=secure)
+
+    def check_host(self, request: Request) -> None:
+        """Do nothing: only its own requests are led to a controller."""
+
+
+class Entrance:
+    """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
+
+    def __init__(self, name: str, handler: Handler, admission: Handler) -> None:
+        self.name = name
+        self.handler: Callable[[Request], SentAnswer] = handler
+        self.admission = admission
+        self.address: str | None = None
+        self.listener: HttpListener | None = None
+        #: Connections that were used for it last.
+        self.connections: set[DoorConnection] = set()
+        #: It is off: who comes gets a reset.
+        self.is_closed = False
+
+    @property
+    def state(self) -> "Entrance":
+        return self
+
+    def pause(self) -> None:
+        """Reset connections, as a unit does that is off."""
+        self.is_closed = True
+        for connection in tuple(self.connections):
+            connection.reset()
+
+    def resume(self) -> None:
+        self.is_closed = False
+
+
+class Door:
+    """The listening sockets of a node, and who is behind them."""
+
+    def __init__(
+        self,
+        limits: HttpLimits,
+        domains: tuple[str, ...] = (),
+        descriptors: DescriptorBudget | None = None,
+    ) -> None:
+        #: The node itself; whoever answers for it sets the handlers.
+        self.node = Entrance("", _nobody, _nobody)
+        self._limits = limits
+        self.descriptors = descriptors or DescriptorBudget()
+        self.is_secure = False
+        self._domains = tuple(
+            name.lower() for name in (_LOCALHOST, *domains) if not _is_address(name)
+        )
+        self._by_name: dict[str, Entrance] = {}
+        self._by_address: dict[str, Entrance] = {}
+        self._hosts: dict[str, Entrance] = {}
+        #: `Host` headers that name no controller but are the node's: addresses, localhost.
+        self._plain_hosts: set[str] = set()
+        self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
+        self.state = ServerState(_nobody, limits, admission=_admit)
+        self.state.handler = _handle
+        self._listener: HttpListener | None = None
+        self._host = ""
+        #: All addresses of 127.0.0.0/8 lead here.
+        self._takes_loopback = False
+        self._context: ssl.SSLContext | None = None
+
+    # --- listening --------------------------------------------------------------------------------
+
+    async def listen(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
+        """Listen, by TLS with a context; on loopback for all addresses of 127.0.0.0/8 at once."""
+        self._host, self._context = host, context
+        self.is_secure = context is not None
+        sockets = _loopback_sockets(port) if _is_loopback4(host) else []
+        self._takes_loopback = bool(sockets)
+        self._listener = self._listener_of(sockets or await listening_sockets(host, port), None)
+
+    def _listener_of(self, sockets: list[socket.socket], entrance: Entrance | None) -> HttpListener:
+        plain = ServerState(self._to_https, self._limits, admission=self._to_https)
+        return HttpListener(
+            sockets,
+            self._limits,
+            self.descriptors,
+            self.state.refusal(TOO_MANY).encode(close=True),
+            partial(DoorConnection, self, self.state, entrance),
+            self._context,
+            partial(DoorConnection, self, plain, entrance),
+        )
+
+    @property
+    def port(self) -> int:
+        assert self._listener is not None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    def url_of(self, name: str) -> str:
+        """Return where the pages of a controller are."""
+        scheme, usual = ("https", 443) if self.is_secure else ("http", 80)
+        port = usual if self._listener is None else self.port
+        place = f"{name}.{self._domains[-1]}"
+        return f"{scheme}://{place}/" if port == usual else f"{scheme}://{place}:{port}/"
+
+    async def stop(self, grace_s: float = 5.0) -> None:
+        listeners = [self._listener, *(one.listener for one in self._by_name.values())]
+        for listener in listeners:
+            if listener is not None:
+                await listener.close()
+        self._listener = None
+        await self.state.stop(grace_s)
+
+    def _to_https(self, request: Request) -> Reply:
+        if request.meant is _UNKNOWN:
+            return problem_reply(404, NO_SUCH_NAME)
+        return redirect_to_https(DoorNames(secure=True), request)
+
+    # --- who is behind it -------------------------------------------------------------------------
+
+    async def open(self, entrance: Entrance, address: str | None, port: int | None) -> None:
+        """Let a controller be reached by its name, and by an address and a port of its own."""
+        if address is not None:
+            self._check_address(entrance.name, address)
+        if port is not None and self._listener is not None:
+            try:
+                sockets = await listening_sockets(self._host, port)
+            except OSError as error:
+                raise Conflict(
+                    f"{entrance.name}: port {port} of {self._host} cannot be used:"
+                    f" {error.strerror or error}. Free it, or choose another.",
+                    field="port",
+                ) from error
+            entrance.listener = self._listener_of(sockets, entrance)
+        if address is not None:
+            entrance.address = address
+            self._by_address[address] = entrance
+        self._by_name[entrance.name] = entrance
+
+    def _check_address(self, name: str, address: str) -> None:
+        """Refuse an address whose connections would not come here."""
+        if self._listener is None or _is_any(self._host):
+            return
+        if not (self._takes_loopback and ip_address(address).is_loopback):
+            raise Conflict(
+                f"{name}: the node listens on {self._host}, so nobody would come by {address}.",
+                field="address",
+                allowed="an address of 127.0.0.0/8; any with host = 0.0.0.0",
+            )
+
+    async def close(self, entrance: Entrance) -> None:
+        """Let nobody in any more, and end the connections that were used for it."""
+        self._by_name.pop(entrance.name, None)
+        if entrance.address is not None:
+            self._by_address.pop(entrance.address, None)
+        self._hosts.clear()
+        if entrance.listener is not None:
+            await entrance.listener.close()
+        for connection in tuple(entrance.connections):
+            connection.stop()
+
+    def rename(self, entrance: Entrance, name: str) -> None:
+        for connection in tuple(entrance.connections):
+            connection.stop()
+        del self._by_name[entrance.name]
+        self._hosts.clear()
+        entrance.name = name
+        self._by_name[name] = entrance
+
+    def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
+        """Find whom a request is for: by its `Host`, else by where the client connected."""
+        host = request.headers.get("host")
+        if host is None or host in self._plain_hosts:
+            return by_place
+        found = self._hosts.get(host)
+        return found if found is not None else self._found(host, by_place)
+
+    def _found(self, host: str, by_place: "Entrance") -> "Entrance":
+        name = without_port(host).lower().rstrip(".")
+        if name in self._domains or _is_address(name):
+            if len(self._plain_hosts) < MAX_KEPT_HOSTS:
+                self._plain_hosts.add(host)
+            return by_place
+        label, _, domain = name.partition(".")
+        found = self._by_name.get(label)
+        if found is None or (domain and domain not in self._domains):
+            return _UNKNOWN
+        if len(self._hosts) < MAX_KEPT_HOSTS:
+            self._hosts[host] = found
+        return found
+
+    def at_address(self, address: str) -> Entrance:
+        return self._by_address.get(address, self.node)
+
+
+class DoorConnection(Connection):
+    """A connection whose requests are led to whom each of them means."""
+
+    def __init__(
+        self, door: Door, state: ServerState, entrance: Entrance | None, lease: Lease
+    ) -> None:
+        super().__init__(state, lease)
+        self._door = door
+        #: Whom those mean who name nobody.
+        self._by_place = entrance or door.node
+        self._by_port = entrance is not None
+        #: Whom it is counted for.
+        self._used_for: Entrance | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        local = transport.get_extra_info("sockname")
+        if local and not self._by_port:
+            self._by_place = self._door.at_address(local[0])
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+        super().connection_lost(exc)
+
+    def _leave(self) -> None:
+        if self._used_for is not None:
+            self._used_for.connections.discard(self)
+            self._door.shares.give_back(self._used_for.name)
+            self._used_for = None
+
+    def _lead(self, request: Request) -> None:
+        """Note whom a request is for, and count the connection there."""
+        meant = self._door.meant(request, self._by_place)
+        if meant is not self._used_for and meant is not _UNKNOWN:
+            self._leave()
+            if self._door.shares.take(meant.name):
+                self._used_for = meant
+                meant.connections.add(self)
+            else:
+                meant = _CROWDED
+        request.meant = meant
+
+    def _answer(self, request: Request) -> None:
+        self._lead(request)
+        if request.meant.is_closed:
+            self.reset()
+        else:
+            super()._answer(request)
+
+    def _check_body(self, request: Request) -> None:
+        self._lead(request)
+        super()._check_body(request)
+
+
+def _handle(request: Request) -> SentAnswer:
+    entrance: Entrance = request.meant
+    before = CONTROLLER.set(entrance.name)
+    try:
+        return entrance.handler(request)
+    finally:
+        CONTROLLER.reset(before)
+
+
+def _nobody(request: Request) -> Reply:
+    return problem_reply(503, "The node is starting.")
+
+
+def _admit(request: Request) -> Answer:
+    entrance: Entrance = request.meant
+    return entrance.admission(request)
+
+
+def _refusing(status: int, detail: str, headers: tuple[tuple[str, str], ...] = ()) -> Entrance:
+    def refuse(request: Request) -> Reply:
+        reply = problem_reply(status, detail)
+        return Reply(reply.status, reply.content_type, reply.body, headers)
+
+    return Entrance("", refuse, refuse)
+
+
+_UNKNOWN = _refusing(404, NO_SUCH_NAME)
+_CROWDED = _refusing(503, CROWDED, RETRY)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_any(host: str) -> bool:
+    return not host or (_is_address(host) and ip_address(host).is_unspecified)
+
+
+def _is_loopback4(host: str) -> bool:
+    return is_loopback(host) and ":" not in host
+
+
+def _loopback_sockets(port: int) -> list[socket.socket]:
+    """Listen on all addresses of the loopback interface, which no other machine can reach.
+
+    Kernels before 5.7 let only root bind to an interface; there is no such socket then.
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK)
+        listening.setblocking(False)
+        listening.bind(("", port))
+        listening.listen(BACKLOG)
+    except PermissionError:
+        listening.close()
+        return []
+    except OSError:
+        listening.close()
+        raise
+    return [listening]

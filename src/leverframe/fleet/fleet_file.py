@@ -1,0 +1,141 @@
+"""The fleet file: the configuration of a node, and its controllers as `[[controllers]]`.
+
+    port = 8090                       # keys of `leverframe run` that concern the whole node
+    virtual_time = true
+
+    [[controllers]]
+    name = "cellar"
+    tags = ["north"]
+    hw = "3.5"                        # without them the version of the settings, or the newest
+    sw = "1.49"
+    settings = "cellar.toml"          # a backup that it begins with, beside this file
+    address = "127.0.0.2"             # an address, and a port, at which it alone answers
+    port = 8091
+    board = { kind = "linux" }        # simulated if not given
+
+A mistake in the keys of the node refuses the file. One in a controller is told with its name and
+line, and the others start.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.config import BadConfiguration, Config
+from leverframe.config.reading import checked, misshapen_table
+from leverframe.config.sources import Sources
+from leverframe.errors import ErrorForPeople
+from leverframe.fleet.given_settings import template_leaves, version_for
+from leverframe.fleet.node import NewController
+from leverframe.fleet.records import (
+    MemberRecord,
+    Taken,
+    checked_address,
+    checked_name,
+    checked_tags,
+)
+from leverframe.maintenance.readable_backup import read
+from leverframe.wiring import Wiring, miswired
+
+CONTROLLERS = "controllers"
+#: Keys of the configuration that concern a whole node.
+NODE_KEYS = (
+    *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data", "timezone"),
+    *("virtual_time", "virtual_start", "lenient", "capture", "allow_local_targets", "ca_file"),
+    *("json", "log_level", "log_format", "syslog"),
+)
+
+
+class ControllerTable(Struct, frozen=True):
+    """A `[[controllers]]` table as it is written."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    tags: tuple[str, ...] = ()
+    hw: str | None = None
+    sw: str | None = None
+    settings: str | None = None
+    address: str | None = None
+    port: Annotated[int, Meta(ge=1, le=65535)] | None = None
+    board: Wiring = Wiring()
+
+
+class FleetFile(Struct, frozen=True):
+    config: Config
+    controllers: list[NewController]
+    #: A sentence for each controller that cannot be, with its name and line.
+    mistakes: list[str]
+
+
+def read_fleet(sources: Sources) -> FleetFile:
+    """Read the configuration of a node; raise `BadConfiguration` where the node cannot be."""
+    tables = sources.values.pop(CONTROLLERS, [])
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise BadConfiguration(
+            f"{sources.line((CONTROLLERS,))}: {CONTROLLERS} is written as [[{CONTROLLERS}]] tables."
+        )
+    strangers = [key for key in sources.values if key in _keys() and key not in NODE_KEYS]
+    if strangers:
+        where = sources.origin((strangers[0],))
+        raise BadConfiguration(
+            f"{where}: {strangers[0]} is no key of a node; known are {', '.join(NODE_KEYS)}."
+        )
+    config = checked(sources)
+    controllers, mistakes = _controllers(tables, sources, config)
+    return FleetFile(config, controllers, mistakes)
+
+
+def _keys() -> Iterable[str]:
+    return Config.__struct_fields__
+
+
+def _controllers(
+    tables: list[dict[str, Any]], sources: Sources, config: Config
+) -> tuple[list[NewController], list[str]]:
+    found: list[NewController] = []
+    mistakes: list[str] = []
+    taken = Taken(())
+    folder = Path() if sources.file is None else sources.file.parent
+    for index, table in enumerate(tables):
+        name = str(table.get("name", f"number {index + 1}"))[:40]
+        wrong = list(misshapen_table(table, ControllerTable, (name,)))
+        for mistake in wrong:
+            where = sources.line((CONTROLLERS, index, *mistake.place[1:]))
+            mistakes.append(f"{where}: {mistake.sentence}")
+        if wrong:
+            continue
+        try:
+            new = _controller(msgspec.convert(table, ControllerTable), folder, config)
+            taken.add(new.record)
+            found.append(new)
+        except (Refusal, ErrorForPeople) as error:
+            field = getattr(error, "field", None)
+            where = sources.line((CONTROLLERS, index, *([field] if field else [])))
+            told = error.as_problem()["detail"] if isinstance(error, Refusal) else error
+            mistakes.append(f"{where}: {name}: {told}")
+    return found, mistakes
+
+
+def _controller(table: ControllerTable, folder: Path, config: Config) -> NewController:
+    if config.virtual_time and table.board.kind != "simulated":
+        raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
+    for _, sentence in miswired(table.board):
+        raise BadConfiguration(sentence)
+    template = None if table.settings is None else read(folder / table.settings)
+    hw, sw = table.hw, table.sw
+    if template is not None and hw is None and sw is None:
+        hw, sw = template.hw, template.sw
+    profile = version_for(hw, sw, None)
+    record = MemberRecord(
+        checked_name(table.name),
+        checked_tags(table.tags),
+        table.hw,
+        table.sw,
+        checked_address(table.address),
+        table.port,
+    )
+    start = {} if template is None else template_leaves(template, profile)
+    return NewController(record, profile, start, wiring=table.board)

@@ -1,0 +1,169 @@
+"""What is done to running controllers of a node besides commands: time, snapshots, faults.
+
+Snapshots are of whole groups under one label and live as long as the process. A fork of a
+controller on virtual time goes on from where that one is; on real time it begins with its settings,
+as after a power cut.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from leverframe.commands.table.refusals import BadValue, Conflict
+from leverframe.controller.faults import MAX_FAULTS
+from leverframe.controller.live_snapshot import LiveSnapshot, go_back, take_snapshot
+from leverframe.fleet.bulk import BulkReport, each
+from leverframe.fleet.group_time import WINDOW_S, advance_together, next_step_s
+from leverframe.fleet.node import FleetNode, Member, NewController
+from leverframe.fleet.records import MemberRecord
+from leverframe.hardware.fault_catalogue import FAULTS, BadFault, fault_from_text
+
+MAX_LABELS = 20
+MAX_RATE = 1000.0
+#: How often time that runs is moved on.
+PACE_S = 0.05
+NONE = "none"
+#: What makes a controller this one, and no other.
+_OWN_ROWS = ("identity.", "snmp.boots", "profile.")
+
+
+class GroupTime:
+    """The time of a node's controllers: moved by hand, or running at a rate; else it stands."""
+
+    def __init__(self, node: FleetNode) -> None:
+        self._node = node
+        self._moving = asyncio.Lock()
+        self._running: asyncio.Task[None] | None = None
+        #: Seconds of virtual time in a second; 0 while it stands.
+        self.rate = 0.0
+
+    async def advance(self, members: Sequence[Member], seconds: float) -> None:
+        self._require_virtual()
+        async with self._moving:
+            await advance_together([one.controller for one in members], seconds, WINDOW_S)
+            if len(members) == len(self._node.members):
+                self._node.clock.move_to(self._node.clock.now() + seconds)
+
+    async def advance_to(self, members: Sequence[Member], wall: float) -> None:
+        """Move all to a moment; refuse one that has passed for the first of them."""
+        self._require_virtual()
+        now = members[0].controller.clock.wall() if members else self._node.clock.wall()
+        if wall < now:
+            raise BadValue("This moment has passed.", field="to", allowed="a later one")
+        await self.advance(members, wall - now)
+
+    async def step(self, members: Sequence[Member]) -> None:
+        """Move all to the next moment at which something is due for one of them."""
+        self._require_virtual()
+        seconds = next_step_s([one.controller for one in members])
+        if seconds is not None:
+            await self.advance(members, seconds)
+
+    async def run_at(self, rate: float) -> None:
+        """Let the time of all run, by so many seconds in a second; 0 freezes it."""
+        self._require_virtual()
+        if not 0 <= rate <= MAX_RATE:
+            raise BadValue(f"{rate:g} is no rate.", field="rate", allowed=f"0 to {MAX_RATE:g}")
+        await self.freeze()
+        if rate:
+            self.rate = rate
+            self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def freeze(self) -> None:
+        running, self._running, self.rate = self._running, None, 0.0
+        if running is not None:
+            running.cancel()
+            await asyncio.wait([running])
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        last = loop.time()
+        while True:
+            await asyncio.sleep(PACE_S)
+            now = loop.time()
+            await self.advance(tuple(self._node.members.values()), (now - last) * self.rate)
+            last = now
+
+    def _require_virtual(self) -> None:
+        if not self._node.is_virtual:
+            raise Conflict("Time runs by itself here; start with --virtual-time to move it.")
+
+
+class GroupSnapshots:
+    """Snapshots of controllers by label, each with the controllers that it was taken of."""
+
+    def __init__(self) -> None:
+        self.labels: dict[str, dict[int, LiveSnapshot]] = {}
+
+    async def take(self, members: Sequence[Member], label: str) -> BulkReport:
+        if label not in self.labels and len(self.labels) >= MAX_LABELS:
+            raise Conflict(f"There are {MAX_LABELS} snapshots already; use one of their labels.")
+        taken: dict[int, LiveSnapshot] = {}
+
+        async def take(member: Member) -> None:
+            taken[member.number] = await take_snapshot(member.controller)
+
+        report = await each(members, take)
+        if taken:
+            self.labels[label] = taken
+        return report
+
+    async def restore(self, members: Sequence[Member], label: str) -> BulkReport:
+        snapshots = self.labels.get(label)
+        if snapshots is None:
+            known = ", ".join(self.labels) or "none: take one first"
+            raise BadValue(f"There is no snapshot {label[:40]!r}.", field="label", allowed=known)
+
+        async def restore(member: Member) -> None:
+            if member.number not in snapshots:
+                raise Conflict(f"{member.name} is not in the snapshot {label}.")
+            await go_back(member.controller, snapshots[member.number])
+
+        return await each(members, restore)
+
+
+async def fork(node: FleetNode, member: Member, records: Sequence[MemberRecord]) -> list[Member]:
+    """Make controllers that go on from where another one is."""
+    controller = member.controller
+    await controller.writer.settled()
+    snapshot = await take_snapshot(controller) if node.is_virtual else None
+    stored = node.lane.store(member.number).load()
+    kept = {name: value for name, value in stored.kept.items() if not name.startswith(_OWN_ROWS)}
+    of_version = [
+        msgspec.structs.replace(record, hw=controller.profile.hw, sw=controller.profile.sw)
+        for record in records
+    ]
+    made = await node.add(
+        [NewController(one, controller.profile, stored.settings, kept) for one in of_version]
+    )
+    if snapshot is not None:
+        for one in made:
+            await go_back(one.controller, snapshot)
+    return made
+
+
+async def set_fault(members: Sequence[Member], text: str, seed: int) -> BulkReport:
+    """Set a fault on controllers, each with a seed of its own; `none` ends all that are set."""
+    try:
+        fault = None if text == NONE else fault_from_text(text)
+    except BadFault as error:
+        raise BadValue(
+            error.detail, field="fault", value=error.value or None, allowed=error.allowed
+        ) from None
+
+    async def act(member: Member) -> None:
+        faults = member.controller.faults
+        if faults is None:
+            raise Conflict("This board is not simulated.")
+        if fault is None:
+            faults.clear()
+            return
+        if len(faults.report()) >= MAX_FAULTS:
+            raise Conflict(f"There are {MAX_FAULTS} faults already; end them with none.")
+        if "seed" in FAULTS[fault.kind].scopes and "seed" not in fault.given:
+            faults.add(fault.within(seed=(seed + member.number) % 2**31))
+        else:
+            faults.add(fault)
+
+    return await each(members, act)

@@ -1,0 +1,327 @@
+"""A node: many controllers in one process, made, found, renamed and removed together.
+
+The node knows its controllers by name and tags, keeps their records in a store of its own, and
+gives each a place at the front door. What a controller does is its own affair.
+"""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.clock import Clock, SystemClock, VirtualClock
+from leverframe.commands.table.refusals import Conflict
+from leverframe.config import Config
+from leverframe.controller import Controller
+from leverframe.controller.hooks import SettingsWatcher
+from leverframe.fleet.door import Door, DoorNames, Entrance
+from leverframe.fleet.records import (
+    MAX_CONTROLLERS,
+    MemberRecord,
+    NoSuchController,
+    Registry,
+    Taken,
+    checked_name,
+)
+from leverframe.log_context import CONTROLLER
+from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.process.node_services import NodeServices
+from leverframe.process.services import Sending
+from leverframe.process.version_change import settle_version
+from leverframe.profile import Profile
+from leverframe.servers.http_faults import HttpFaults
+from leverframe.servers.routes.router import Reach
+from leverframe.shutdown import close_all
+from leverframe.storage.fleet.lane import OF_NODE, Lane
+from leverframe.storage.store import Changes, Stored
+from leverframe.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+SIMULATED = Wiring()
+#: Controllers that are read, or made, together.
+AT_A_TIME = 50
+
+
+class NodeManner(Struct, frozen=True):
+    """How the controllers of a node run."""
+
+    timezone: tzinfo = UTC
+    lenient: bool = False
+    sending: Sending = Sending()
+    #: Strangers can reach the node: everybody has to sign in.
+    must_sign_in: bool = False
+
+
+NORMALLY = NodeManner()
+
+
+class NewController(Struct, frozen=True):
+    """A controller that is to be made, with the settings that it begins with."""
+
+    record: MemberRecord
+    profile: Profile
+    leaves: dict[str, Any] = {}
+    #: What is remembered besides settings.
+    kept: dict[str, Any] = {}
+    wiring: Wiring = SIMULATED
+
+
+class Member:
+    """A controller of a node that runs."""
+
+    def __init__(
+        self, number: int, record: MemberRecord, built: BuiltController, entrance: Entrance
+    ) -> None:
+        self.number = number
+        self.record = record
+        self.built = built
+        self.entrance = entrance
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def controller(self) -> Controller:
+        return self.built.controller
+
+
+class FleetNode:
+    """Many controllers that share a process, a front door and, on virtual time, the time."""
+
+    def __init__(
+        self,
+        door: Door,
+        lane: Lane,
+        clock: Clock,
+        manner: NodeManner = NORMALLY,
+    ) -> None:
+        self.door = door
+        self.lane = lane
+        self.manner = manner
+        self.registry = Registry(self.lane.store(OF_NODE))
+        #: By name, in the order in which they were made.
+        self.members: dict[str, Member] = {}
+        #: The common time; controllers that are made later begin there.
+        self.clock = clock
+        #: What is wrong with parts of the node itself, a sentence each.
+        self.troubles: dict[str, str] = {}
+        #: Called for every controller with its old and new settings.
+        self.settings_watchers: list[SettingsWatcher] = []
+        #: What all controllers share.
+        self.services = NodeServices()
+        #: One change of the fleet at a time.
+        self.changing = asyncio.Lock()
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.clock.is_virtual
+
+    # --- making and removing ----------------------------------------------------------------------
+
+    async def start_stored(self, wirings: Mapping[str, Wiring]) -> list[str]:
+        """Start what the store knows; return a sentence for each that cannot be."""
+        troubles = []
+        records = sorted(self.registry.records.items())
+        for begin in range(0, len(records), AT_A_TIME):
+            batch = records[begin : begin + AT_A_TIME]
+            stored = await self.lane.fetch([number for number, _ in batch])
+            for number, record in batch:
+                try:
+                    wiring = wirings.get(record.name, SIMULATED)
+                    await self._go_on(number, record, stored[number], wiring)
+                except Exception as error:
+                    troubles.append(_why_not(record.name, error))
+                await asyncio.sleep(0)
+        gc.freeze()
+        return troubles
+
+    async def _go_on(
+        self, number: int, record: MemberRecord, stored: Stored, wiring: Wiring
+    ) -> None:
+        config = Config(hw=record.hw, sw=record.sw)
+        known = [stored.kept.get(f"profile.{name}") for name in ("hw", "sw", "configured_sw")]
+        profile = config.profile(*known)
+        if [profile.hw, profile.sw, record.sw] != known:
+            await settle_version(self.lane.store(number), config)
+            stored = self.lane.store(number).load()
+        await self._start(number, record, profile, wiring, stored)
+
+    async def take_over(self, records: Sequence[MemberRecord]) -> None:
+        """Let what a file says of known controllers count: tags, version, address and port."""
+        by_name = {record.name: record for record in records}
+        numbers = {
+            number: by_name[known.name]
+            for number, known in self.registry.records.items()
+            if known.name in by_name and by_name[known.name] != known
+        }
+        if numbers:
+            await self.registry.put(numbers)
+
+    def check_new(self, new: Sequence[MemberRecord]) -> None:
+        """Refuse new records of which one has what another controller has."""
+        if len(self.members) + len(new) > MAX_CONTROLLERS:
+            raise Conflict(f"A node has at most {MAX_CONTROLLERS} controllers.")
+        taken = Taken(self.registry.records.values())
+        for record in new:
+            taken.add(record)
+
+    async def add(self, new: Sequence[NewController]) -> list[Member]:
+        """Make controllers: all of them or, if one cannot be, none."""
+        async with self.changing:
+            self.check_new([one.record for one in new])
+            numbers = [self.registry.new_number() for _ in new]
+            # A node that was killed may have left something under these numbers.
+            await self.lane.forget(numbers)
+            made: list[Member] = []
+            try:
+                for begin in range(0, len(new), AT_A_TIME):
+                    end = begin + AT_A_TIME
+                    made += await self._make_all(numbers[begin:end], new[begin:end])
+                await self.registry.put({member.number: member.record for member in made})
+            except BaseException:
+                await self._stop(made)
+                await self.lane.forget(numbers)
+                raise
+        # What is there by now stays: no collection has to walk through it.
+        gc.freeze()
+        return made
+
+    async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:
+        """Make controllers whose first rows share transactions."""
+        making = [self._make(number, one) for number, one in zip(numbers, new, strict=True)]
+        results = await asyncio.gather(*making, return_exceptions=True)
+        made = [one for one in results if isinstance(one, Member)]
+        for failed in results:
+            if isinstance(failed, BaseException):
+                await self._stop(made)
+                raise failed
+        return made
+
+    async def _make(self, number: int, new: NewController) -> Member:
+        profile = new.profile
+        kept = {
+            "profile.hw": profile.hw,
+            "profile.sw": profile.sw,
+            "profile.configured_sw": new.record.sw,
+        }
+        await self.lane.store(number).commit(
+            Changes(settings=new.leaves, kept={**new.kept, **kept})
+        )
+        stored = Stored(new.leaves.copy(), {**new.kept, **kept}, [])
+        return await self._start(number, new.record, profile, new.wiring, stored)
+
+    async def _start(
+        self, number: int, record: MemberRecord, profile: Profile, wiring: Wiring, stored: Stored
+    ) -> Member:
+        manner = self.manner
+        names = DoorNames(secure=self.door.is_secure)
+        # What it begins now, timers and tasks, is logged under its name.
+        before = CONTROLLER.set(record.name)
+        try:
+            built = await build(
+                profile,
+                self.lane.store(number),
+                VirtualClock(self.clock.wall()) if self.is_virtual else SystemClock(),
+                manner.timezone,
+                lenient=manner.lenient,
+                wiring=wiring,
+                sending=manner.sending,
+                reach=Reach(names, must_sign_in=manner.must_sign_in),
+                configured=ConfiguredIdentity(name=record.name),
+                node=self.services,
+                stored=stored,
+            )
+        finally:
+            CONTROLLER.reset(before)
+        controller = built.controller
+        controller.settings_watchers += self.settings_watchers
+        handler = built.noting(built.web.handle)
+        entrance = Entrance(record.name, handler, built.web.admit_body)
+        if controller.faults is not None:
+            HttpFaults(controller.faults, entrance, controller.request_journal)
+        try:
+            await self.door.open(entrance, record.address, record.port)
+        except BaseException:
+            await built.stop()
+            raise
+        member = self.members[record.name] = Member(number, record, built, entrance)
+        return member
+
+    async def remove(self, members: Sequence[Member]) -> None:
+        """Stop controllers and remove all that is known of them."""
+        async with self.changing:
+            numbers = [member.number for member in members]
+            await self._stop(members)
+            await self.registry.remove(numbers)
+            await self.lane.forget(numbers)
+
+    async def _stop(self, members: Iterable[Member]) -> None:
+        for member in members:
+            self.members.pop(member.name, None)
+            await close_all([lambda one=member: self.door.close(one.entrance), member.built.stop])  # type: ignore[misc]
+
+    async def close(self) -> None:
+        """Stop all controllers, each by itself; what must be remembered is on disk then."""
+        await self._stop(tuple(self.members.values()))
+        await close_all([self.services.close, self.lane.close])
+
+    # --- names and tags ---------------------------------------------------------------------------
+
+    def select(self, names: Sequence[str] = (), tags: Sequence[str] = ()) -> list[Member]:
+        """Find controllers by name, and those that have all of the tags; all where none is given.
+
+        An unknown name or tag is refused.
+        """
+        for name in names:
+            if name not in self.members:
+                raise NoSuchController(f"There is no controller {name[:40]!r}.", field="name")
+        chosen = [self.members[name] for name in dict.fromkeys(names)] or self.members.values()
+        known = {tag for member in self.members.values() for tag in member.record.tags}
+        for tag in tags:
+            if tag not in known:
+                allowed = ", ".join(sorted(known)[:40]) or "none: no controller has a tag"
+                raise NoSuchController(
+                    f"No controller has the tag {tag[:40]!r}.", field="tag", allowed=allowed
+                )
+        return [member for member in chosen if set(tags) <= set(member.record.tags)]
+
+    async def rename(self, member: Member, name: str) -> None:
+        async with self.changing:
+            renamed = msgspec.structs.replace(member.record, name=checked_name(name))
+            if any(one.name == name for one in self.registry.records.values()):
+                raise Conflict(f"There is a controller {name} already.", field="to")
+            await self.registry.put({member.number: renamed})
+            self.members = {
+                name if one is member else one.name: one for one in self.members.values()
+            }
+            member.record = renamed
+            self.door.rename(member.entrance, name)
+
+    async def tag(
+        self, members: Sequence[Member], added: Sequence[str], removed: Sequence[str]
+    ) -> None:
+        async with self.changing:
+            records = {
+                member.number: msgspec.structs.replace(
+                    member.record,
+                    tags=tuple(sorted({*member.record.tags, *added} - set(removed))),
+                )
+                for member in members
+            }
+            await self.registry.put(records)
+            for member in members:
+                member.record = records[member.number]
+
+
+def _why_not(name: str, error: Exception) -> str:
+    sentence = getattr(error, "detail", None) or str(error) or type(error).__name__
+    if not isinstance(error, OSError | ValueError) and not hasattr(error, "detail"):
+        log.error("%s does not start", name, exc_info=error)
+    return f"{name} does not start: {sentence}"

@@ -1,0 +1,193 @@
+"""The handler of requests to a node itself: who asks, what for, and the answer of the API.
+
+On a loopback address the API is open to this machine, as a controller is there. On any other
+address the node has an administrator, who signs in by HTTP Basic. There are no sessions, so no page
+can act with one; requests that a page of another site has caused are refused all the same.
+"""
+
+import logging
+import time
+from collections.abc import Coroutine
+from types import CoroutineType
+from typing import Any
+
+import msgspec
+
+from leverframe.commands.table.params import decoded
+from leverframe.commands.table.refusals import BadValue, Refusal, SignInRequired
+from leverframe.commands.table.rights import Account, require
+from leverframe.commands.table.row import ANYBODY
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import settings_from_leaves
+from leverframe.fleet.api import ENDPOINTS, FleetContext, FleetEndpoint
+from leverframe.fleet.live import GroupSnapshots, GroupTime
+from leverframe.fleet.node import FleetNode
+from leverframe.log_throttle import LogThrottle
+from leverframe.process.administrator import random_password
+from leverframe.profile import Profile
+from leverframe.servers.accounts.access import Access
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.http.messages import CONTINUE, NOT_KEPT, Answer, AnyReply, Reply, Request
+from leverframe.servers.problems import (
+    NoSuchPath,
+    StoreFailed,
+    WrongMethodForPath,
+    reply_to_refusal,
+)
+from leverframe.storage.store import Stored, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+_BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+_NODE = Profile()
+_SWITCHES = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "": True,
+}
+
+
+class NodeWeb:
+    """The handler of all requests to the node itself."""
+
+    def __init__(
+        self, node: FleetNode, stored: Stored, names: OwnNames, passwords: Passwords
+    ) -> None:
+        self.node = node
+        self.time = GroupTime(node)
+        self.snapshots = GroupSnapshots()
+        self._names = names
+        self._passwords = passwords
+        self._must_sign_in = node.manner.must_sign_in
+        #: Only its accounts count.
+        self._settings: Settings = defaults(_NODE)
+        if self._must_sign_in:
+            self._settings, _ = settings_from_leaves(_NODE, stored.settings)
+        sessions = Sessions("leverframe_fleet", time.monotonic)
+        self._access = Access(passwords, sessions, time.monotonic, self._log_failed_sign_in)
+        self._warn = LogThrottle(log).warning
+
+    def handle(self, request: Request) -> Answer:
+        return self._admitted(request, only_admit=False)
+
+    def admit_body(self, request: Request) -> Answer:
+        """Tell by its head whether the body of a request is taken: `CONTINUE`, or the refusal."""
+        return self._admitted(request, only_admit=True)
+
+    def _admitted(self, request: Request, *, only_admit: bool) -> Answer:
+        try:
+            endpoint = _endpoint(request)
+            if request.query or request.method == "POST":
+                self._names.check_page(request, needs_source=False)
+            if endpoint.role != ANYBODY and self._must_sign_in:
+                account = self._access.recognise(request, self._settings)
+                if account is None:
+                    return self._with_password(request, endpoint, only_admit=only_admit)
+                require(account, endpoint.role)
+            return CONTINUE if only_admit else self._answer(request, endpoint)
+        except Refusal as refusal:
+            return _refused(refusal)
+
+    async def _with_password(
+        self, request: Request, endpoint: FleetEndpoint, *, only_admit: bool
+    ) -> AnyReply:
+        try:
+            await self._access.wait_for_turn(request)
+            account: Account = await self._access.who(request, self._settings)
+            require(account, endpoint.role)
+            if only_admit:
+                return CONTINUE
+            answer = self._answer(request, endpoint)
+            return answer if isinstance(answer, Reply) else await answer
+        except Refusal as refusal:
+            return _refused(refusal)
+
+    def _answer(
+        self, request: Request, endpoint: FleetEndpoint
+    ) -> Reply | Coroutine[Any, Any, Reply]:
+        context = FleetContext(
+            request,
+            parameters(request.query or "", endpoint),
+            self.node,
+            self.time,
+            self.snapshots,
+            self.new_administrator,
+        )
+        value = endpoint.function(context)
+        if isinstance(value, CoroutineType):
+            return self._awaited(value, endpoint)
+        return _reply(value, endpoint)
+
+    async def _awaited(self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint) -> Reply:
+        try:
+            return _reply(await work, endpoint)
+        except Refusal as refusal:
+            return _refused(refusal)
+        except StoreUnavailable as error:
+            return _refused(StoreFailed(str(error)))
+
+    async def new_administrator(self) -> tuple[str | None, dict[str, Any]]:
+        """Make a password for new controllers, where everybody has to sign in."""
+        if not self._must_sign_in:
+            return None, {}
+        password = random_password()
+        hashed = await self._passwords.hash(password)
+        return password, {"access.admin.password": hashed, "access.required": True}
+
+    def _log_failed_sign_in(self, name: str, source: str) -> None:
+        self._warn(source, "sign-in", "wrong password for the fleet from %s", source)
+
+
+def _endpoint(request: Request) -> FleetEndpoint:
+    endpoint = _BY_PATH.get(request.path)
+    if endpoint is None:
+        raise NoSuchPath(
+            "This is a node with many controllers, and there is nothing at this path. Ask for a"
+            " controller by its own name, address or port; /api/fleet/list lists them."
+        )
+    if request.method not in endpoint.methods:
+        raise WrongMethodForPath(
+            f"{endpoint.path} takes {endpoint.methods[0]}.", allowed=", ".join(endpoint.methods)
+        )
+    return endpoint
+
+
+def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
+    """Read the parameters of a query, each of the type that the endpoint names."""
+    known = {one.name: one.type for one in endpoint.query}
+    given: dict[str, Any] = {}
+    for item in filter(None, query.split("&")):
+        name, _, raw = item.partition("=")
+        if name not in known:
+            allowed = ", ".join(known) or "no parameters"
+            raise BadValue("There is no such parameter.", field=name[:40], allowed=allowed)
+        if name in given:
+            raise BadValue("It is given twice.", field=name, allowed="several with commas")
+        text = decoded(raw)
+        value: Any = _SWITCHES.get(text.lower(), text) if known[name] is bool else text
+        try:
+            given[name] = msgspec.convert(value, known[name], strict=False)
+        except msgspec.ValidationError as error:
+            raise BadValue(f"{text[:40]!r} will not do: {error}.", field=name) from None
+    return given
+
+
+def _reply(value: Any, endpoint: FleetEndpoint) -> Reply:
+    if isinstance(value, Reply):
+        return value
+    return Reply(200, endpoint.content_type, msgspec.json.encode(value), (NOT_KEPT,))
+
+
+def _refused(refusal: Refusal) -> Reply:
+    reply = reply_to_refusal(refusal)
+    if not isinstance(refusal, SignInRequired):
+        return reply
+    challenge = ("WWW-Authenticate", 'Basic realm="Leverframe fleet", charset="UTF-8"')
+    return Reply(reply.status, reply.content_type, reply.body, (challenge,))

@@ -1,0 +1,160 @@
+"""What a node knows of its controllers: their names, tags and addresses, kept in its own store.
+
+Everything else about a controller is in the store of the controller itself. A name is a label of a
+host name, so that every controller can be asked for by its name; a new one is made by a pattern.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, ip_address
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.commands.table.refusals import BadValue, Conflict, Refusal
+from leverframe.storage.store import DELETED, Changes, Store
+
+NAME = "1 to 31 small letters, digits and dashes, beginning and ending with a letter or digit"
+TAG = "1 to 40 small letters, digits, dots, dashes and underscores"
+#: More than fit into the memory of most machines.
+MAX_CONTROLLERS = 100_000
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,29}[a-z0-9])?")
+_TAG = re.compile(r"[a-z0-9._-]{1,40}")
+#: `{n}`, or with leading zeros `{n:03}`.
+_NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
+#: Names that lead to the node itself.
+_TAKEN = ("localhost",)
+_ROW = "controller."
+MAX_PORT = 65535
+
+
+class NoSuchController(Refusal):
+    status = 404
+    title = "There is no such controller"
+
+
+class MemberRecord(Struct, frozen=True, omit_defaults=True):
+    """A controller as the node knows it."""
+
+    name: str
+    tags: tuple[str, ...] = ()
+    #: The version that was asked for; firmware may have changed it since.
+    hw: str | None = None
+    sw: str | None = None
+    #: An address, and a port, at which it alone answers.
+    address: str | None = None
+    port: int | None = None
+
+
+def checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise BadValue(f"{name[:40]!r} cannot be a name.", field="name", allowed=NAME)
+    return name
+
+
+def checked_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    for tag in tags:
+        if not _TAG.fullmatch(tag):
+            raise BadValue(f"{tag[:40]!r} cannot be a tag.", field="tag", allowed=TAG)
+    return tuple(sorted(set(tags)))
+
+
+def checked_address(address: str | None) -> str | None:
+    if address is None:
+        return None
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        parsed = None
+    if not isinstance(parsed, IPv4Address) or parsed.is_unspecified:
+        raise BadValue(
+            f"{address[:40]!r} is no address for a controller.",
+            field="address",
+            allowed="an IPv4 address of this machine, such as 127.0.0.2",
+        )
+    return str(parsed)
+
+
+def names_from(pattern: str, first: int, count: int) -> list[str]:
+    """Make the names of new controllers: `gh-{n}` gives gh-1, gh-2 and so on."""
+    if count > 1 and not _NUMBER.search(pattern):
+        raise BadValue(
+            f"{count} controllers cannot all be called {pattern[:40]!r}.",
+            field="name",
+            allowed="a name with {n}, or {n:03}, for the number",
+        )
+
+    def written(number: int) -> str:
+        return _NUMBER.sub(lambda found: f"{number:0{found[1] or 1}}", pattern)
+
+    return [checked_name(written(number)) for number in range(first, first + count)]
+
+
+def numbered(records: Sequence[MemberRecord]) -> list[MemberRecord]:
+    """Give every record but the first the address and port that follow on those before it."""
+    return [
+        msgspec.structs.replace(
+            record,
+            address=None if record.address is None else str(ip_address(record.address) + place),
+            port=None if record.port is None else _port(record.port + place),
+        )
+        for place, record in enumerate(records)
+    ]
+
+
+def _port(port: int) -> int:
+    if not 0 < port <= MAX_PORT:
+        raise BadValue(f"{port} is no port.", field="port", allowed=f"1 to {MAX_PORT}")
+    return port
+
+
+class Taken:
+    """The names, addresses and ports that controllers have, so that no two have the same."""
+
+    def __init__(self, records: Iterable[MemberRecord]) -> None:
+        self._names: set[str] = set()
+        self._owners: dict[str | int, str] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: MemberRecord) -> None:
+        """Note what a record takes; refuse it, and note nothing, where another has it."""
+        if record.name in self._names:
+            raise Conflict(f"There is a controller {record.name} already.", field="name")
+        wanted = [one for one in (record.address, record.port) if one is not None]
+        for one in wanted:
+            if one in self._owners:
+                raise Conflict(f"{record.name} cannot have {one}: {self._owners[one]} has it.")
+        self._names.add(record.name)
+        self._owners |= dict.fromkeys(wanted, record.name)
+
+
+class Registry:
+    """The records of a node by the numbers of their controllers, in its store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        rows = store.load().kept
+        self.records = {
+            int(name.removeprefix(_ROW)): msgspec.convert(row, MemberRecord)
+            for name, row in rows.items()
+            if name.startswith(_ROW)
+        }
+        #: Numbers are not given again while the process runs.
+        self._next = max(self.records, default=0) + 1
+
+    def new_number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    async def put(self, records: dict[int, MemberRecord]) -> None:
+        await self._store.commit(
+            Changes(kept={f"{_ROW}{n}": msgspec.to_builtins(one) for n, one in records.items()})
+        )
+        self.records |= records
+
+    async def remove(self, numbers: Iterable[int]) -> None:
+        rows = {f"{_ROW}{number}": DELETED for number in numbers}
+        await self._store.commit(Changes(kept=rows))
+        for number in numbers:
+            del self.records[number]

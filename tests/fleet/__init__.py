@@ -1,0 +1,1 @@
+"""Tests of many controllers in one process."""

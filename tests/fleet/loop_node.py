@@ -1,0 +1,71 @@
+"""A node on the running event loop, asked through the function that serves its API."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.config import Config
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.node_web import NodeWeb
+from leverframe.fleet.serve import node_of
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.shutdown import close_all
+from leverframe.storage.fleet.lane import Lane, MemoryLane
+
+
+class LoopNode:
+    def __init__(self, web: NodeWeb) -> None:
+        self.web = web
+        self.node: FleetNode = web.node
+
+    async def ask(
+        self, target: str, body: bytes = b"", method: str = "POST", **headers: str
+    ) -> Reply:
+        path, mark, query = target.partition("?")
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
+        answer: Any = self.web.handle(request)
+        reply: Reply = answer if isinstance(answer, Reply) else await answer
+        return reply
+
+    async def get(self, what: str, **given: object) -> Any:
+        return await self._json("GET", what, given, b"")
+
+    async def post(self, what: str, body: bytes = b"", /, **given: object) -> Any:
+        return await self._json("POST", what, given, body)
+
+    async def _json(self, method: str, what: str, given: dict[str, object], body: bytes) -> Any:
+        reply = await self.ask(_target(what, given), body, method)
+        assert reply.status == 200, reply.body
+        return msgspec.json.decode(reply.body)
+
+    async def refused(self, status: int, what: str, body: bytes = b"", /, **given: object) -> str:
+        """Return the sentence of a refusal with this status."""
+        reply = await self.ask(_target(what, given), body)
+        assert reply.status == status, reply.body
+        detail: str = msgspec.json.decode(reply.body)["detail"]
+        return detail
+
+    def member(self, name: str) -> Member:
+        return self.node.members[name]
+
+
+def _target(what: str, given: dict[str, object]) -> str:
+    items = (f"{name.rstrip('_')}={quote(str(value), safe='')}" for name, value in given.items())
+    return f"/api/fleet/{what}".rstrip("/") + "?" + "&".join(items)
+
+
+@asynccontextmanager
+async def loop_node(
+    lane: Lane | None = None, *, real_time: bool = False, **keys: Any
+) -> AsyncIterator[LoopNode]:
+    clock = SystemClock() if real_time else VirtualClock()
+    web = await node_of(Config(**keys), lane or MemoryLane(), clock)
+    try:
+        yield LoopNode(web)
+    finally:
+        await close_all([web.time.freeze, web.node.door.stop, web.node.close])

@@ -1,0 +1,141 @@
+"""The API of a node: who may use it, what it refuses, and that it is described."""
+
+from base64 import b64encode
+
+import msgspec
+import pytest
+
+from leverframe.commands.table.row import ANYBODY
+from leverframe.fleet.api import ENDPOINTS
+from leverframe.process.administrator import ensure_administrator
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.storage.fleet.lane import OF_NODE, MemoryLane
+from leverframe.storage.store import StoreUnavailable
+from tests.fleet.loop_node import loop_node
+
+
+def basic(name: str, password: str) -> str:
+    return "Basic " + b64encode(f"{name}:{password}".encode()).decode()
+
+
+async def test_beyond_loopback_every_path_but_health_asks_for_the_administrator() -> None:
+    lane = MemoryLane()
+    password = await ensure_administrator(lane.store(OF_NODE))
+    assert password is not None
+    async with loop_node(lane, host="0.0.0.0") as node:
+        for endpoint in ENDPOINTS:
+            for authorization in (None, basic("admin", "wrong")):
+                more = {} if authorization is None else {"authorization": authorization}
+                method = endpoint.methods[0]
+                reply = await node.ask(endpoint.path, b"", method, **more)
+                is_open = endpoint.role == ANYBODY
+                assert (reply.status == 200) is is_open, endpoint.path
+                assert is_open or reply.status in (401, 429)
+        challenge = await node.ask("/api/fleet", b"", "GET")
+        assert dict(challenge.headers)["WWW-Authenticate"].startswith("Basic ")
+
+
+async def test_the_administrator_gets_in_and_new_controllers_have_a_password_shown_once() -> None:
+    lane = MemoryLane()
+    password = await ensure_administrator(lane.store(OF_NODE))
+    async with loop_node(lane, host="0.0.0.0") as node:
+        account = {"authorization": basic("admin", str(password))}
+        for _ in range(2):
+            assert (await node.ask("/api/fleet/list", b"", "GET", **account)).status == 200
+        reply = await node.ask("/api/fleet/add?name=gh-{n}&count=2", **account)
+        made = msgspec.json.decode(reply.body)
+        assert len(made["password"]) > 20
+        access = node.member("gh-1").controller.engine.settings.access
+        assert access.required
+        assert access.admin.password.startswith("$argon2id$")
+        shown = await node.ask("/api/fleet/show?name=gh-1", b"", "GET", **account)
+        assert made["password"].encode() not in shown.body
+        assert access.admin.password.encode() not in shown.body
+
+
+async def test_a_body_is_taken_only_from_who_may_send_it() -> None:
+    lane = MemoryLane()
+    password = await ensure_administrator(lane.store(OF_NODE))
+    async with loop_node(lane, host="0.0.0.0") as node:
+
+        def head(**headers: str) -> Request:
+            return Request("POST", "/api/fleet/add", "name=a", headers, b"", "127.0.0.1")
+
+        refused = node.web.admit_body(head())
+        assert isinstance(refused, Reply)
+        assert refused.status == 401
+        checked = node.web.admit_body(head(authorization=basic("admin", str(password))))
+        assert not isinstance(checked, Reply)
+        assert (await checked).status == 100  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "status", "told"),
+    [
+        ("/nothing", "GET", 404, "This is a node with many controllers"),
+        ("/outs.cgi?out0=1", "GET", 404, "This is a node with many controllers"),
+        ("/api/fleet/list", "POST", 405, "takes GET"),
+        ("/api/fleet/remove?name=a", "GET", 405, "takes POST"),
+        ("/api/fleet/list?colour=red", "GET", 400, "There is no such parameter"),
+        ("/api/fleet/list?tag=a&tag=b", "GET", 400, "It is given twice"),
+        ("/api/fleet/send?command=outs.cgi?out0=1&dry_run=maybe", "POST", 400, "'maybe'"),
+        ("/api/fleet/show", "GET", 400, "name is missing"),
+    ],
+)
+async def test_what_the_api_does_not_take_is_told(
+    target: str, method: str, status: int, told: str
+) -> None:
+    async with loop_node() as node:
+        reply = await node.ask(target, b"", method)
+        assert reply.status == status
+        assert told in msgspec.json.decode(reply.body)["detail"]
+
+
+async def test_a_page_of_another_site_is_refused() -> None:
+    async with loop_node() as node:
+        reply = await node.ask("/api/fleet/add?name=a", origin="https://evil.example", host="x")
+        assert reply.status == 403
+        assert await node.get("list") == []
+
+
+async def test_the_api_is_described_as_openapi_with_every_path_and_parameter() -> None:
+    async with loop_node() as node:
+        reply = await node.ask("/api/openapi.json", b"", "GET")
+        document = msgspec.json.decode(reply.body)
+    assert document["openapi"] == "3.1.0"
+    assert document["paths"].keys() == {endpoint.path for endpoint in ENDPOINTS}
+    add = document["paths"]["/api/fleet/add"]["post"]
+    assert {one["name"] for one in add["parameters"]} >= {"name", "count", "hw", "sw", "dry_run"}
+    assert add["requestBody"]["required"] is False
+
+
+async def test_a_store_that_cannot_be_written_is_told_and_nothing_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(rows: object) -> None:
+        raise StoreUnavailable("The disk is full.")
+
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        monkeypatch.setattr(lane.store(OF_NODE), "write", fail)
+        assert await node.refused(507, "add", name="a") == "The disk is full."
+        monkeypatch.undo()
+        assert await node.get("list") == []
+        await node.post("add", name="a")
+
+
+async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        assert msgspec.json.decode((await node.ask("/health", b"", "GET")).body) == {
+            "status": "ok",
+            "controllers": 2,
+        }
+        node.member("gh-1").controller.troubles["history"] = "It cannot be kept."
+        assert b"degraded" in (await node.ask("/health", b"", "GET")).body
+        (first, second) = await node.get("list")
+        assert (first["status"], first["troubles"]) == (
+            "degraded",
+            ["history: It cannot be kept."],
+        )
+        assert (await node.get(""))["degraded"] == 1

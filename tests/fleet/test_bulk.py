@@ -1,0 +1,117 @@
+"""Commands to many controllers: a result for each, tried before, all or none."""
+
+import msgspec
+import pytest
+
+from leverframe.fleet.bulk import BY_FLEET as FLEET
+from leverframe.fleet.node import Member
+from leverframe.servers.http.messages import Reply, Request
+from tests import effort
+from tests.fleet.loop_node import LoopNode, loop_node
+
+ON = "outs.cgi?out0=1"
+#: Old software does not have it yet.
+NEWER = "stm.cgi?modbuson=1"
+COUNT = 1000 if effort.THOROUGH else 40
+
+
+async def mixed(node: LoopNode) -> list[str]:
+    """Make many controllers, of which three are too old for a command; return their names."""
+    await node.post("add", name="gh-{n}", count=COUNT - 3, tags="all")
+    await node.post("add", name="old-{n}", count=3, hw="3.0", sw="1.18", tags="all")
+    return ["old-1", "old-2", "old-3"]
+
+
+def on(node: LoopNode) -> int:
+    return sum(member.controller.engine.values["OUT0"] or 0 for member in members(node))
+
+
+def members(node: LoopNode) -> list[Member]:
+    return list(node.node.members.values())
+
+
+async def test_three_that_refuse_a_command_are_told_and_the_others_do_it() -> None:
+    async with loop_node() as node:
+        old = await mixed(node)
+        told = await node.post("send", command=NEWER, tag="all")
+        assert (told["done"], told["refused"]) == (COUNT - 3, 3)
+        refused = [one for one in told["results"] if one["status"] != 200]
+        assert [one["name"] for one in refused] == old
+        assert all("HW 3.0 SW 1.18" in one["detail"] for one in refused)
+        done = [one.controller.engine.settings.modbus_tcp.enabled for one in members(node)]
+        assert done == [True] * (COUNT - 3) + [False] * 3
+
+
+async def test_all_or_none_changes_nothing_where_one_refuses() -> None:
+    async with loop_node() as node:
+        old = await mixed(node)
+        before = [member.controller.engine.settings for member in members(node)]
+        told = await node.post("send", command=NEWER, all_or_none=1)
+        assert (told["done"], told["refused"]) == (0, COUNT)
+        statuses = {one["name"]: one["status"] for one in told["results"]}
+        assert (statuses["gh-1"], statuses[old[0]]) == (424, 404)
+        assert all(
+            member.controller.engine.settings is then
+            for member, then in zip(members(node), before, strict=True)
+        )
+        told = await node.post("send", command=ON, all_or_none=1)
+        assert (told["done"], on(node)) == (COUNT, COUNT)
+
+
+async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
+    async with loop_node() as node:
+        await mixed(node)
+        tried = await node.post("send", command=NEWER, dry_run=1)
+        assert tried["dry_run"] is True
+        assert (await node.post("send", command=ON, dry_run=1))["done"] == COUNT
+        assert on(node) == 0
+        done = await node.post("send", command=NEWER)
+        assert tried["results"] == done["results"]
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("nothing.cgi?a=1", 404, "is no command"),
+        ("outs.cgi", 404, "is no command"),
+        ("# a remark", 400, "There are 0 commands"),
+        ("outs.cgi?out0=1\nouts.cgi?out1=1", 400, "control character"),
+        ("", 400, "command is missing"),
+    ],
+)
+async def test_what_is_no_command_is_refused_at_once(command: str, status: int, told: str) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        assert told in await node.refused(status, "send", command=command)
+
+
+async def test_a_value_that_is_not_allowed_is_refused_by_each_in_its_words() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        told = await node.post("send", command="outs.cgi?out9=1")
+        assert (told["done"], told["refused"]) == (0, 2)
+        reply = node.member("gh-1").built.web.handle_as(request("/outs.cgi", "out9=1"), FLEET)
+        assert isinstance(reply, Reply)
+        assert told["results"][0]["detail"] == msgspec.json.decode(reply.body)["detail"]
+
+
+async def test_a_command_with_a_body_and_one_with_a_password_are_carried_out() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        body = b"&s0=lamp*0*1*64800*0*127*1&&"
+        assert (await node.post("send", body, command="post.cgi?sched_save"))["done"] == 2
+        assert "several lines" in await node.refused(400, "send", b"a\nb", command="post.cgi?x")
+        schedules = [member.controller.engine.settings.schedule for member in members(node)]
+        assert [entry.name for entries in schedules for entry in entries if entry] == ["lamp"] * 2
+
+
+async def test_journals_and_audit_trails_name_the_fleet_and_who_asked() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        await node.post("send", command="stm.cgi?sname=Cellar")
+        entry = node.member("a").controller.engine.machine.journal.entries()[-1]
+        assert str(entry.cause) == "command fleet 127.0.0.1"
+
+
+def request(path: str, query: str) -> Request:
+    return Request("GET", path, query, {}, b"", "127.0.0.1")

@@ -1,0 +1,274 @@
+"""The front door: who is meant by name, by address and by port, and what each client may take."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import Config
+from leverframe.fleet import door as door_module
+from leverframe.fleet.node import NewController
+from leverframe.fleet.records import MemberRecord
+from leverframe.process.reach import certificate_of
+from leverframe.profile import Profile
+from leverframe.servers.fair_shares import FairShares
+from tests.fleet.http_client import ask, ask_once, connected
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.ports import free_port
+
+HOME = "127.0.0.1"
+
+
+async def listening(node: LoopNode, host: str = HOME) -> int:
+    await node.node.door.listen(host, 0)
+    return node.node.door.port
+
+
+def named(answer: str) -> str:
+    """Tell which controller has answered /json/all.json, by its name."""
+    return answer.partition('"sname":"')[2].partition('"')[0]
+
+
+async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -> None:
+    async with loop_node(hosts=("fleet.example",)) as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=2)
+        async with connected(HOME, port) as client:
+            for host in ("gh-2.localhost", "GH-2.fleet.example:80", "gh-2", "gh-2.localhost."):
+                answer = await ask(client, "/json/all.json", host)
+                assert (answer.status, named(answer.body)) == (200, "gh-2")
+            assert named((await ask(client, "/json/all.json", "gh-1.localhost")).body) == "gh-1"
+            for host in (f"{HOME}:{port}", "localhost", "fleet.example", "[::1]:80"):
+                answer = await ask(client, "/api/fleet/list", host)
+                assert answer.body.count('"name"') == 2
+
+
+async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-1", address="127.0.0.5")
+        for address in (HOME, "127.0.0.5"):
+            for host in ("gh-9.localhost", "gh-1.evil.example", "evil.example"):
+                answer = await ask_once(address, port, "/outs.cgi?out0=1", host)
+                assert answer.status == 404
+                assert "No controller has this name here" in answer.body
+                assert "gh-1" not in answer.body
+        assert node.member("gh-1").controller.engine.values["OUT0"] == 0
+
+
+async def test_a_controller_is_found_by_an_address_of_its_own_through_the_same_socket() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=3, address="127.0.0.7")
+        for place in range(3):
+            address = f"127.0.0.{7 + place}"
+            answer = await ask_once(address, port, "/json/all.json", f"{address}:{port}")
+            assert named(answer.body) == f"gh-{place + 1}"
+        # A name counts for more than the address.
+        answer = await ask_once("127.0.0.7", port, "/json/all.json", "gh-3.localhost")
+        assert named(answer.body) == "gh-3"
+        await node.post("remove", name="gh-1")
+        assert (await ask_once("127.0.0.7", port, "/outs.cgi", "127.0.0.7")).status == 404
+
+
+async def test_a_controller_is_found_by_a_port_of_its_own() -> None:
+    async with loop_node() as node:
+        await listening(node)
+        port = free_port()
+        await node.post("add", name="gh-1", port=port)
+        answer = await ask_once(HOME, port, "/json/all.json", f"{HOME}:{port}")
+        assert named(answer.body) == "gh-1"
+        await node.post("remove", name="gh-1")
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(HOME, port)
+
+
+async def test_a_port_in_use_is_told_and_nothing_is_made() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        told = await node.refused(409, "add", name="a", port=port)
+        assert f"a: port {port} of 127.0.0.1 cannot be used: " in told
+        assert await node.get("list") == []
+
+
+async def test_an_address_by_which_nobody_would_come_is_refused() -> None:
+    async with loop_node() as node:
+        await listening(node)
+        told = await node.refused(409, "add", name="a", address="10.7.0.1")
+        assert "listens on 127.0.0.1, so nobody would come by 10.7.0.1" in told
+
+
+async def test_a_door_on_every_address_takes_any() -> None:
+    async with loop_node(host="0.0.0.0") as node:
+        node.node.door._host = "0.0.0.0"
+        node.node.door._check_address("a", "10.7.0.1")
+
+
+async def test_without_the_right_to_an_interface_the_door_takes_its_own_address_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refusing(door_module.socket.socket):
+        def setsockopt(self, *options: object) -> None:
+            if options[1] == door_module.socket.SO_BINDTODEVICE:
+                raise PermissionError
+            super().setsockopt(*options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(door_module.socket, "socket", Refusing)
+    async with loop_node() as node:
+        port = await listening(node)
+        monkeypatch.undo()
+        await node.post("add", name="a")
+        assert (await ask_once(HOME, port, "/outs.cgi", "a.localhost")).status == 200
+        assert "nobody would come" in await node.refused(409, "add", name="b", address="127.0.0.5")
+
+
+async def test_no_other_machine_can_reach_a_node_on_loopback() -> None:
+    async with loop_node() as node:
+        await listening(node)
+        (listening_socket,) = node.node.door._listener.sockets  # type: ignore[union-attr]
+        device = listening_socket.getsockopt(
+            door_module.socket.SOL_SOCKET, door_module.socket.SO_BINDTODEVICE, 16
+        )
+        assert device.rstrip(b"\0") == b"lo"
+
+
+async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-1")
+        async with connected(HOME, port) as client:
+            assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
+            await node.post("rename", name="gh-1", to="cellar")
+            # Whoever is connected has to come again.
+            assert await client[0].read() == b""
+        assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
+        assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
+
+
+async def test_a_page_of_one_controller_cannot_switch_another() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=2)
+        host = f"gh-2.localhost:{port}"
+        for origin, status in ((f"http://gh-1.localhost:{port}", 403), (f"http://{host}", 200)):
+            answer = await ask_once(HOME, port, "/outs.cgi?out0=1", host, Origin=origin)
+            assert answer.status == status
+        answer = await ask_once(
+            HOME, port, "/api/fleet/remove?name=gh-1", HOME, method="POST", Origin=f"http://{host}"
+        )
+        assert answer.status == 403
+        assert len(await node.get("list")) == 2
+
+
+async def test_controllers_have_cookies_and_passwords_of_their_own() -> None:
+    async with loop_node(host="0.0.0.0") as node:
+        await node.node.door.listen(HOME, 0)
+        port = node.node.door.port
+        (one, other) = await _with_administrators(node)
+        form = f"username=admin&password={one}".encode()
+        async with connected(HOME, port) as client:
+            signed = await ask(client, "/post.cgi?signin", "gh-1.localhost", "POST", form)
+            assert signed.status == 200
+            cookie = signed.head.partition("Set-Cookie: ")[2].partition(";")[0]
+            again = await ask(client, "/outs.cgi", "gh-1.localhost", Cookie=cookie)
+            assert again.status == 200
+            elsewhere = await ask(client, "/outs.cgi", "gh-2.localhost", Cookie=cookie)
+            assert elsewhere.status == 401
+            foreign = await ask(client, "/outs.cgi", "gh-2.localhost", account=f"admin:{one}")
+            assert foreign.status == 401
+            own = await ask(client, "/outs.cgi", "gh-2.localhost", account=f"admin:{other}")
+            assert own.status == 200
+
+
+async def _with_administrators(node: LoopNode) -> list[str]:
+    passwords = []
+    for name in ("gh-1", "gh-2"):
+        password, leaves = await node.web.new_administrator()
+        await node.node.add([NewController(MemberRecord(name), Profile(), leaves)])
+        assert password is not None
+        passwords.append(password)
+    return passwords
+
+
+async def test_who_may_not_send_a_body_is_refused_before_it_is_read() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-1")
+        async with connected(HOME, port) as (reader, writer):
+            writer.write(
+                b"POST /api/fleet/add?name=b HTTP/1.1\r\nHost: x.example\r\n"
+                b"Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n"
+            )
+            assert b" 404 " in await reader.readline()
+        async with connected(HOME, port) as client:
+            body = b'{"hw":"3.9","sw":"1.75","settings":{}}'
+            made = await ask(client, "/api/fleet/add?name=b", "localhost", "POST", body)
+            assert made.status == 200
+            small = await ask(client, "/post.cgi?sched_save", "b.localhost", "POST", b"&&")
+            assert small.status == 200
+
+
+async def test_a_flood_at_one_controller_leaves_connections_for_another() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=2)
+        node.node.door.shares = FairShares(16, 1.0)
+        held = []
+        try:
+            statuses = []
+            for _ in range(12):
+                streams = await asyncio.open_connection(HOME, port)
+                held.append(streams)
+                statuses.append((await ask(streams, "/outs.cgi", "gh-1.localhost")).status)
+            assert statuses[:8] == [200] * 8
+            assert statuses[-1] == 503
+            assert (await ask_once(HOME, port, "/outs.cgi", "gh-2.localhost")).status == 200
+        finally:
+            for _, writer in held:
+                writer.close()
+        async with asyncio.timeout(10):
+            while node.node.door.shares.used:  # noqa: ASYNC110 - told to nobody
+                await asyncio.sleep(0)
+        assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
+
+
+async def test_a_fault_of_one_controller_is_its_own() -> None:
+    async with loop_node() as node:
+        port = await listening(node)
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("fault", fault="status*code:500", name="gh-1")
+        assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 500
+        assert (await ask_once(HOME, port, "/outs.cgi", "gh-2.localhost")).status == 200
+        await node.post("fault", fault="none")
+        async with connected(HOME, port) as client:
+            assert (await ask(client, "/outs.cgi", "gh-1.localhost")).status == 200
+            await node.post("fault", fault="refuse", name="gh-1")
+            with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+                await ask(client, "/outs.cgi", "gh-1.localhost")
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")
+        await node.post("fault", fault="none", name="gh-1")
+        assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 200
+
+
+async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Path) -> None:
+    certificate = certificate_of(
+        Config(tls=True, hosts=("*.fleet.example",)), tmp_path, "leverframe fleet"
+    )
+    assert certificate is not None
+    async with loop_node(hosts=("fleet.example",)) as node:
+        await node.node.door.listen(HOME, 0, certificate.context)
+        port = node.node.door.port
+        await node.post("add", name="gh-1")
+        assert node.node.door.url_of("gh-1") == f"https://gh-1.fleet.example:{port}/"
+        plain = await ask_once(HOME, port, "/outs.cgi", f"gh-1.fleet.example:{port}")
+        assert plain.status == 308
+        assert f"Location: https://gh-1.fleet.example:{port}/outs.cgi" in plain.head
+        assert (await ask_once(HOME, port, "/outs.cgi", "evil.example")).status == 404
+        trusting = ssl.create_default_context(cafile=tmp_path / "tls-certificate.pem")
+        streams = await asyncio.open_connection(
+            HOME, port, ssl=trusting, server_hostname="gh-1.fleet.example"
+        )
+        assert (await ask(streams, "/outs.cgi", f"gh-1.fleet.example:{port}")).status == 200
+        streams[1].close()

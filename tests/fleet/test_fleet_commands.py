@@ -1,0 +1,184 @@
+"""`leverframe fleet`: what it asks a node, prints, and ends with."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.request import urlopen
+
+import msgspec
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.config.sources import Sources
+from leverframe.fleet.fleet_file import read_fleet
+from leverframe.testing import Twin
+from leverframe.testing.loop_thread import LOOP_THREAD
+from tests.fleet.loop_node import loop_node
+from tests.ports import free_port
+
+
+class Terminal:
+    """Runs commands against a node, and keeps what they print."""
+
+    def __init__(self, port: int, capsys: pytest.CaptureFixture[str]) -> None:
+        self._node = f"127.0.0.1:{port}"
+        self._capsys = capsys
+
+    def __call__(self, *words: str, ends_with: int = 0) -> str:
+        code = carry_out(["fleet", *words, "--node", self._node])
+        told = self._capsys.readouterr()
+        assert code == ends_with, told
+        return told.out + told.err
+
+    def json(self, *words: str) -> list[dict[str, object]]:
+        return [msgspec.json.decode(line) for line in self(*words, "--json").splitlines()]
+
+
+@pytest.fixture
+def fleet(capsys: pytest.CaptureFixture[str]) -> Iterator[Terminal]:
+    stack = AsyncExitStack()
+
+    async def start() -> int:
+        node = await stack.enter_async_context(loop_node())
+        await node.node.door.listen("127.0.0.1", 0)
+        return node.node.door.port
+
+    yield Terminal(LOOP_THREAD.run(start()), capsys)
+    LOOP_THREAD.run(stack.aclose())
+
+
+def test_controllers_are_added_listed_shown_renamed_tagged_and_removed(
+    fleet: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leverframe.fleet.commands.AT_A_TIME", 2)
+    template = tmp_path / "pump.toml"
+    template.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n"outputs.0.name" = "Pump"\n')
+    asked = ("add", "--name", "gh-{n}", "--count", "5", "--template", str(template))
+    assert "would be made: 5 (gh-1 to gh-5)" in fleet(*asked, "--dry-run")
+    assert "made: 5 (gh-1 to gh-5)" in fleet(*asked, "--tag", "north", "--address", "127.0.1.1")
+    assert "There is a controller gh-1 already" in fleet(*asked, ends_with=2)
+    listed = fleet("list", "--tag", "north")
+    assert "gh-5" in listed
+    assert "3.5/1.49" in listed
+    assert len(fleet.json("list")) == 5
+    assert fleet.json("list", "gh-5")[0]["address"] == "127.0.1.5"
+    assert 'outputs.0.name = "Pump"' in fleet("show", "gh-3")
+    assert fleet.json("show", "gh-3")[0]["settings"] == {"outputs.0.name": "Pump"}
+    assert "cellar now, at http://cellar.localhost" in fleet("rename", "gh-1", "cellar")
+    assert fleet.json("rename", "cellar", "attic")[0]["name"] == "attic"
+    assert "done: 1" in fleet("tag", "attic", "--add", "south", "--remove", "north")
+    assert [one["name"] for one in fleet.json("list", "--tag", "south")] == ["attic"]
+    assert "done: 4" in fleet("remove", "--tag", "north")
+    assert "There is no controller 'gh-2'" in fleet("remove", "gh-2", ends_with=2)
+    assert "made: 1 (one)" in fleet("add", "--name", "one", "--port", str(free_port()))
+
+
+def test_a_command_that_some_refuse_is_told_by_name_and_by_the_exit_code(fleet: Terminal) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "3", "--tag", "all")
+    fleet("add", "--name", "old", "--hw", "3.0", "--sw", "1.18", "--tag", "all")
+    command = ("send", "stm.cgi?modbuson=1", "--tag", "all")
+    tried = fleet(*command, "--dry-run", ends_with=1)
+    assert "would be done: 3, would be refused: 1" in tried
+    none = fleet(*command, "--all-or-none", ends_with=1)
+    assert "done: 0, refused: 4" in none
+    told = fleet(*command, ends_with=1)
+    assert "done: 3, refused: 1" in told
+    assert "HW 3.0 SW 1.18" in told
+    assert "gh-1" not in told
+    assert "done: 4, refused: 0" in fleet("send", "outs.cgi?out0=1")
+    assert "done: 1" in fleet("send", "post.cgi?sched_save &s0=lamp*0*1*9*0*127*1&&", "gh-1")
+    assert [one["status"] for one in fleet.json("send", "outs.cgi?out1=1")] == [200] * 4
+    assert "No controller has the tag 'x'" in fleet(*command, "--tag", "x", ends_with=2)
+
+
+def test_time_snapshots_forks_and_faults(fleet: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2")
+    assert "done: 2" in fleet("snapshot", "before")
+    assert "It is 2026-01-05 01:00:00 UTC" in fleet("advance", "1h")
+    assert "It is 2026-01-06 00:00:00 UTC" in fleet("advance", "--to", "2026-01-06T00:00")
+    assert "It is 2026-01-06" in fleet("advance", "--step")
+    assert "running at 0.5" in fleet("advance", "--rate", "0.5")
+    assert fleet.json("advance", "--freeze")[0]["rate"] == 0
+    assert "is not a duration" in fleet("advance", "soon", ends_with=2)
+    monkeypatch.setattr("leverframe.fleet.commands._watched", lambda: True)
+    fleet("advance", "1m")
+    assert "done: 2" in fleet("restore", "before")
+    assert "made: 2 (c-1 to c-2)" in fleet("fork", "gh-1", "c-{n}", "--count", "2", "--tag", "c")
+    assert "done: 2" in fleet("fault", "slow*delay:1s", "--tag", "c")
+    assert "done: 4" in fleet("fault", "none")
+
+
+def exported(fleet: Terminal, folder: Path) -> None:
+    fleet("add", "--name", "gh-{n}", "--count", "2", "--tag", "north", "--hw", "3.5")
+    fleet("send", "stm.cgi?oname=0Pump", "gh-2")
+    assert "2 controllers are in" in fleet("export", str(folder))
+
+
+def test_an_export_is_a_fleet_file_with_settings(fleet: Terminal, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    exported(fleet, folder)
+    assert "choose another name" in fleet("export", str(folder), ends_with=2)
+    read = read_fleet(Sources(folder / "fleet.toml", {}, {}))
+    assert read.mistakes == []
+    assert [one.record.name for one in read.controllers] == ["gh-1", "gh-2"]
+    assert read.controllers[1].record.tags == ("north",)
+    assert read.controllers[1].profile.hw == "3.5"
+    assert read.controllers[1].leaves == {"outputs.0.name": "Pump"}
+
+
+@pytest.mark.thorough
+def test_a_node_of_a_file_runs_as_a_process_until_it_is_told_to_stop(
+    fleet: Terminal, tmp_path: Path
+) -> None:
+    folder = tmp_path / "out"
+    exported(fleet, folder)
+    with (folder / "fleet.toml").open("a") as file:
+        file.write('[[controllers]]\nname = "WRONG"\n')
+    port = free_port()
+    node = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "leverframe", "fleet", "run", "--json", "--virtual-time"),
+            *("--config", "fleet.toml", "--port", str(port), "--data", str(tmp_path / "data")),
+        ],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert node.stdout is not None
+        ready = msgspec.json.decode(node.stdout.readline())
+        assert (ready["controllers"], ready["failed"]) == (2, 1)
+        with urlopen(f"http://127.0.0.1:{port}/api/fleet/show?name=gh-2") as reply:
+            shown = msgspec.json.decode(reply.read())
+        assert shown["settings"] == {"outputs.0.name": "Pump"}
+        assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
+        node.send_signal(signal.SIGTERM)
+        _, errors = node.communicate(timeout=20)
+        assert node.returncode == 0
+        assert "'WRONG' cannot be a name" in errors
+    finally:
+        node.kill()
+
+
+def test_a_node_that_cannot_be_asked_is_told(
+    fleet: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node, told in (
+        (f"127.0.0.1:{free_port()}", "does not answer: Connection refused"),
+        ("ftp://x", "is no address of a node"),
+        ("http://x:y", "is no address of a node"),
+    ):
+        assert carry_out(["fleet", "list", "--node", node]) == 2
+        assert told in capsys.readouterr().err
+    monkeypatch.setattr("getpass.getpass", lambda _: "secret")
+    assert fleet("list", "--user", "admin")
+
+
+def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with Twin() as twin:
+        assert carry_out(["fleet", "list", "--node", twin.url]) == 2
+        assert "There is nothing at this path" in capsys.readouterr().err

@@ -1,0 +1,133 @@
+"""The fleet file: what it makes, and mistakes told by name and line while the others start."""
+
+from pathlib import Path
+
+import pytest
+
+from leverframe.config import BadConfiguration
+from leverframe.config.sources import Sources
+from leverframe.fleet.fleet_file import FleetFile, read_fleet
+from leverframe.fleet.serve import start_controllers
+from leverframe.storage.fleet.lane import MemoryLane
+from tests.fleet.loop_node import loop_node
+
+GOOD = """\
+port = 8090
+virtual_time = true
+
+[[controllers]]
+name = "cellar"
+tags = ["north", "cold"]
+hw = "3.5"
+sw = "1.49"
+settings = "cellar.toml"
+address = "127.0.0.2"
+
+[[controllers]]
+name = "attic"
+"""
+CELLAR = 'hw = "3.5"\nsw = "1.49"\n\n[settings]\n"outputs.0.name" = "Pump"\n'
+
+
+def read(folder: Path, text: str, **files: str) -> FleetFile:
+    for name, content in files.items():
+        (folder / f"{name}.toml").write_text(content, encoding="utf-8")
+    (folder / "fleet.toml").write_text(text, encoding="utf-8")
+    return read_fleet(Sources(folder / "fleet.toml", {}, {}))
+
+
+async def test_the_controllers_of_a_file_start_as_it_says(tmp_path: Path) -> None:
+    fleet = read(tmp_path, GOOD, cellar=CELLAR)
+    assert (fleet.config.port, fleet.mistakes) == (8090, [])
+    async with loop_node() as node:
+        assert await start_controllers(node.web, fleet.controllers, as_json=False) == []
+        cellar, attic = await node.get("list")
+        assert (cellar["hw"], cellar["tags"]) == ("3.5", ["cold", "north"])
+        assert (cellar["address"], attic["hw"]) == ("127.0.0.2", "3.9")
+        assert node.member("cellar").controller.engine.settings.outputs[0].name == "Pump"
+
+
+async def test_what_the_file_says_counts_at_the_next_start_and_settings_stay(
+    tmp_path: Path,
+) -> None:
+    lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
+    async with loop_node(lane) as node:
+        await start_controllers(node.web, fleet.controllers, as_json=False)
+        await node.post("send", command="stm.cgi?oname=0Fan", name="cellar")
+        await node.post("add", name="added")
+    other = read(tmp_path, GOOD.replace('"cold"', '"warm"'), cellar=CELLAR)
+    async with loop_node(lane) as again:
+        assert await start_controllers(again.web, other.controllers, as_json=False) == []
+        assert [one["name"] for one in await again.get("list")] == ["cellar", "attic", "added"]
+        assert again.member("cellar").record.tags == ("north", "warm")
+        assert again.member("cellar").controller.engine.settings.outputs[0].name == "Fan"
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "told"),
+    [
+        ('name = "cellar"', 5, "cellar: Field name: There is a controller cellar already."),
+        ('name = "b"\ntags = "north"', 6, "b.tags must be a list of texts, not 'north'."),
+        ('name = "b"\nhw = "4.0"', 5, "b: "),
+        ('name = "b"\nsettings = "none.toml"', 5, "b: "),
+        ('name = "b"\nhwx = "3.0"', 6, "b.hwx is unknown; did you mean hw?"),
+        ('name = "B"', 5, "'B' cannot be a name"),
+        ('tags = ["a"]', 4, "number 2 lacks name, a text that is not empty."),
+        ('name = "b"\naddress = "no"', 6, "is no address for a controller"),
+        ('name = "b"\nboard = { kind = "linux" }', 4, "Virtual time needs simulated boards"),
+        ('name = "b"\nhw = "3.0"\nsw = "1.18"\nsettings = "new.toml"', 4, "which HW 3.0 SW 1.18"),
+    ],
+)
+async def test_a_mistake_in_one_is_told_by_name_and_line_and_the_others_start(
+    table: str, line: int, told: str, tmp_path: Path
+) -> None:
+    text = (
+        'virtual_time = true\n[[controllers]]\nname = "cellar"\n[[controllers]]\n'
+        + table
+        + '\n[[controllers]]\nname = "last"\n'
+    )
+    new = 'hw = "3.9"\nsw = "1.75"\n\n[settings]\n"ui.user_read_only" = true\n'
+    fleet = read(tmp_path, text, new=new)
+    (mistake,) = fleet.mistakes
+    assert f"fleet.toml, line {line}: " in mistake or f"line {line - 1}: " in mistake
+    assert told in mistake
+    assert [one.record.name for one in fleet.controllers] == ["cellar", "last"]
+
+
+async def test_a_port_in_use_is_told_and_the_others_start(tmp_path: Path) -> None:
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", 0)
+        taken = node.node.door.port
+        text = f'[[controllers]]\nname = "a"\nport = {taken}\n[[controllers]]\nname = "b"\n'
+        fleet = read(tmp_path, text)
+        (told,) = await start_controllers(node.web, fleet.controllers, as_json=False)
+        assert told.startswith(f"a does not start: a: port {taken} of 127.0.0.1 cannot be used")
+        assert [one["name"] for one in await node.get("list")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('name = "x"\n', "fleet.toml, line 1: name is no key of a node; known are host, port"),
+        ("controllers = 3\n", "fleet.toml, line 1: controllers is written as [[controllers]]"),
+        ("prot = 8090\n", "fleet.toml, line 1: prot is unknown; did you mean port?"),
+    ],
+)
+def test_a_mistake_in_the_keys_of_the_node_refuses_the_file(
+    text: str, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadConfiguration, match=".") as refused:
+        read(tmp_path, text)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_the_first_password_of_a_files_controllers_is_shown_once(
+    as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lane, fleet = MemoryLane(), read(tmp_path, GOOD, cellar=CELLAR)
+    for told in (True, False):
+        async with loop_node(lane, host="0.0.0.0") as node:
+            await start_controllers(node.web, fleet.controllers, as_json=as_json)
+            assert node.member("attic").controller.engine.settings.access.required
+        assert ("password" in capsys.readouterr().out) is told

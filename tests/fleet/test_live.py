@@ -1,0 +1,227 @@
+"""Controllers of a node on one time: moved together, gone back, copied, and with faults."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from tests.fleet.loop_node import LoopNode, loop_node
+
+BEGIN = 1767571200.0
+#: Rules, a periodic output, a return time and a schedule: something happens all the time.
+BUSY = (
+    "outs.cgi?ortime=0{n}5",
+    "outs.cgi?out0=1",
+    "inpa.cgi?event=0*0*0*0*0*0*0*0*0*0*0*0",
+    "post.cgi?sched_save &s0=lamp*0*1*{n}0*0*127*1&&",
+)
+
+
+async def busy(node: LoopNode, count: int) -> None:
+    await node.post("add", name="gh-{n}", count=count, hw="3.9")
+    for number in range(1, count + 1):
+        for command in BUSY:
+            target, _, body = command.format(n=number).partition(" ")
+            told = await node.post("send", body.encode(), command=target, name=f"gh-{number}")
+            assert told["refused"] == 0, told
+
+
+async def run(order: Sequence[int], steps: Sequence[float], window_s: float) -> str:
+    """Live an hour with the controllers stepped in this order; return what happened."""
+    async with loop_node() as node:
+        await busy(node, len(order))
+        controllers = [node.member(f"gh-{n + 1}").controller for n in range(len(order))]
+        stepped = [controllers[place] for place in order]
+        left = 3600.0
+        for step in steps:
+            await advance_together(stepped, min(step, left), window_s)
+            left -= min(step, left)
+        await advance_together(stepped, left, window_s)
+        assert {one.clock.wall() for one in controllers} == {BEGIN + 3600}
+        return journal_digest(controllers)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    order=st.permutations(range(4)),
+    steps=st.lists(st.integers(1, 4000).map(float), max_size=4),
+    window_s=st.sampled_from([0.0, 1.0, WINDOW_S]),
+)
+def test_the_same_happens_whatever_the_order_and_the_steps(
+    order: list[int], steps: list[float], window_s: float
+) -> None:
+    assert asyncio.run(run(order, steps, window_s)) == asyncio.run(run(range(4), (), 0.0))
+
+
+async def test_another_course_has_another_digest() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        one, other = (node.member(f"gh-{n}").controller for n in (1, 2))
+        assert journal_digest([one]) == journal_digest([other])
+        await node.post("send", command="outs.cgi?out0=1", name="gh-1")
+        assert journal_digest([one]) != journal_digest([other])
+
+
+async def test_the_time_of_all_moves_together_and_new_ones_begin_there() -> None:
+    async with loop_node(timezone="Europe/Warsaw") as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("send", command="outs.cgi?ortime=05&out0=1")
+        assert (await node.post("advance", for_="1h30m"))["time"] == BEGIN + 5400
+        assert {one["time"] for one in await node.get("list")} == {BEGIN + 5400}
+        assert node.member("gh-2").controller.engine.values["OUT0"] == 0
+        await node.post("advance", to="2026-01-05T05:00")
+        await node.post("add", name="late")
+        assert {one["time"] for one in await node.get("list")} == {BEGIN + 4 * 3600}
+
+
+async def test_a_step_goes_to_the_next_moment_at_which_one_is_due() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        before = (await node.get(""))["time"]
+        await node.post("send", command="outs.cgi?ortime=07&out0=1", name="gh-2")
+        while node.member("gh-2").controller.engine.values["OUT0"]:
+            await node.post("advance", step=1)
+        assert (await node.get(""))["time"] == before + 7
+
+
+async def test_only_those_with_a_tag_are_moved_where_one_is_given() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a", tags="north")
+        await node.post("add", name="b")
+        assert (await node.post("advance", for_="1h", tag="north"))["time"] == BEGIN
+        assert [one["time"] for one in await node.get("list")] == [BEGIN + 3600, BEGIN]
+
+
+async def test_time_runs_at_a_rate_until_it_is_frozen() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        assert (await node.post("advance", rate=1000))["rate"] == 1000
+        async with asyncio.timeout(10):
+            while (await node.get(""))["time"] < BEGIN + 10:  # noqa: ASYNC110 - real time
+                await asyncio.sleep(0.01)
+        frozen = await node.post("advance", rate=0)
+        assert frozen["rate"] == 0
+        assert (await node.get("list"))[0]["time"] == frozen["time"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"for_": "soon"}, "soon"),
+        ({"to": "2020-01-01T00:00"}, "This moment has passed"),
+        ({"to": "noon"}, "is not a moment"),
+        ({"rate": "-1"}, "is no rate"),
+        ({}, "It is not clear how time is to move"),
+        ({"for_": "1h", "step": "1"}, "It is not clear how time is to move"),
+    ],
+)
+async def test_time_that_cannot_be_moved_so_is_told(given: dict[str, str], told: str) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        assert told in await node.refused(400, "advance", **given)
+        assert (await node.get(""))["time"] == BEGIN
+
+
+async def test_on_real_time_nothing_is_moved_nor_gone_back_to() -> None:
+    async with loop_node(real_time=True) as node:
+        await node.post("add", name="a")
+        assert "Time runs by itself" in await node.refused(409, "advance", for_="1h")
+        told = await node.post("snapshot", label="before")
+        assert (told["refused"], told["results"][0]["status"]) == (1, 409)
+        assert (await node.get(""))["snapshots"] == []
+
+
+async def test_a_group_goes_back_to_a_snapshot() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("send", command="outs.cgi?out0=1", name="gh-1")
+        assert (await node.post("snapshot", label="before"))["done"] == 2
+        await node.post("add", name="late")
+        await node.post("send", command="outs.cgi?out0=0&oname=0Pump")
+        await node.post("advance", for_="1h")
+        told = await node.post("restore", label="before")
+        assert (told["done"], told["refused"]) == (2, 1)
+        assert told["results"][2]["detail"] == "late is not in the snapshot before."
+        member = node.member("gh-1").controller
+        assert member.engine.values["OUT0"] == 1
+        assert member.engine.settings.outputs[0].name != "Pump"
+        assert member.clock.wall() == BEGIN
+        assert (await node.get(""))["snapshots"] == ["before"]
+        assert "Allowed: before" in await node.refused(400, "restore", label="after")
+
+
+async def test_a_node_has_a_bounded_number_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.fleet.live.MAX_LABELS", 1)
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        await node.post("snapshot", label="one")
+        await node.post("snapshot", label="one")
+        assert "1 snapshots already" in await node.refused(409, "snapshot", label="two")
+
+
+@pytest.mark.parametrize("real_time", [False, True])
+async def test_a_fork_goes_on_from_where_the_other_is(real_time: bool) -> None:
+    async with loop_node(real_time=real_time) as node:
+        await node.post("add", name="a", hw="3.5", sw="1.49", tags="north")
+        await node.post("send", command="stm.cgi?oname=0Pump")
+        await node.post("send", command="outs.cgi?out1=1")
+        made = await node.post("fork", name="a", to="copy-{n}", count=2, tags="copies")
+        assert made["names"] == ["copy-1", "copy-2"]
+        (copy,) = await node.get("list", name="copy-2")
+        assert (copy["hw"], copy["sw"], copy["tags"]) == ("3.5", "1.49", ["copies"])
+        one, other = node.member("a"), node.member("copy-2")
+        assert other.controller.engine.settings.outputs[0].name == "Pump"
+        assert other.built.mac != one.built.mac
+        if not real_time:
+            assert other.controller.engine.values["OUT1"] == 1
+        await node.post("send", command="stm.cgi?oname=0Fan", name="copy-1")
+        assert one.controller.engine.settings.outputs[0].name == "Pump"
+        assert "a already" in await node.refused(409, "fork", name="copy-1", to="a")
+
+
+async def test_faults_of_many_have_a_seed_each_and_end_together() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        told = await node.post("fault", fault="sensor_noisy*label:DS1", seed=7, name="gh-1,gh-2")
+        assert told["done"] == 2
+        texts = [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)]
+        assert len(texts[0]) == 1
+        assert texts[0] != texts[1]
+        assert texts[2] == []
+        await node.post("fault", fault="slow*delay:1s*seed:3")
+        assert (await node.post("fault", fault="reboot*takes:5s"))["done"] == 3
+        await node.post("fault", fault="none")
+        assert [_fault_texts(node, f"gh-{n}") for n in (1, 2, 3)] == [[], [], []]
+        assert "There is no fault" in await node.refused(400, "fault", fault="gremlins")
+
+
+async def test_too_many_faults_are_refused_by_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.fleet.live.MAX_FAULTS", 1)
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        assert (await node.post("fault", fault="stale"))["done"] == 1
+        told = await node.post("fault", fault="stale")
+        assert "1 faults already" in told["results"][0]["detail"]
+
+
+def _fault_texts(node: LoopNode, name: str) -> list[str]:
+    faults = node.member(name).controller.faults
+    assert faults is not None
+    return [one.text for one in faults.report()]
+
+
+async def test_an_export_holds_all_that_makes_the_fleet_again_and_no_secret() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2, tags="north", address="127.0.0.3")
+        await node.post("send", command="stm.cgi?oname=0Pump", name="gh-1")
+        sent = await node.post("send", command="stm.cgi?gsmcode=7391", name="gh-1")
+        assert sent["done"] == 1
+        first, second = await node.get("export")
+        assert first["record"]["name"] == "gh-1"
+        assert first["record"]["address"] == "127.0.0.3"
+        assert first["settings"]["settings"]["outputs.0.name"] == "Pump"
+        assert second["settings"]["settings"] == {}
+        assert "7391" not in str(first)

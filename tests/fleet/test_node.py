@@ -1,0 +1,230 @@
+"""Controllers of a node: made, found, renamed, tagged and removed."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leverframe.fleet.records import MemberRecord
+from leverframe.profile import Profile
+from leverframe.storage.backup import BackupFile
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.store import Changes
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.ports import free_port
+
+PUMP = BackupFile("3.9", "1.75", {"outputs.0.name": "Pump"})
+
+
+def template(file: BackupFile) -> bytes:
+    return msgspec.json.encode(file)
+
+
+async def names(node: LoopNode, **chosen: str) -> list[str]:
+    return [one["name"] for one in await node.get("list", **chosen)]
+
+
+async def test_controllers_are_made_from_a_template_by_a_pattern_of_names() -> None:
+    async with loop_node() as node:
+        made = await node.post(
+            "add",
+            template(PUMP),
+            name="gh-{n:03}",
+            count=3,
+            first=9,
+            tags="north,glass",
+            address="127.0.0.254",
+        )
+        assert made == {
+            "names": ["gh-009", "gh-010", "gh-011"],
+            "dry_run": False,
+            "password": None,
+        }
+        listed = await node.get("list", tag="north")
+        assert [one["address"] for one in listed] == ["127.0.0.254", "127.0.0.255", "127.0.1.0"]
+        assert {tuple(one["tags"]) for one in listed} == {("glass", "north")}
+        shown = await node.get("show", name="gh-010")
+        assert shown["settings"] == {"outputs.0.name": "Pump"}
+        assert shown["report"]["url"] == "http://gh-010.localhost/"
+        about = await node.get("")
+        assert (about["controllers"], about["tags"]) == (3, {"glass": 3, "north": 3})
+
+
+async def test_controllers_of_several_versions_live_in_one_node() -> None:
+    async with loop_node() as node:
+        for name, hw, sw in (("a", "3.0", "1.58a"), ("b", "3.5", "1.49"), ("c", None, None)):
+            version = {} if hw is None else {"hw": hw, "sw": sw}
+            await node.post("add", name=name, **version)
+        assert [(one["hw"], one["sw"]) for one in await node.get("list")] == [
+            ("3.0", "1.58a"),
+            ("3.5", "1.49"),
+            (Profile().hw, Profile().sw),
+        ]
+
+
+async def test_the_version_is_that_of_the_template_unless_one_is_asked_for() -> None:
+    older = template(BackupFile("3.5", "1.49", {}))
+    async with loop_node() as node:
+        await node.post("add", older, name="a")
+        await node.post("add", older, name="b", hw="3.9")
+        assert [one["hw"] for one in await node.get("list")] == ["3.5", "3.9"]
+
+
+async def test_a_duplicate_name_refuses_all_that_was_asked_for() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-3", address="127.0.0.3", port=18099)
+        told = await node.refused(409, "add", name="gh-{n}", count=5)
+        assert told == "Field name: There is a controller gh-3 already."
+        told = await node.refused(409, "add", name="b", address="127.0.0.3")
+        assert told == "b cannot have 127.0.0.3: gh-3 has it."
+        assert "gh-3 has it" in await node.refused(409, "add", name="b", port=18099)
+        assert await names(node) == ["gh-3"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"name": "Big"}, "'Big' cannot be a name"),
+        ({"name": "localhost"}, "cannot be a name"),
+        ({"name": "a", "count": 2}, "2 controllers cannot all be called 'a'"),
+        ({"name": "a", "tags": "no tag"}, "'no tag' cannot be a tag"),
+        ({"name": "a", "address": "::1"}, "is no address for a controller"),
+        ({"name": "a", "address": "elsewhere"}, "is no address for a controller"),
+        ({"name": "{n}", "count": 2, "port": 65535}, "65536 is no port"),
+        ({"name": "{n}", "count": 0}, "Field count"),
+        ({"name": "a", "hw": "4.0"}, "Choose one of 3.0"),
+        ({"name": "a", "colour": "red"}, "There is no such parameter"),
+        ({}, "name is missing"),
+    ],
+)
+async def test_what_cannot_be_made_is_told_and_nothing_is_made(
+    given: dict[str, object], told: str
+) -> None:
+    async with loop_node() as node:
+        assert told in await node.refused(400, "add", **given)
+        assert await names(node) == []
+
+
+async def test_a_template_that_a_version_cannot_hold_is_refused() -> None:
+    page = BackupFile("3.9", "1.75", {"ui.user_read_only": True})
+    async with loop_node() as node:
+        told = await node.refused(409, "add", template(page), name="a", hw="3.0", sw="1.18")
+        assert "The template sets ui.user_read_only, which HW 3.0 SW 1.18 cannot hold." in told
+        assert "no backup" in await node.refused(400, "add", b"{", name="a")
+        unknown = template(BackupFile("9.9", "1.0", {}))
+        assert "version" in await node.refused(400, "add", unknown, name="a", hw="3.9")
+        assert await names(node) == []
+
+
+async def test_a_dry_run_checks_all_and_makes_nothing() -> None:
+    async with loop_node() as node:
+        told = await node.post("add", name="gh-{n}", count=2, dry_run=1)
+        assert (told["names"], told["dry_run"]) == (["gh-1", "gh-2"], True)
+        assert await names(node) == []
+
+
+async def test_one_that_cannot_be_made_undoes_those_made_with_it() -> None:
+    first = free_port()
+    async with loop_node() as node:
+        await node.node.door.listen("127.0.0.1", first + 1)
+        told = await node.refused(409, "add", name="gh-{n}", count=2, port=first)
+        assert f"gh-2: port {first + 1} of 127.0.0.1 cannot be used" in told
+        assert await names(node) == []
+        assert node.node.registry.records == {}
+
+
+async def test_an_unknown_tag_or_name_is_told_with_those_that_there_are() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a", tags="north,south")
+        told = await node.refused(404, "send", command="outs.cgi?out0=1", tag="nroth")
+        assert told == "Field tag: No controller has the tag 'nroth'. Allowed: north, south."
+        assert "no controller 'b'" in await node.refused(404, "tag", name="b", add="x")
+
+
+async def test_a_controller_gets_another_name_and_other_tags() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3, tags="north")
+        renamed = await node.post("rename", name="gh-2", to="cellar")
+        assert renamed["url"] == "http://cellar.localhost/"
+        assert await names(node) == ["gh-1", "cellar", "gh-3"]
+        assert "gh-1 already" in await node.refused(409, "rename", name="cellar", to="gh-1")
+        assert "cannot be a name" in await node.refused(400, "rename", name="cellar", to="-")
+        await node.post("tag", name="cellar,gh-3", add="south", remove="north")
+        assert await names(node, tag="south") == ["cellar", "gh-3"]
+        assert await names(node, tag="north") == ["gh-1"]
+        assert "No tag is named" in await node.refused(400, "tag", name="gh-1")
+
+
+async def test_those_that_are_removed_are_gone_and_their_names_are_free() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3, tags="north")
+        assert "Nothing is chosen" in await node.refused(400, "remove")
+        assert (await node.post("remove", name="gh-1,gh-3"))["done"] == 2
+        assert await names(node) == ["gh-2"]
+        await node.post("add", name="gh-1")
+        assert await names(node) == ["gh-2", "gh-1"]
+
+
+async def test_a_node_that_starts_again_has_its_controllers_and_what_they_remember() -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await node.post("add", name="a", tags="north", hw="3.5", sw="1.49")
+        await node.post("add", name="b")
+        await node.post("send", command="stm.cgi?sname=Cellar", name="a")
+        mac = (await node.get("show", name="a"))["mac"]
+        await node.post("remove", name="b")
+    async with loop_node(lane) as again:
+        assert await again.node.start_stored({}) == []
+        shown = await again.get("show", name="a")
+        assert (shown["mac"], shown["settings"]["name"]) == (mac, "Cellar")
+        assert (shown["report"]["hw"], shown["report"]["tags"]) == ("3.5", ["north"])
+        await again.post("add", name="c")
+        assert await names(again) == ["a", "c"]
+
+
+async def test_one_that_cannot_start_again_is_told_and_the_others_start() -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await node.post("add", name="gh-{n}", count=3)
+        numbers = [node.member(f"gh-{n}").number for n in (1, 2)]
+    await lane.store(numbers[0]).commit(Changes(kept={"profile.hw": "9.9"}))
+    await lane.store(numbers[1]).commit(Changes(settings={"outputs.0.name": 5}))
+    async with loop_node(lane) as again:
+        told = await again.node.start_stored({})
+        assert [one.partition(":")[0] for one in told] == [
+            "gh-1 does not start",
+            "gh-2 does not start",
+        ]
+        assert await names(again) == ["gh-3"]
+
+
+async def test_a_version_that_is_asked_for_at_the_next_start_is_become() -> None:
+    lane = MemoryLane()
+    async with loop_node(lane) as node:
+        await node.post("add", name="a", hw="3.5", sw="1.49")
+    async with loop_node(lane) as again:
+        await again.node.take_over([MemberRecord("a", hw="3.9", sw="1.75")])
+        assert await again.node.start_stored({}) == []
+        (one,) = await again.get("list")
+        assert (one["hw"], one["sw"]) == ("3.9", "1.75")
+
+
+async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
+    tmp_path: Path,
+) -> None:
+    for again in (False, True):
+        with FleetFolder(tmp_path) as folder:
+            async with loop_node(open_lane(folder).lane) as node:
+                if not again:
+                    await node.post("add", template(PUMP), name="gh-{n}", count=60, tags="north")
+                    await node.post("send", command="stm.cgi?oname=0Fan", name="gh-7")
+                    await node.post("remove", name="gh-60")
+                else:
+                    assert await node.node.start_stored({}) == []
+                    assert len(await node.get("list", tag="north")) == 59
+                    names_of = {
+                        name: node.member(name).controller.engine.settings.outputs[0].name
+                        for name in ("gh-7", "gh-8")
+                    }
+                    assert names_of == {"gh-7": "Fan", "gh-8": "Pump"}
