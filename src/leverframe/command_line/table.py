@@ -566,6 +566,31 @@ _UNIT_USER = argument(
     "--user", metavar="NAME", help="sign in with this account; the password is asked for"
 )
 
+_UNIT_PULL = Task(
+    "pull",
+    "units.pull:pull",
+    "read the settings of a unit, and say what it does not tell",
+    (
+        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument(
+            "--out",
+            metavar="FILE",
+            type=Path,
+            help="a new unit file (.toml), or a backup as JSON (.json)",
+        ),
+        _UNIT_USER,
+        _CA_FILE,
+        _AS_JSON,
+    ),
+    """\
+Read the settings of a unit and list what could not be read. Leverframe tells all of them but its
+secrets. A real unit shows what its status files have: names, outputs, inputs, sensors, rules and
+the schedule, but not messages, SNMP or the watchdog. Nothing is changed on the unit.
+
+  leverframe unit pull http://192.168.1.10
+  leverframe unit pull http://192.168.1.10 --out north.toml --user admin
+""",
+)
 _UNIT_CHECK = Task(
     "check",
     "units.check:check",
@@ -606,7 +631,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_CHECK, _UNIT_SCHEMA),
+    (_UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA),
 )
 
 _NODE = (
@@ -854,7 +879,7 @@ COMMANDS: tuple[Task | Group, ...] = (
     WHAT_IF,
     RECORD,
     REPLAY,
-    *((UNIT,) if UNIT.tasks else ()),
+    UNIT,
     LIST_COMMANDS,
     PASSWD,
     CONFIG,

@@ -1,6 +1,5 @@
 """`leverframe replay`: send a recording to another unit, and print what it answers otherwise."""
 
-import getpass
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from leverframe.exchanges.comparison import VARYING, ComparisonRules, Difference, Tolerance
 from leverframe.exit_codes import DONE, NO
 from leverframe.process.json_lines import print_json
+from leverframe.recording.asked_login import asked_login
 from leverframe.recording.replayer import (
     Pace,
     ReplayedExchange,
     Replayer,
-    UnitLogin,
     needs_login,
 )
 from leverframe.recording.unit_client import unit_client
@@ -40,7 +39,7 @@ async def replay(
     exchanges = list(read_recording(recording))
     named = {key.strip().lower() for keys in exclude for key in keys.split(",") if key.strip()}
     rules = ComparisonRules(allowed, frozenset(named | (set() if strict else VARYING)))
-    login = None if user is None else UnitLogin(user, _password(user))
+    login = asked_login(user)
     report = JsonReport() if as_json else Report()
     async with unit_client(against, ca_file) as client:
         with _progress(len(exchanges)) as advance:
@@ -51,12 +50,6 @@ async def replay(
     if login is None and report.differing and needs_login(exchanges):
         print("The recorded client had signed in; --user NAME does so here, too.", file=sys.stderr)
     return NO if report.differing else DONE
-
-
-def _password(user: str) -> str:
-    if sys.stdin.isatty():
-        return getpass.getpass(f"Password of {user}: ")
-    return sys.stdin.readline().rstrip("\n")
 
 
 class Report:

@@ -46,6 +46,7 @@ async def pull_unit(client: PoliteClient, *, by_files: bool = False) -> PulledUn
             files = await _files(client, IDENTITY_PATHS[1:2])
             return pulled_from_own(document, identity_in(client.address, files.values()))
         if answer.status == 403 and "problem+json" in answer.content_type:
+            client.paced = False
             remarks.append(NOT_ADMINISTRATOR)
     for _ in range(MAX_ATTEMPTS):
         identity = await _identity(client)

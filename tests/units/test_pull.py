@@ -1,0 +1,99 @@
+"""`unit pull` says what was read and what was not, and writes what can be used again."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.profile import Profile
+from leverframe.testing import Twin
+from leverframe.units.client import SignInNeeded
+from leverframe.units.loading import load_unit_file
+from leverframe.units.pull import CannotPull, pull, together
+
+SETTINGS: dict[str, Any] = {
+    "outputs.0.name": "Pump",
+    "http.0.url": "http://hook.example/token-7",
+    "rules.0.source": "DS1",
+    "rules.0.reference": 30.0,
+    "rules.0.enabled": True,
+}
+OLD = {"hw": "3.5", "sw": "1.49"}
+
+
+async def test_what_was_read_is_printed_and_nothing_confidential(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Twin(**OLD, settings=SETTINGS, name="north", mac="02:00:00:00:00:07") as twin:
+        await pull(twin.url, None, None, None, as_json=False)
+        await pull(twin.url, None, None, None, as_json=True)
+    report, told = capsys.readouterr().out.split('\n{"event"')
+    assert f"{twin.url}: north, MAC 02:00:00:00:00:07, HW 3.5 SW 1.49" in report
+    assert 'outputs.OUT0.name = "Pump"' in report
+    assert 'rules.1 = "when DS1 >= 30, then OUT0 on"' in report
+    document = msgspec.json.decode('{"event"' + told)
+    assert document["settings"]["outputs.0.name"] == "Pump"
+    assert document["settings"]["http.0.url"] == "***"
+    assert document["read_as"] == OLD
+    assert document["digest"] in report
+    assert "token-7" not in report + told
+
+
+async def test_what_cannot_be_read_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    accounts = {"admin": "right-password", "user": "another-password"}
+    with Twin(**OLD, accounts=accounts) as twin, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", io.StringIO("another-password\n"))
+        await pull(twin.url, None, "user", None, as_json=False)
+    report = capsys.readouterr().out
+    assert "  none" in report
+    assert "Not read:" in report
+    assert "power.0-5.current" in report
+    assert "Note: Leverframe shows all settings to its administrator alone" in report
+    with Twin(accounts=accounts) as twin, pytest.raises(SignInNeeded):
+        await pull(twin.url, None, None, None, as_json=False)
+
+
+async def test_a_unit_file_says_what_was_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "north.toml"
+    with Twin(**OLD, settings=SETTINGS) as twin:
+        await pull(twin.url, out, None, None, as_json=False)
+    text, report = out.read_text(encoding="utf-8"), capsys.readouterr().out
+    assert text.startswith(f"# Read from {twin.url}")
+    assert 'url = { secret = "http.0.url" }' in text
+    assert f"Written to {out}." in report
+    assert "Confidential, and not in the file: http.0.url" in report
+    file = load_unit_file(out, need_secrets=False)
+    assert file.profile == Profile("3.5", "1.49")
+
+
+async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
+    out = tmp_path / "north.json"
+    with Twin(**OLD, settings=SETTINGS) as twin:
+        await pull(twin.url, out, None, None, as_json=False)
+    with Twin(settings=out) as again:
+        assert again.settings["rules"][0]["reference"] == 30.0
+        assert again.settings["profile"] == OLD
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("x.txt", "end it with .toml"), ("", "is there already")]
+)
+async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
+    tmp_path: Path, name: str, why: str
+) -> None:
+    (tmp_path / "there.toml").touch()
+    with Twin() as twin:
+        with pytest.raises(CannotPull, match=why):
+            await pull(twin.url, tmp_path / (name or "there.toml"), None, None, as_json=False)
+        assert twin.requests() == []
+        with pytest.raises(CannotPull, match="cannot be written"):
+            await pull(twin.url, tmp_path / "no" / "a.toml", None, None, as_json=False)
+
+
+def test_paths_that_differ_by_a_number_are_told_together() -> None:
+    paths = ["email", "power.0.unit", "power.1.unit", "power.2.unit", "rules.1", "rules.4"]
+    assert together(paths) == ["email", "power.0-2.unit", "rules.1,4"]
