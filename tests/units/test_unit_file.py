@@ -58,6 +58,21 @@ def test_what_was_not_read_is_not_spoken_about(tmp_path: Path) -> None:
     assert not file.names("mqtt.password")
 
 
+def test_what_was_not_read_of_a_rule_stays_as_it_is(tmp_path: Path) -> None:
+    read = with_value(defaults(NEWEST), "rules", (Rule(source="DS1"), Rule(source="DS2")))
+    text = unit_text(read, NEWEST, unread=["rules.0.permanent", "rules.1"])
+    assert 'unread = ["rules.1.permanent", "rules.2"]' in text.text
+    file = read_back(tmp_path, text)
+    present = with_value(defaults(NEWEST), "rules", (Rule(permanent=True), Rule(source="DS3")))
+    assert file.over(present).rules == (Rule(source="DS1", permanent=True), Rule(source="DS3"))
+
+
+@pytest.mark.parametrize("key", ["emial", "outputs.OUT9", "name.x", "rules.1.nothing"])
+def test_an_unknown_part_that_is_unread_is_told(key: str, tmp_path: Path) -> None:
+    (told,) = mistakes(written(tmp_path, f'complete = true\nunread = ["{key}"]\n'))
+    assert told == f"unit.toml, line 2: unread: {key} is no key."
+
+
 def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
     path = written(
         tmp_path,

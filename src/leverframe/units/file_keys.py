@@ -7,6 +7,7 @@ both ways.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
@@ -79,6 +80,32 @@ def key_of(path: str) -> str:
         places = PLACES.get(pattern_of(".".join(steps[:index])))
         keys.append(places[int(step)] if places and step.isdigit() else step)
     return ".".join(keys)
+
+
+def path_of(key: str) -> str | None:
+    """Return the path of a key, or of a table of keys; None if there is no such one."""
+    node: type[Node] | None = Settings
+    is_list, path = False, ""
+    for step in key.split("."):
+        if node is None:
+            return None
+        if is_list:
+            places = PLACES[pattern_of(path)]
+            if step not in places:
+                return None
+            path, is_list = f"{path}.{places.index(step)}", False
+        elif step in hints(node):
+            path = f"{path}.{step}" if path else step
+            node, is_list = branch_of(hints(node)[step])
+            is_list = is_list and node is not None
+        else:
+            return None
+    return path
+
+
+def is_part_of(path: str, parts: Iterable[str]) -> bool:
+    """Tell whether a setting is one of the given, or stands in a branch that is given."""
+    return any(path == part or path.startswith(f"{part}.") for part in parts)
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from leverframe.config.toml_file import read_toml
 from leverframe.config.toml_lines import TomlLines, TomlPath
 from leverframe.profile import Profile, UnknownProfile, existing, newest_software
 from leverframe.units.document_reading import DocumentReader, Value
+from leverframe.units.file_keys import path_of
 from leverframe.units.problems import BadUnitFile, FileLine, FileProblem
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import Entries, FileEntry, UnitFile, unit_file_of
@@ -77,6 +78,7 @@ def examined_unit_file(
     version = _version(own, profile, loading)
     if version is None:
         return None, problems
+    unread = loading.unread_paths()
     entries = {key: e for key, e in loading.entries.items() if key not in loading.unresolved}
     file, unfit = unit_file_of(
         str(path),
@@ -84,7 +86,8 @@ def examined_unit_file(
         Entries(entries, loading.lists),
         names_version="hardware" in own or "software" in own,
         complete=own.get("complete", False),
-        unread=(*own.get("unread", ()), *loading.unresolved),
+        unread=unread,
+        unresolved=loading.unresolved,
     )
     return file, sorted([*problems, *unfit], key=lambda one: one.line)
 
@@ -145,6 +148,16 @@ class _Loading:
             for path in reader.entries:
                 self.unresolved.pop(path, None)
             self.unresolved |= reader.unresolved
+
+    def unread_paths(self) -> list[str]:
+        paths = []
+        for key in self.own.get("unread", ()):
+            path = path_of(str(key))
+            if path is None:
+                self._wrong(self.own_lines["unread"], "unread", f"unread: {key} is no key.")
+            else:
+                paths.append(path)
+        return paths
 
     def _document(self, path: Path, at: FileLine | None) -> tuple[str, dict[str, Any] | None]:
         try:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.accounts import check_names
 from leverframe.commands.table.refusals import Refusal
@@ -34,7 +35,7 @@ from leverframe.engine.tree import (
 )
 from leverframe.profile import Profile, spans_in_words
 from leverframe.units.allowed_values import schema_at, words_of
-from leverframe.units.file_keys import key_of
+from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.problems import FileLine, FileProblem
 
 #: Lists that a file names as a whole.
@@ -67,17 +68,17 @@ class UnitFile(Struct, frozen=True):
     lines: Mapping[str, FileLine]
     complete: bool = False
     unread: tuple[str, ...] = ()
+    #: Secrets that it refers to and that were not there; as if it did not name them.
+    unresolved: tuple[str, ...] = ()
 
     def names(self, path: str) -> bool:
         """Tell whether the file speaks about a setting; what it does not name stays as it is."""
-        if path.startswith(_PROFILE):
+        if path.startswith(_PROFILE) or is_part_of(path, self.unread):
             return False
         whole = path.partition(".")[0]
         if path in self.settings_named or (whole in WHOLE_LISTS and whole in self.settings_named):
             return True
-        if not self.complete or is_confidential(path) or path.startswith(_ACCESS):
-            return False
-        return not any(path == part or path.startswith(f"{part}.") for part in self.unread)
+        return self.complete and not is_confidential(path) and not path.startswith(_ACCESS)
 
     def over(self, present: Settings) -> Settings:
         """Return the settings of a unit of the file's version with what the file names."""
@@ -86,6 +87,9 @@ class UnitFile(Struct, frozen=True):
             if self.names(path):
                 taken = _whole(path, present, self.settings)
                 wanted = with_value(wanted, taken, value_at(self.settings, taken))
+        for path in self.unread:
+            if path.startswith(ENTRIES):
+                wanted = with_part_of(present, wanted, path)
         return wanted
 
     def for_version(self, profile: Profile) -> tuple["UnitFile", tuple[NotCarriedOver, ...]]:
@@ -98,17 +102,19 @@ class UnitFile(Struct, frozen=True):
             *(path for path, _ in leaves(carried.settings)),
             *WHOLE_LISTS,
         }
-        file = UnitFile(
-            file=self.file,
-            profile=profile,
-            names_version=self.names_version,
-            settings=carried.settings,
-            settings_named=named,
-            lines=self.lines,
-            complete=self.complete,
-            unread=self.unread,
-        )
+        file = replace(self, profile=profile, settings=carried.settings, settings_named=named)
         return file, carried.not_carried_over
+
+
+def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
+    """Return a tree with a value of another, unless one of them has no such entry."""
+    try:
+        value = value_at(source, path)
+        if path == f"rules.{len(target.rules)}":
+            return with_value(target, "rules", (*target.rules, value))
+        return with_value(target, path, value)
+    except (IndexError, AttributeError):
+        return target
 
 
 def _whole(path: str, one: Settings, other: Settings) -> str:
@@ -141,6 +147,7 @@ def unit_file_of(
     names_version: bool,
     complete: bool,
     unread: Collection[str],
+    unresolved: Collection[str],
 ) -> tuple[UnitFile, list[FileProblem]]:
     """Build the unit file for a version, with what that version cannot hold of it."""
     given = dict(entries.settings)
@@ -166,6 +173,7 @@ def unit_file_of(
         lines={**entries.lists, **{path: entry.line for path, entry in sound.items()}},
         complete=complete,
         unread=tuple(unread),
+        unresolved=tuple(unresolved),
     )
     return unit_file, sorted(dict.fromkeys(problems), key=lambda one: one.line)
 

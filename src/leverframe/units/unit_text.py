@@ -17,7 +17,7 @@ from leverframe.engine.settings import ControlUser, Node, Rule, ScheduleEntry, S
 from leverframe.engine.tree import MISSING, difference, is_confidential, value_at
 from leverframe.profile import Profile
 from leverframe.units.document_reading import SecretReference, escaped
-from leverframe.units.file_keys import key_of, value_for_file
+from leverframe.units.file_keys import is_part_of, key_of, value_for_file
 from leverframe.units.rule_sentences import sentence_of
 
 #: What an entry is before a file says anything about it.
@@ -63,7 +63,7 @@ def unit_text(
         "complete = true",
     ]
     if unread:
-        lines.append(f"unread = {toml_value(sorted(unread))}")
+        lines.append(f"unread = {toml_value(unread_keys(unread))}")
     secrets: dict[str, str] = {}
     written = list(written_lines(settings, profile, unread, secrets))
     plain = [one for one in written if not one.table]
@@ -79,6 +79,11 @@ def unit_text(
     return UnitText("\n".join(lines) + "\n", secrets)
 
 
+def unread_keys(unread: Collection[str]) -> list[str]:
+    """Return the keys of what a file does not speak about."""
+    return [key_of(path) for path in sorted(unread)]
+
+
 def written_lines(
     settings: Settings,
     profile: Profile,
@@ -89,16 +94,15 @@ def written_lines(
     standard = with_page_settings(replace(defaults(profile), ui=settings.ui), profile)
     standard = replace(standard, ui=defaults(profile).ui)
     shown = replace(settings, rules=(), schedule=standard.schedule)
+    kept: dict[str, str] = {} if secrets is None else secrets
     found = [
-        *_plain_lines(standard, shown, defaults(profile), {} if secrets is None else secrets),
-        *_rule_lines(settings),
-        *_schedule_lines(settings),
-        *_user_lines(settings, {} if secrets is None else secrets),
+        *_plain_lines(standard, shown, defaults(profile), kept),
+        *_entry_lines(settings, kept),
     ]
     order = {name: place for place, name in enumerate(Settings.__struct_fields__)}
     found.sort(key=lambda one: order[one.path.partition(".")[0]])
     for one in found:
-        if not any(one.path == part or one.path.startswith(f"{part}.") for part in unread):
+        if not is_part_of(one.path, unread):
             yield one
 
 
@@ -122,38 +126,27 @@ def _plain_lines(
         yield Written(path, file_value(path, value, secrets, value_at(factory, path)))
 
 
-def _rule_lines(settings: Settings) -> Iterator[Written]:
+def _entry_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Written]:
+    # Sentences are keys of the table `rules`; rules without one have tables behind it.
     spoken = {place: sentence_of(rule) for place, rule in enumerate(settings.rules)}
     for place, sentence in spoken.items():
         if sentence is not None:
             yield Written(f"rules.{place}", escaped(sentence))
-    for place, sentence in spoken.items():
-        if sentence is None:
-            yield from _entry_lines("rules", place, settings.rules[place], {})
+    for name in NEW_ENTRIES:
+        for place, entry in enumerate(value_at(settings, name)):
+            if entry is not None and (name != "rules" or spoken[place] is None):
+                yield from written_entry(f"{name}.{place}", entry, secrets)
 
 
-def _schedule_lines(settings: Settings) -> Iterator[Written]:
-    for place, entry in enumerate(settings.schedule):
-        if entry is None:
-            continue
-        for path, value in _entry_lines("schedule", place, entry, {}):
-            if entry.periodic and path.endswith(".time"):
-                value = text_from_seconds(entry.time)
-            yield Written(path, value)
-
-
-def _user_lines(settings: Settings, secrets: dict[str, str]) -> Iterator[Written]:
-    for place, user in enumerate(settings.access.users):
-        if user is not None:
-            yield from _entry_lines("access.users", place, user, secrets)
-
-
-def _entry_lines(name: str, place: int, entry: Node, secrets: dict[str, str]) -> Iterator[Written]:
-    new = NEW_ENTRIES[name]
+def written_entry(path: str, entry: Node, secrets: dict[str, str]) -> Iterator[Written]:
+    """Yield what the table of a rule, a schedule entry or a user has to say."""
+    name = path.rpartition(".")[0]
     for field in entry.__struct_fields__:
-        value, path = getattr(entry, field), f"{name}.{place}.{field}"
-        if value != getattr(new, field) or field == _ALWAYS_WRITTEN[name]:
-            yield Written(path, file_value(path, value, secrets))
+        value, here = getattr(entry, field), f"{path}.{field}"
+        if isinstance(entry, ScheduleEntry) and entry.periodic and field == "time":
+            yield Written(here, text_from_seconds(entry.time))
+        elif value != getattr(NEW_ENTRIES[name], field) or field == _ALWAYS_WRITTEN[name]:
+            yield Written(here, file_value(here, value, secrets))
 
 
 def _without_usual_tail(items: list[Any], usual: list[Any]) -> list[Any]:

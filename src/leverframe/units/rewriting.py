@@ -1,0 +1,214 @@
+"""A unit file brought up to date with its comments, its order and its untouched lines kept.
+
+Only the values of keys whose setting is another one now are exchanged. A key that stands in the
+file stays there, also with a factory setting; a rule or an entry that is gone is taken out. What
+the file did not say is added to its table, or in a table behind the others.
+"""
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from leverframe.config.toml_file import read_toml
+from leverframe.engine.settings import Rule, Settings
+from leverframe.engine.tree import MISSING, difference, value_at
+from leverframe.profile import Profile
+from leverframe.units.document_reading import SecretReference, escaped
+from leverframe.units.file_keys import PLACES, is_part_of, key_of
+from leverframe.units.loading import load_unit_file
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.rule_sentences import sentence_of
+from leverframe.units.secrets_file import KnownSecrets
+from leverframe.units.unit_text import (
+    NEW_ENTRIES,
+    Written,
+    file_value,
+    toml_value,
+    unit_text,
+    unread_keys,
+    written_entry,
+)
+
+
+def save_unit_file(
+    path: Path,
+    settings: Settings,
+    profile: Profile,
+    unread: Collection[str] = (),
+    opening: str = "",
+) -> dict[str, str]:
+    """Write settings to a unit file, new or in place; return the secrets that it refers to.
+
+    What is unread is left as the file has it.
+    """
+    if path.exists():
+        text, secrets = _rewritten(path, settings, profile, unread)
+    else:
+        text, secrets = unit_text(settings, profile, unread, opening)
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        _check(beside, path, settings, profile, unread, secrets)
+        beside.replace(path)
+    except OSError as error:
+        raise BadUnitFile(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return secrets
+
+
+def _check(
+    written: Path,
+    path: Path,
+    settings: Settings,
+    profile: Profile,
+    unread: Collection[str],
+    secrets: dict[str, str],
+) -> None:
+    """Refuse to write a file that does not say what it should."""
+    known = KnownSecrets({}, secrets)
+    said = load_unit_file(written, profile=profile, secrets=known, need_secrets=False)
+    for leaf, _, _ in difference(said.settings, settings):
+        if not is_part_of(leaf, (*unread, *said.unresolved)):
+            raise BadUnitFile(
+                f"{path} cannot be brought up to date: {key_of(leaf)} would not be as it is read;"
+                " an included file may say it. Write to another file."
+            )
+
+
+def _rewritten(
+    path: Path, settings: Settings, profile: Profile, unread: Collection[str]
+) -> tuple[str, dict[str, str]]:
+    # Imported here: most commands write no unit file.
+    import tomlkit
+
+    before = load_unit_file(path, profile=profile, need_secrets=False)
+    text, present = read_toml(path, BadUnitFile)
+    secrets: dict[str, str] = {}
+    changes = list(_changes(before.settings, settings, unread, secrets))
+    own: dict[str, Any] = {}
+    if before.profile != profile:
+        own = {"hardware": profile.hw, "software": profile.sw}
+    if before.complete and set(before.unread) != set(unread):
+        own["unread"] = unread_keys(unread)
+    own |= {change.key: change.value for change in changes if not change.table}
+    added = {key: value for key, value in own.items() if key not in present}
+    document = tomlkit.parse(_with_keys(text, added))
+    for key in own.keys() - added.keys():
+        document[key] = own[key]
+    for change in changes:
+        if change.table:
+            _put(document, change.path, change.value)
+    for path_of_secret in before.unresolved:
+        # A reference to what is no longer set would set it again.
+        if not value_at(settings, path_of_secret) and not is_part_of(path_of_secret, unread):
+            _put(document, path_of_secret, "")
+    for place in _changed_rules(before.settings, settings, unread):
+        _put_rule(document, place, before.settings.rules[place : place + 1], settings)
+    return _with_blank_lines(document.as_string(), text), secrets
+
+
+def _with_keys(text: str, added: dict[str, Any]) -> str:
+    """Add keys of no table where they may stand: before the first table and its comment."""
+    if not added:
+        return text
+    lines = text.splitlines()
+    header = next((n for n, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+    place = header
+    while place and (not lines[place - 1].strip() or lines[place - 1].lstrip().startswith("#")):
+        place -= 1
+    new = [f"{key} = {toml_value(value)}" for key, value in added.items()]
+    if not place:
+        # There are only comments: the first ones are about the file.
+        place, new = header, [*new, ""]
+    return "\n".join([*lines[:place], *new, *lines[place:]]) + "\n"
+
+
+def _with_blank_lines(text: str, before: str) -> str:
+    """Separate tables that were added; where people wrote none in between, there is none."""
+    lines, known = text.splitlines(), before.splitlines()
+    dense = set(pairwise(known))
+    spaced = lines[:1]
+    for above, line in pairwise(lines):
+        is_header = line.startswith("[") and above.strip() and not above.startswith("#")
+        spaced += ["", line] if is_header and (above, line) not in dense else [line]
+    return "\n".join(spaced) + "\n"
+
+
+def _changes(
+    before: Settings, after: Settings, unread: Collection[str], secrets: dict[str, str]
+) -> Iterator[Written]:
+    """Yield what is to be put into the file besides rules; MISSING is to be taken out."""
+    told: set[str] = set()
+    for path, _, value in difference(before, after):
+        if path.startswith(("profile.", "rules.")) or is_part_of(path, unread):
+            continue
+        entry = path.rpartition(".")[0]
+        was, now = _entries(before, after, entry)
+        if was is not None and now is not None:
+            # Another version may not have the setting.
+            gone = value is MISSING
+            yield Written(path, MISSING if gone else file_value(path, value, secrets))
+        elif entry not in told:
+            told.add(entry)
+            lines = [] if now is None else written_entry(entry, now, secrets)
+            yield from lines or [Written(entry, MISSING)]
+
+
+def _entries(before: Settings, after: Settings, entry: str) -> tuple[Any, Any]:
+    """Return an entry of both trees, None where there is none; other branches always are."""
+    if entry.rpartition(".")[0] not in NEW_ENTRIES:
+        return before, after
+    return value_at(before, entry), value_at(after, entry)
+
+
+def _changed_rules(before: Settings, after: Settings, unread: Collection[str]) -> Iterator[int]:
+    for place in range(max(len(before.rules), len(after.rules))):
+        is_known = not is_part_of(f"rules.{place}", unread)
+        if is_known and before.rules[place : place + 1] != after.rules[place : place + 1]:
+            yield place
+
+
+def _put_rule(document: Any, place: int, before: tuple[Rule, ...], settings: Settings) -> None:
+    path, label = f"rules.{place}", PLACES["rules"][place]
+    present = document.get("rules", {}).get(label)
+    if place >= len(settings.rules):
+        _put(document, path, MISSING)
+        return
+    rule = settings.rules[place]
+    if before and isinstance(present, dict):
+        for leaf, _, value in difference(before[0], rule, path):
+            _put(document, leaf, file_value(leaf, value, {}))
+        return
+    sentence = sentence_of(rule)
+    if sentence is not None:
+        _put(document, path, escaped(sentence))
+        return
+    # A table cannot stand in the place of a text.
+    _put(document, path, MISSING)
+    for line in written_entry(path, rule, {}):
+        _put(document, line.path, line.value)
+
+
+def _put(document: Any, path: str, value: Any) -> None:
+    """Set one key of a document, with the tables above it; MISSING removes it."""
+    import tomlkit
+
+    *tables, last = key_of(path).split(".")
+    table = document
+    for key in tables:
+        if key not in table:
+            if value is MISSING:
+                return
+            table[key] = tomlkit.table()
+        table = table[key]
+    if value is MISSING:
+        if last in table:
+            del table[last]
+    elif isinstance(value, SecretReference):
+        reference = tomlkit.inline_table()
+        reference[value.kind] = value.name
+        table[last] = reference
+    else:
+        table[last] = value
