@@ -40,7 +40,7 @@ def carried_rules(
     dropped = []
     carried = []
     for place, rule in enumerate(rules):
-        rule = _without_idle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
+        rule = _withoutidle_parts(_with_known_action(rule, target), f"rules.{place}", target, lost)
         missing = missing_of_rule(rule, target)
         if _ESSENTIAL.intersection(missing):
             dropped.append(place)
@@ -59,15 +59,16 @@ def carried_rules(
     return left
 
 
-def _without_idle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
+def _withoutidle_parts(rule: Rule, path: str, target: Profile, lost: list[NotCarriedOver]) -> Rule:
     """Remove from the rule what the version cannot hold and what changes nothing in it."""
-    idle = _idle_parts(rule).intersection(missing_of_rule(rule, target))
+    idle = idle_parts(rule).intersection(missing_of_rule(rule, target))
     reason = f"{target} does not have it; it has no effect in this entry."
     lost += (left_behind(f"{path}.{name}", getattr(rule, name), reason) for name in sorted(idle))
     return replace(rule, **{name: getattr(Rule(), name) for name in idle})
 
 
-def _idle_parts(rule: Rule) -> set[str]:
+def idle_parts(rule: Rule) -> set[str]:
+    """Return the settings of a rule that have no effect in it."""
     idle: set[str] = set()
     if rule.operator == Rule().operator:
         idle |= _SECOND_CONDITION

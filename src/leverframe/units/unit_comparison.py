@@ -1,0 +1,310 @@
+"""What differs between two units by what it means, also across versions.
+
+Settings of one version are made into those of the other as for a restore; of the two directions the
+one that loses less is taken, and what is lost is told. Parts of rules without effect do not count,
+nor do the places of schedule entries. What a side does not know or does not speak about is no
+difference.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.restored import NotCarriedOver
+from leverframe.commands.version_change.backup_content import ENTRIES, Content
+from leverframe.commands.version_change.carried_entries import idle_parts
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.commands.version_change.limits import is_allowed
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.labels import DIGITAL
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings
+from leverframe.engine.tree import (
+    MISSING,
+    difference,
+    is_confidential,
+    leaves,
+    value_at,
+)
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.units.file_keys import key_of
+from leverframe.units.pulled_unit import reason_at
+from leverframe.units.rule_sentences import sentence_about
+from leverframe.units.setting_words import words_of_entry, words_of_path, words_of_value
+from leverframe.units.unit_file import with_part_of
+from leverframe.units.unit_text import toml_value
+
+_ABSENT = "nothing"
+_SECRET = "(secret)"
+#: Of a list of values, so many differing ones are told.
+MAX_ITEMS = 8
+
+
+class NotComparable(ErrorForPeople, ValueError):
+    """Two sides that cannot be compared: one sentence."""
+
+
+class ComparedUnit(Struct, frozen=True):
+    """One side of a comparison."""
+
+    #: What it is called: an address, or a file.
+    title: str
+    profile: Profile
+    settings: Settings
+    #: Path -> why this side cannot tell it; a branch stands for all below it.
+    unread: Mapping[str, str] = {}
+    #: Path -> what may be lost in what it tells.
+    lossy: Mapping[str, str] = {}
+    #: Whether this side speaks about a path at all.
+    speaks: Callable[[str], bool] = lambda path: True
+
+
+class SettingDifference(Struct, frozen=True, omit_defaults=True):
+    """One thing that is different on the two sides; secrets are named and never shown."""
+
+    #: As in a unit file.
+    key: str
+    words: str
+    first: str
+    second: str
+    #: Why it may be no difference, or why it stays one.
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words}: {self.first} -> {self.second}" + (
+            f" ({self.note})" if self.note else ""
+        )
+
+
+class CannotHold(Struct, frozen=True):
+    """Something of one side that the version of the other does not have."""
+
+    version: str
+    key: str
+    reason: str
+
+
+class CannotTell(Struct, frozen=True):
+    """What one side does not know."""
+
+    side: str
+    keys: tuple[str, ...]
+    reason: str
+
+
+class UnitDifference(Struct, frozen=True):
+    """The result of a comparison."""
+
+    first: str
+    first_version: str
+    second: str
+    second_version: str
+    differences: tuple[SettingDifference, ...]
+    cannot_hold: tuple[CannotHold, ...]
+    cannot_tell: tuple[CannotTell, ...]
+
+    @property
+    def is_same(self) -> bool:
+        return not self.differences and not self.cannot_hold
+
+
+def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
+    """Compare two units; what differs is told as first and second."""
+    pair = _same_version(first, second)
+    one, other = _with_unknown_alike(*pair.settings, first, second)
+    return UnitDifference(
+        first=first.title,
+        first_version=str(first.profile),
+        second=second.title,
+        second_version=str(second.profile),
+        differences=tuple(_differences(one, other, first, second)),
+        cannot_hold=tuple(
+            CannotHold(str(pair.version), words_of_path(lost.path), lost.reason)
+            for lost in pair.lost
+            if not _is_unknown(lost.path, first, second)
+        ),
+        cannot_tell=(*_cannot_tell(first, second), *_cannot_tell(second, first)),
+    )
+
+
+class _Pair(Struct):
+    """The settings of both sides as those of one version, and what that could not hold."""
+
+    settings: tuple[Settings, Settings]
+    version: Profile
+    lost: tuple[NotCarriedOver, ...] = ()
+
+
+def _same_version(first: ComparedUnit, second: ComparedUnit) -> _Pair:
+    if first.profile == second.profile:
+        return _Pair((first.settings, second.settings), first.profile)
+    there, lost = _carried(first, second.profile)
+    back, lost_back = _carried(second, first.profile)
+    if len(lost) <= len(lost_back):
+        return _Pair((there, second.settings), second.profile, lost)
+    return _Pair((first.settings, back), first.profile, lost_back)
+
+
+def _carried(side: ComparedUnit, target: Profile) -> tuple[Settings, tuple[NotCarriedOver, ...]]:
+    content = Content(side.profile, dict(leaves(side.settings)), with_secrets=True)
+    try:
+        carried = carry_over(content, target, defaults(target))
+    except Refusal as refusal:
+        raise NotComparable(f"{side.title}: {refusal.detail}") from None
+    return carried.settings, carried.not_carried_over
+
+
+def _is_unknown(path: str, *sides: ComparedUnit) -> bool:
+    return any(reason_at(side.unread, path) is not None or not side.speaks(path) for side in sides)
+
+
+def _with_unknown_alike(
+    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+) -> tuple[Settings, Settings]:
+    """Take from the other side what one does not know of rules and schedule entries.
+
+    These are compared as a whole, so that a part that is not known would make all of it differ.
+    """
+    for path in (path for path in first.unread if path.startswith(ENTRIES)):
+        one = with_part_of(other, one, path)
+    for path in (path for path in second.unread if path.startswith(ENTRIES)):
+        other = with_part_of(one, other, path)
+    return one, other
+
+
+def _differences(
+    one: Settings, other: Settings, first: ComparedUnit, second: ComparedUnit
+) -> Iterator[SettingDifference]:
+    for path, before, after in difference(one, other):
+        if path.startswith(("profile.", "rules.", "schedule.")):
+            continue
+        if not _is_unknown(path, first, second) and not _are_hashes(path, before, after):
+            yield _leaf_difference(path, before, after, first, second)
+    if not _is_unknown("rules", first, second):
+        yield from _rule_differences(one.rules, other.rules)
+    if not _is_unknown("schedule", first, second):
+        yield from _schedule_differences(one.schedule, other.schedule)
+
+
+def _are_hashes(path: str, before: Any, after: Any) -> bool:
+    """Tell whether only hashes are known, of which two of the same password differ, too."""
+    return path.startswith("access.") and path.endswith(".password") and before and after
+
+
+def _leaf_difference(
+    path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit
+) -> SettingDifference:
+    shown = _shown(path, before), _shown(path, after)
+    if isinstance(before, tuple) and isinstance(after, tuple) and not is_confidential(path):
+        shown = _items_that_differ(path, before, after)
+    note = _note(path, before, after, first, second)
+    return SettingDifference(key_of(path), words_of_path(path), *shown, note)
+
+
+def _shown(path: str, value: Any) -> str:
+    if value is MISSING:
+        return _ABSENT
+    if is_confidential(path):
+        return _SECRET if value else _ABSENT
+    return words_of_value(path, value)
+
+
+def _items_that_differ(
+    path: str, before: tuple[Any, ...], after: tuple[Any, ...]
+) -> tuple[str, str]:
+    """Say of two long lists only what differs, with its place counted from 1."""
+    if max(len(before), len(after)) <= MAX_ITEMS:
+        return words_of_value(path, before), words_of_value(path, after)
+    pairs = zip(before, after, strict=False)
+    places = [place for place, (old, new) in enumerate(pairs) if old != new]
+    more = f" and {len(places) - MAX_ITEMS} more" if len(places) > MAX_ITEMS else ""
+
+    def told(items: tuple[Any, ...]) -> str:
+        shown = (f"{place + 1}: {toml_value(items[place])}" for place in places[:MAX_ITEMS])
+        return ", ".join(shown) + more
+
+    return told(before), told(after)
+
+
+def _note(path: str, before: Any, after: Any, first: ComparedUnit, second: ComparedUnit) -> str:
+    for side in (first, second):
+        lossy = reason_at(side.lossy, path)
+        if lossy:
+            return f"{side.title} tells it with loss: {lossy}"
+    if first.profile != second.profile:
+        for side, value in ((first, after), (second, before)):
+            standard = _standard(path, side.profile)
+            if value is not MISSING and not is_allowed(path, value, standard, side.profile):
+                return f"{side.profile} cannot hold the other"
+    return ""
+
+
+def _standard(path: str, profile: Profile) -> Any:
+    try:
+        return value_at(defaults(profile), path)
+    except (IndexError, AttributeError):
+        return None
+
+
+def _rule_differences(
+    one: tuple[Rule, ...], other: tuple[Rule, ...]
+) -> Iterator[SettingDifference]:
+    """Pair the rules, so that one more at the beginning does not make all others differ."""
+    befores = [_meaning(rule) for rule in one]
+    afters = [_meaning(rule) for rule in other]
+    matcher = SequenceMatcher(None, befores, afters, autojunk=False)
+    for kind, begin, end, begin_other, end_other in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        for offset in range(max(end - begin, end_other - begin_other)):
+            old, new = begin + offset, begin_other + offset
+            there, here = old < end, new < end_other
+            number = (old if there else new) + 1
+            yield SettingDifference(
+                f"rules.{number}",
+                f"rule {number}",
+                sentence_about(befores[old]) if there else _ABSENT,
+                sentence_about(afters[new]) if here else _ABSENT,
+            )
+
+
+def _meaning(rule: Rule) -> Rule:
+    """Return the rule without what has no effect in it."""
+    rule = replace(rule, **{name: getattr(Rule(), name) for name in idle_parts(rule)})
+    # What is 0 or 1 is compared for equality, whatever the comparison is called.
+    if rule.source in DIGITAL:
+        rule = replace(rule, compare=Rule().compare)
+    return replace(rule, compare2=Rule().compare2) if rule.source2 in DIGITAL else rule
+
+
+def _schedule_differences(
+    one: tuple[ScheduleEntry | None, ...], other: tuple[ScheduleEntry | None, ...]
+) -> Iterator[SettingDifference]:
+    left = {place: entry for place, entry in enumerate(one) if entry is not None}
+    right = {place: entry for place, entry in enumerate(other) if entry is not None}
+    for place, entry in list(left.items()):
+        twin = next((there for there, one_there in right.items() if one_there == entry), None)
+        if twin is not None:
+            del left[place], right[twin]
+    for place in sorted(left.keys() | right.keys()):
+        before, after = left.get(place), right.get(place)
+        yield SettingDifference(
+            f"schedule.{place + 1}",
+            f"schedule entry {place + 1}",
+            _ABSENT if before is None else words_of_entry(before),
+            _ABSENT if after is None else words_of_entry(after),
+        )
+
+
+def _cannot_tell(side: ComparedUnit, other: ComparedUnit) -> Iterator[CannotTell]:
+    """Yield what one side does not know of what the other speaks about, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in side.unread.items():
+        if reason_at(other.unread, path) is None and other.speaks(path):
+            by_reason.setdefault(reason, []).append(key_of(path))
+    for reason, keys in by_reason.items():
+        yield CannotTell(side.title, tuple(keys), reason)

@@ -1,0 +1,179 @@
+"""Two units compared by what they mean: only what differs, in words, across versions."""
+
+from random import Random
+
+import pytest
+
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Rule, ScheduleEntry, Settings
+from leverframe.engine.tree import leaves, with_value
+from leverframe.profile import Profile
+from leverframe.units.unit_comparison import (
+    CannotTell,
+    ComparedUnit,
+    NotComparable,
+    UnitDifference,
+    compared,
+)
+from tests.random_settings import random_settings
+
+NEWEST = Profile()
+OLDER = Profile("3.5", "1.44")
+HW30 = Profile("3.0", "1.58a")
+
+
+def side(settings: Settings, title: str = "a", **more: object) -> ComparedUnit:
+    profile = Profile(settings.profile.hw, settings.profile.sw)
+    return ComparedUnit(title, profile, settings, **more)  # type: ignore[arg-type]
+
+
+def changed(**values: object) -> Settings:
+    settings = defaults(NEWEST)
+    for path, value in values.items():
+        settings = with_value(settings, path.replace("__", "."), value)
+    return settings
+
+
+def told(first: Settings, second: Settings) -> list[str]:
+    return [str(one) for one in compared(side(first), side(second, "b")).differences]
+
+
+@pytest.mark.parametrize("profile", [NEWEST, OLDER, HW30], ids=str)
+def test_a_unit_is_the_same_as_itself(profile: Profile) -> None:
+    settings = random_settings(profile, Random(str(profile)), 120)
+    assert compared(side(settings), side(settings)).is_same
+
+
+def test_what_differs_is_told_in_words() -> None:
+    first = changed(outputs__0__return_time=300, email__host="mail.example", pwm__1__duty=50)
+    second = changed(outputs__0__return_time=5400, watchdog__2__host="10.0.0.1", pwm__1__duty=60)
+    assert told(first, second) == [
+        "OUT0 return time: 5m -> 1h30m",
+        "PWM1 duty: 50 -> 60",
+        'email host: "mail.example" -> nothing',
+        'watchdog 3 host: nothing -> "10.0.0.1"',
+    ]
+
+
+def test_secrets_are_named_and_not_shown() -> None:
+    first = changed(mqtt__password="hush", http__0__url="example.org/hush")
+    result = compared(side(first), side(defaults(NEWEST)))
+    assert [str(one) for one in result.differences] == [
+        "HTTP1 url: (secret) -> nothing",
+        "mqtt password: (secret) -> nothing",
+    ]
+    assert "hush" not in repr(result)
+
+
+def test_hashes_of_passwords_say_nothing() -> None:
+    first, second = changed(access__admin__password="$a"), changed(access__admin__password="$b")
+    assert told(first, second) == []
+
+
+def test_of_long_lists_only_the_items_that_differ_are_told() -> None:
+    visible = defaults(NEWEST).layout.visible
+    few = (*visible[:3], False, *visible[4:])
+    assert told(changed(), changed(layout__visible=few)) == ["layout visible: 4: true -> 4: false"]
+    (many,) = told(changed(), changed(layout__visible=(False,) * len(visible)))
+    assert many.endswith(f"8: false and {len(visible) - 8} more")
+    assert told(changed(), changed(email__on_texts=("x", "", "", ""))) == [
+        'email on texts: ["", "", "", ""] -> ["x", "", "", ""]'
+    ]
+
+
+def test_a_rule_more_does_not_make_the_others_differ() -> None:
+    rules = tuple(Rule(source=f"DS{n}", reference=n, enabled=True) for n in range(1, 5))
+    other = (Rule(action="OUT5", enabled=True), *rules[:2], rules[3])
+    assert told(changed(rules=rules), changed(rules=other)) == [
+        "rule 1: nothing -> when VCC >= 0, then OUT5 on",
+        "rule 3: when DS3 >= 3, then OUT0 on -> nothing",
+    ]
+
+
+def test_parts_of_rules_without_effect_do_not_count() -> None:
+    first = changed(rules=(Rule(source2="DS5"), Rule(source="OUT0", compare="<")))
+    second = changed(rules=(Rule(source2="DS6"), Rule(source="OUT0", compare=">=")))
+    assert told(first, second) == []
+    assert told(changed(rules=(Rule(),)), changed(rules=(Rule(mode=1),))) == [
+        "rule 1: disabled: when VCC >= 0, then OUT0 on -> "
+        "disabled: when VCC >= 0, then OUT0 on, only when it begins"
+    ]
+
+
+def test_places_of_schedule_entries_do_not_count() -> None:
+    lamp = ScheduleEntry("Lamp", "OUT1", 1, 23400, days=("Mon", "Sat"), active=True)
+    pump = ScheduleEntry("", "OUT2", 0, 600, periodic=True, date="2026-03-29")
+    first = with_value(changed(schedule__0=lamp), "schedule.3", pump)
+    second = with_value(changed(schedule__7=lamp), "schedule.9", pump)
+    assert told(first, second) == []
+    assert told(first, changed(schedule__3=lamp)) == [
+        "schedule entry 4: off: OUT2 off every 10m 2026-03-29 -> nothing",
+    ]
+    assert told(changed(schedule__0=lamp), changed()) == [
+        "schedule entry 1: OUT1 on at 06:30 Mon Sat (Lamp) -> nothing"
+    ]
+
+
+@pytest.mark.parametrize("target", [OLDER, HW30], ids=str)
+def test_the_same_settings_in_two_versions_differ_only_by_what_one_cannot_hold(
+    target: Profile,
+) -> None:
+    settings = random_settings(NEWEST, Random(7), 120)
+    content = Content(NEWEST, dict(leaves(settings)), with_secrets=True)
+    carried = carry_over(content, target, defaults(target))
+    for first, second in (
+        (side(settings), side(carried.settings, "b")),
+        (side(carried.settings, "b"), side(settings)),
+    ):
+        result = compared(first, second)
+        # Going back finds nothing that the newer one could not hold: those are differences.
+        assert len(result.cannot_hold) + len(result.differences) <= 2 * len(
+            carried.not_carried_over
+        )
+    assert compared(side(defaults(NEWEST)), side(defaults(target), "b")).is_same
+
+
+def test_what_a_version_cannot_hold_is_told() -> None:
+    rules = (Rule(source="DS1", reference=1.0, action="ENABLE PID", enabled=True),)
+    result = compared(side(changed(rules=rules)), side(defaults(HW30), "b"))
+    assert not result.is_same
+    (lost,) = [*result.cannot_hold, *result.differences]
+    assert "rule" in str(lost)
+    (one,) = compared(
+        side(changed(modbus_devices__0__name="x")), side(defaults(HW30), "b")
+    ).differences
+    assert str(one) == 'custom1 name: "x" -> nothing (HW 3.0 SW 1.58a cannot hold the other)'
+
+
+def test_what_a_side_cannot_tell_is_no_difference() -> None:
+    first = changed(email__host="mail.example", rules=(Rule(permanent=True),))
+    unread = {"email": "no file shows it", "rules.0.permanent": "no file shows it"}
+    second = side(changed(rules=(Rule(),)), "b", unread=unread)
+    for result in (compared(side(first), second), compared(second, side(first))):
+        assert result.is_same
+        assert result.cannot_tell == (
+            CannotTell("b", ("email", "rules.1.permanent"), "no file shows it"),
+        )
+
+
+def test_what_was_read_with_loss_is_told_so() -> None:
+    lossy = {"outputs.0.name": "it is cut"}
+    result = compared(
+        side(changed(outputs__0__name="Pump")), side(defaults(NEWEST), "b", lossy=lossy)
+    )
+    assert [one.note for one in result.differences] == ["b tells it with loss: it is cut"]
+
+
+def test_settings_that_no_version_allows_cannot_be_compared() -> None:
+    nonsense = changed(pwm__0__duty=900)
+    with pytest.raises(NotComparable, match="a: The backup holds a value for pwm"):
+        compared(side(nonsense), side(defaults(HW30), "b"))
+
+
+def test_a_comparison_of_units_that_differ_a_lot_is_short() -> None:
+    result: UnitDifference = compared(
+        side(changed(outputs__0__name="x")), side(defaults(Profile("3.5", "1.10")), "b")
+    )
+    assert len(result.differences) + len(result.cannot_hold) == 1
