@@ -7,7 +7,7 @@ _leverframe() {
     else
         case "$first" in
             fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
-            unit) words="pull check schema" ;;
+            unit) words="find pull check schema" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
@@ -36,6 +36,7 @@ _leverframe() {
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
+            "unit find") words="--user --listen --quick --ca-file --json -h --help" ;;
             "unit pull") words="--out --user --ca-file --json -h --help" ;;
             "unit check") words=" -h --help" ;;
             "unit schema") words="--hw --sw -h --help" ;;

@@ -624,6 +624,42 @@ _UNIT_SCHEMA = Task(
     ),
 )
 
+_UNIT_FIND = Task(
+    "find",
+    "units.find:find_units",
+    "list the units in the network, or at the addresses that are named",
+    (
+        argument(
+            "addresses",
+            metavar="ADDRESS",
+            nargs="*",
+            help="like 192.168.1.10, 192.168.1.10-40, 192.168.1.0/27 or http://192.168.1.10:8080",
+        ),
+        _UNIT_USER,
+        argument(
+            "--listen",
+            dest="listen_s",
+            metavar="TIME",
+            type=_step,
+            default=3.0,
+            help="how long to listen for answers (default 3s)",
+        ),
+        argument("--quick", action="store_true", help="leave out the digest of the settings"),
+        _CA_FILE,
+        _AS_JSON,
+    ),
+    """\
+List units with address, name, MAC address, versions, a digest of their settings, and whether they
+ask for a login. Without an address the question of the maker is broadcast by UDP, which units from
+HW 3.5+ SW 1.26 on answer, and controllers that announce themselves by mDNS are heard. With
+addresses these alone are asked, by HTTP, at most 20 in a second and 1024 in all.
+
+  leverframe unit find
+  leverframe unit find 192.168.1.10-40 --json
+
+The exit code is 0 where units were found and 1 where none was.
+""",
+)
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
@@ -631,7 +667,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA),
+    (_UNIT_FIND, _UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA),
 )
 
 _NODE = (

@@ -22,7 +22,9 @@ Told = Value | Unreadable
 #: A file as it was decoded, and the version that wrote it.
 ToldValues = Callable[[Mapping[str, Any], Profile], Mapping[str, Told]]
 
-_MISSING = Unreadable("is missing")
+#: Of a key that is not there: versions differ in what they have.
+MISSING = "is missing"
+_MISSING = Unreadable(MISSING)
 _WHOLE = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,20})?", re.ASCII)
 

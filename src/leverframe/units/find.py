@@ -1,0 +1,82 @@
+"""`leverframe unit find`: the units in the network, or at the addresses that are named."""
+
+import asyncio
+import sys
+
+import msgspec
+
+from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE, NO
+from leverframe.process.json_lines import print_json
+from leverframe.recording.asked_login import asked_login
+from leverframe.units.finding import FoundUnit, doubles, look_at
+from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.named_addresses import addresses_from_names
+
+MAX_LISTEN_S = 60.0
+#: So much of a digest tells two apart for people; JSON has all of it.
+SHOWN_DIGEST = 12
+_HEADS = ("address", "name", "MAC", "hardware", "software", "settings", "sign-in")
+
+
+class CannotFind(ErrorForPeople):
+    """The search cannot begin: one sentence."""
+
+
+async def find_units(
+    addresses: list[str],
+    user: str | None,
+    listen_s: float,
+    ca_file: str | None,
+    quick: bool,
+    as_json: bool,
+) -> int:
+    """Print a line for each unit that is found; the answer is no where there is none."""
+    if not 0 < listen_s <= MAX_LISTEN_S:
+        raise CannotFind(f"Listen for more than 0 and at most {MAX_LISTEN_S:.0f} seconds.")
+    named = addresses_from_names(addresses)
+    login = asked_login(user)
+    heard = [] if named else await _heard(listen_s)
+    found = await look_at(heard, named, login, ca_file, wants_digest=not quick)
+    _print(found, as_json=as_json)
+    for sentence in doubles(found):
+        print(f"leverframe: {sentence}", file=sys.stderr)
+    return DONE if found else NO
+
+
+async def _heard(listen_s: float) -> list[HeardUnit]:
+    by_question, by_name = await asyncio.gather(
+        ask_everybody(listen_s=listen_s), hear_announced(listen_s=listen_s)
+    )
+    # Who is heard both ways is the same unit; its own answer has the plain name.
+    macs = {unit.mac for unit in by_question}
+    return [*by_question, *(unit for unit in by_name if unit.mac not in macs)]
+
+
+def _print(found: list[FoundUnit], *, as_json: bool) -> None:
+    if as_json:
+        for unit in found:
+            print_json(msgspec.to_builtins(unit))
+        return
+    rows = [_HEADS, *(_row(unit) for unit in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows if found else ():
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        print(line.rstrip())
+    for unit in found:
+        if unit.trouble:
+            print(f"{unit.address}: {unit.trouble}")
+    if not found:
+        print("No unit was found.")
+
+
+def _row(unit: FoundUnit) -> tuple[str, ...]:
+    return (
+        unit.address,
+        unit.name or "-",
+        unit.mac or "-",
+        unit.hardware or "-",
+        unit.software or "-",
+        unit.digest[:SHOWN_DIGEST] or "-",
+        "yes" if unit.sign_in else "no",
+    )

@@ -1,0 +1,135 @@
+"""Looking for units: who makes itself known, who answers at a named address, and who that is.
+
+An address that was named gets one question by HTTP, and a unit that answers is read once more for
+the digest of its settings. Addresses are begun a few in a second, so that a range is no flood.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from leverframe.errors import ErrorForPeople
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.forms import NotReadable
+from leverframe.units.client import SignInNeeded, UnitAnswer, polite_client
+from leverframe.units.heard_units import HeardUnit
+from leverframe.units.live_reading import short_text
+from leverframe.units.mac_addresses import normal_mac, shared_macs
+from leverframe.units.pulling import pull_unit
+
+#: Addresses that are begun in a second, and that are asked at the same time.
+ADDRESSES_PER_S = 20
+AT_A_TIME = 16
+#: A unit in the same network takes the connection and answers within a second.
+ANSWER_S = 3.0
+#: Versions, name and MAC address in one short file that every version has.
+IDENTITY = "/xml/stat.xml"
+_NO_UNIT = "Something answers there, but not as a unit does."
+
+
+class FoundUnit(Struct, frozen=True):
+    """One line of what was found; empty is what is not known."""
+
+    address: str
+    name: str = ""
+    mac: str = ""
+    hardware: str = ""
+    software: str = ""
+    digest: Annotated[str, Meta(description="Of all settings that can be read.")] = ""
+    sign_in: Annotated[bool, Meta(description="Does it ask for a login?")] = False
+    #: What is wrong with it, in a sentence.
+    trouble: str = ""
+
+
+async def look_at(
+    heard: Iterable[HeardUnit],
+    named: Sequence[str],
+    login: UnitLogin | None,
+    ca_file: str | None,
+    *,
+    wants_digest: bool,
+) -> list[FoundUnit]:
+    """Ask everybody who was heard, and every named address; leave out where nobody is."""
+    known = {unit.address: unit for unit in heard}
+    addresses = list(dict.fromkeys([*known, *named]))
+    turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def look(address: str) -> FoundUnit | None:
+        async with turns:
+            return await _look(
+                address, known.get(address), login, ca_file, wants_digest=wants_digest
+            )
+
+    looks = []
+    async with asyncio.TaskGroup() as group:
+        for number, address in enumerate(addresses):
+            if number:
+                await asyncio.sleep(1 / ADDRESSES_PER_S)
+            looks.append(group.create_task(look(address)))
+    return [found for one in looks if (found := one.result()) is not None]
+
+
+async def _look(
+    address: str,
+    heard: HeardUnit | None,
+    login: UnitLogin | None,
+    ca_file: str | None,
+    *,
+    wants_digest: bool,
+) -> FoundUnit | None:
+    found = FoundUnit(address) if heard is None else FoundUnit(*heard)
+    try:
+        try:
+            return await _asked(found, None, ca_file, wants_digest=wants_digest)
+        except SignInNeeded:
+            found = replace(found, sign_in=True)
+            if login is None:
+                return found
+            return await _asked(found, login, ca_file, wants_digest=wants_digest)
+    except UnitSilent as silence:
+        # Nobody is at most addresses of a range; who was heard a moment ago is somebody.
+        return None if heard is None else replace(found, trouble=str(silence))
+    except ErrorForPeople as refusal:
+        return replace(found, trouble=str(refusal))
+
+
+async def _asked(
+    found: FoundUnit, login: UnitLogin | None, ca_file: str | None, *, wants_digest: bool
+) -> FoundUnit:
+    opened = polite_client(found.address, login, ca_file, answer_s=ANSWER_S, retry_waits_s=())
+    async with opened as client:
+        found = _identified(found, await client.read(IDENTITY))
+        if wants_digest and not found.trouble:
+            pulled = await pull_unit(client)
+            found = replace(found, digest=pulled.digest)
+    return found
+
+
+def _identified(found: FoundUnit, answer: UnitAnswer) -> FoundUnit:
+    try:
+        told = keys_in(IDENTITY, answer.body)
+    except NotReadable:
+        return replace(found, trouble=_NO_UNIT)
+    mac = normal_mac(told.get("ip4", ""))
+    who = [short_text(told.get(name, "")) for name in ("sname", "hw", "sw")]
+    if not answer.is_ok or mac is None or not all(who[1:]):
+        return replace(found, trouble=_NO_UNIT)
+    if found.mac and found.mac != mac:
+        return replace(found, trouble=f"It tells two MAC addresses: {found.mac} and {mac}.")
+    name, hardware, software = who
+    return replace(found, name=name or found.name, mac=mac, hardware=hardware, software=software)
+
+
+def doubles(found: Iterable[FoundUnit]) -> list[str]:
+    """Return a sentence for each MAC address that units at several addresses tell."""
+    macs = shared_macs((unit.address, unit.mac) for unit in found)
+    return [
+        f"{mac} is told by several: {', '.join(addresses)}. Either it is one unit that has these"
+        " addresses, or one of them has taken the place of another."
+        for mac, addresses in macs.items()
+    ]

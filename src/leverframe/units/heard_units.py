@@ -1,0 +1,138 @@
+"""Units that make themselves known in the network: by the maker's UDP question, and by mDNS.
+
+Only the question is sent, never the bytes that start a bootloader. What comes back is text of
+strangers: an answer that is none is left out.
+"""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, NamedTuple
+
+from leverframe.servers.discovery.discovery import PORT, QUESTION
+from leverframe.servers.discovery.mdns import TYPES
+from leverframe.units.mac_addresses import normal_mac
+
+if TYPE_CHECKING:
+    from zeroconf import ServiceInfo
+
+#: Every IPv4 network that this machine is in.
+EVERYBODY = "255.255.255.255"
+#: Real units answer within a tenth of a second; a question may get lost.
+LISTEN_S = 3.0
+ASKED_TIMES = 2
+_MAX_ANSWER_BYTES = 512
+_MAX_UNITS = 1024
+#: Controllers of this program alone; `_http._tcp` would be every printer.
+_SERVICE = TYPES[1]
+_USUAL_PORT = 80
+
+
+class HeardUnit(NamedTuple):
+    """What a unit says of itself to everybody."""
+
+    address: str
+    name: str
+    mac: str
+    hardware: str
+    software: str
+
+
+async def ask_everybody(
+    targets: Sequence[str] = (EVERYBODY,), port: int = PORT, listen_s: float = LISTEN_S
+) -> list[HeardUnit]:
+    """Send the question to broadcast addresses; return who answers in time."""
+    heard: dict[str, HeardUnit] = {}
+    with _asking_socket(port) as asking:
+        loop = asyncio.get_running_loop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(listen_s):
+                for _ in range(ASKED_TIMES):
+                    for target in targets:
+                        # A machine without a network has nobody to ask.
+                        with suppress(OSError):
+                            await loop.sock_sendto(asking, QUESTION, (target, port))
+                while len(heard) < _MAX_UNITS:
+                    data, source = await loop.sock_recvfrom(asking, _MAX_ANSWER_BYTES)
+                    unit = _from_answer(data, source[0])
+                    if unit is not None:
+                        heard.setdefault(unit.address, unit)
+    return list(heard.values())
+
+
+def _asking_socket(port: int) -> socket.socket:
+    """Return a socket at the port that units expect a client to have, or at any other."""
+    asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    asking.setblocking(False)
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    asking.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    for number in (port, 0):
+        with suppress(OSError):
+            asking.bind(("", number))
+            break
+    return asking
+
+
+def _from_answer(data: bytes, source: str) -> HeardUnit | None:
+    """Return the unit of an answer: name, MAC address, software and hardware, a line each."""
+    lines = data.decode("utf-8", "replace").split("\r\n")
+    if len(lines) < 4:
+        return None
+    name, mac, software, hardware = (line.strip()[:64] for line in lines[:4])
+    normal = normal_mac(mac)
+    if normal is None or not f"{name}{software}{hardware}".isprintable():
+        return None
+    plain, colon, port = name.rpartition(":")
+    has_port = bool(colon) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
+    address = f"http://{source}:{port}" if has_port else f"http://{source}"
+    return HeardUnit(address, plain if has_port else name, normal, hardware, software)
+
+
+async def hear_announced(
+    interfaces: Sequence[str] = (), listen_s: float = LISTEN_S
+) -> list[HeardUnit]:
+    """Return the controllers that announce themselves by mDNS, on these interfaces or on all."""
+    from zeroconf import IPVersion, Zeroconf
+    from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+    names: dict[str, None] = {}
+
+    def changed(zeroconf: Zeroconf, service_type: str, name: str, state_change: object) -> None:
+        if len(names) < _MAX_UNITS:
+            names[name] = None
+
+    try:
+        opened = (
+            AsyncZeroconf(interfaces=list(interfaces), ip_version=IPVersion.V4Only)
+            if interfaces
+            else AsyncZeroconf(ip_version=IPVersion.V4Only)
+        )
+    except OSError:
+        # A network without multicast announces nobody.
+        return []
+    try:
+        browser = AsyncServiceBrowser(opened.zeroconf, [_SERVICE], handlers=[changed])
+        await asyncio.sleep(listen_s)
+        await browser.async_cancel()
+        found = []
+        for name in names:
+            info = AsyncServiceInfo(_SERVICE, name)
+            if await info.async_request(opened.zeroconf, 1000):
+                found += _from_service(info, name)
+        return found
+    finally:
+        await opened.async_close()
+
+
+def _from_service(info: "ServiceInfo", name: str) -> list[HeardUnit]:
+    told = info.decoded_properties
+    mac = normal_mac(told.get("mac") or "")
+    addresses = [text for text in info.parsed_addresses() if ip_address(text).version == 4]
+    if mac is None or not addresses:
+        return []
+    port = "" if info.port == _USUAL_PORT else f":{info.port}"
+    shown = name.removesuffix(f".{_SERVICE}")
+    hardware, software = told.get("hw") or "", told.get("sw") or ""
+    return [HeardUnit(f"http://{addresses[0]}{port}", shown, mac, hardware, software)]

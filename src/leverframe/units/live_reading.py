@@ -1,0 +1,169 @@
+"""One look at what a unit measures and how its outputs stand.
+
+A real unit tells it in two status files, Leverframe in `/api/state`. Nothing is guessed: a value
+that is told in a way it cannot be has no value here, but a reason.
+"""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any, NamedTuple
+
+from leverframe.engine.labels import LABELS, STATES
+from leverframe.engine.machine import Value
+from leverframe.engine.pwm import DUTIES
+from leverframe.profile import Profile, UnknownProfile, version
+from leverframe.status_files.catalogue import told_values
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.forms import NotReadable
+from leverframe.status_files.states import told_uptime
+from leverframe.status_files.told_values import MISSING, Told, Unreadable
+from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
+from leverframe.units.mac_addresses import normal_mac
+
+ALL, PERIODIC, STATE = "/json/all.json", "/json/status_per.json", "/api/state"
+_KNOWN = (*LABELS, *DUTIES)
+_MAX_TEXT = 64
+#: What a unit says that has no such path.
+_NOT_THERE = (400, 403, 404, 405, 501)
+
+
+class LiveReading(NamedTuple):
+    mac: str
+    #: Empty where the unit does not tell it.
+    name: str
+    #: As the unit writes them.
+    hardware: str
+    software: str
+    #: The known version that its files are read as.
+    profile: Profile
+    #: None is a sensor that is not there.
+    values: Mapping[str, Value]
+    #: Label -> why what the unit tells is no value.
+    unreadable: Mapping[str, str]
+    uptime_s: float
+    #: Its time is moved by hand: a twin.
+    is_virtual: bool = False
+    #: What Leverframe says of its own troubles.
+    own_troubles: Mapping[str, str] = {}
+
+
+class LiveReader:
+    """Looks at one unit again and again; what it is asked for is learned by the first look."""
+
+    def __init__(self, client: PoliteClient) -> None:
+        self._client = client
+        #: Whether it tells its state as controllers of this program do; None is not known.
+        self._tells_state: bool | None = None
+
+    async def look(self) -> LiveReading:
+        """Look at it once; raise an error for people where it does not answer as a unit does."""
+        try:
+            return await self._look()
+        except BaseException:
+            # Another unit may answer there the next time.
+            self._tells_state = None
+            raise
+
+    async def _look(self) -> LiveReading:
+        told = _object(await self._client.read(ALL), ALL)
+        mac = normal_mac(str(told.get("mac", "")))
+        if mac is None:
+            raise UnusableAnswer(f"{ALL} tells no MAC address; what answers there is no unit.")
+        hardware, software = short_text(told.get("hw")), short_text(told.get("sw"))
+        name = short_text(told.get("sname"))
+        profile = known_profile(hardware, software)
+        reading = LiveReading(mac, name, hardware, software, profile, {}, {}, 0.0)
+        if self._tells_state is not False:
+            state = await self._state()
+            self._tells_state = state is not None
+            if state is not None:
+                return _from_state(reading, state)
+        periodic = _object(await self._client.read(PERIODIC), PERIODIC)
+        return _from_files(reading, {**told, **periodic})
+
+    async def _state(self) -> Mapping[str, Any] | None:
+        answer = await self._client.read(STATE)
+        if answer.status in _NOT_THERE or "json" not in answer.content_type:
+            return None
+        state = _object(answer, STATE)
+        return state if isinstance(state.get("profile"), dict) else None
+
+
+def known_profile(hardware: str, software: str) -> Profile:
+    """Return the known version that a unit is read as; raise where it tells none at all."""
+    try:
+        version(software)
+        return Profile(hardware, software)
+    except UnknownProfile:
+        raise UnusableAnswer(
+            f"It tells hardware {hardware!r} and software {software!r}, which is no known version."
+        ) from None
+
+
+def _object(answer: UnitAnswer, path: str) -> dict[str, Any]:
+    if not answer.is_ok:
+        raise UnusableAnswer(f"{path} is answered with status {answer.status}.")
+    try:
+        return keys_in(ALL, answer.body)
+    except NotReadable as error:
+        raise UnusableAnswer(f"What {path} is answered with {error}.") from None
+
+
+def short_text(text: Any) -> str:
+    """Return a text of a unit as far as it can be shown; nothing where it cannot."""
+    shown = str(text or "")[:_MAX_TEXT]
+    return shown if shown.isprintable() else ""
+
+
+def _from_files(reading: LiveReading, file: Mapping[str, Any]) -> LiveReading:
+    profile = reading.profile
+    told: dict[str, Told] = {}
+    for path in (ALL, PERIODIC):
+        for label, value in told_values(path, file, profile).items():
+            if label not in told or not isinstance(value, Unreadable):
+                told[label] = value
+    uptime = told_uptime(file)
+    if isinstance(uptime, Unreadable):
+        raise UnusableAnswer(f"{PERIODIC} tells no uptime: {uptime.why}.")
+    return reading._replace(
+        values={label: value for label, value in told.items() if not isinstance(value, Unreadable)},
+        unreadable={
+            label: value.why for label, value in told.items() if isinstance(value, Unreadable)
+        },
+        uptime_s=float(uptime),
+    )
+
+
+def _from_state(reading: LiveReading, state: Mapping[str, Any]) -> LiveReading:
+    values: dict[str, Value] = {}
+    unreadable: dict[str, str] = {}
+    for label in _KNOWN:
+        if label not in state:
+            unreadable[label] = MISSING
+        elif _is_value(label, state[label]):
+            values[label] = state[label]
+        else:
+            unreadable[label] = f"is {str(state[label])[:40]!r}, which is no value of it"
+    uptime, troubles = state.get("uptime"), state.get("troubles")
+    if uptime is None or not _is_number(uptime):
+        raise UnusableAnswer(f"{STATE} tells no uptime.")
+    return reading._replace(
+        values=values,
+        unreadable=unreadable,
+        uptime_s=float(uptime),
+        is_virtual=state.get("virtual_time") is True,
+        own_troubles={short_text(part): short_text(why) for part, why in troubles.items()}
+        if isinstance(troubles, dict)
+        else {},
+    )
+
+
+def _is_value(label: str, value: Any) -> bool:
+    if value is None:
+        return True
+    return _is_number(value) and (label not in STATES or value in (0, 1))
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and isfinite(value)

@@ -1,0 +1,229 @@
+"""Finding units: who answers the question, who announces itself, and who is at an address."""
+
+import asyncio
+import socket
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.profile import Profile
+from leverframe.recording.replayer import UnitLogin
+from leverframe.servers.discovery.discovery import DiscoveryServer
+from leverframe.servers.discovery.mdns import MdnsAnnouncer
+from leverframe.testing import LoopTwin, Twin, faults
+from leverframe.units.find import find_units
+from leverframe.units.finding import FoundUnit, doubles, look_at
+from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
+from leverframe.units.mac_addresses import normal_mac
+from leverframe.units.named_addresses import (
+    MAX_ADDRESSES,
+    BadAddressList,
+    addresses_from_names,
+)
+from tests.ports import free_port
+
+MAC = "02:11:22:0A:0B:0C"
+#: Everybody on loopback.
+ALL = "127.255.255.255"
+HERE = "127.0.0.1"
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "addresses"),
+    [
+        ("192.0.2.7", ["http://192.0.2.7"]),
+        ("cellar.example:8080", ["http://cellar.example:8080"]),
+        ("https://192.0.2.7/", ["https://192.0.2.7"]),
+        ("192.0.2.7-9", [f"http://192.0.2.{n}" for n in (7, 8, 9)]),
+        ("192.0.2.255-192.0.3.0:81", ["http://192.0.2.255:81", "http://192.0.3.0:81"]),
+        ("192.0.2.0/30", ["http://192.0.2.1", "http://192.0.2.2"]),
+    ],
+)
+def test_addresses_are_those_that_are_named(name: str, addresses: list[str]) -> None:
+    assert addresses_from_names([name, name]) == addresses
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("192.0.2.9-7", "192.0.2.1-400", "192.0.2.0/33", "192.0.2.7/24", "1.2.3-9", "", "ftp://x"),
+        *("http://192.0.2.7/path", "http://name:secret@192.0.2.7", "192.0.2.7:99999"),
+    ],
+)
+def test_a_name_that_is_none_refuses_the_whole_list(name: str) -> None:
+    with pytest.raises(BadAddressList) as refusal:
+        addresses_from_names(["192.0.2.1", name])
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["10.0.0.0/8", "10.0.0.0-10.255.255.255"])
+def test_more_addresses_than_anybody_means_are_refused(name: str) -> None:
+    with pytest.raises(BadAddressList, match=str(MAX_ADDRESSES)):
+        addresses_from_names([name])
+
+
+# --- who makes itself known -----------------------------------------------------------------------
+
+
+async def test_the_question_is_answered_with_name_mac_and_versions() -> None:
+    port = free_port()
+    async with await LoopTwin.start(Profile("3.5", "1.49")) as twin:
+        server = DiscoveryServer(twin.controller, name="Cellar", mac=MAC, http_port=8081)
+        server.start(port=port)
+        try:
+            (heard,) = await ask_everybody([ALL], port, listen_s=0.3)
+        finally:
+            await server.close()
+    assert heard == HeardUnit(heard.address, "Cellar", MAC, "3.5", "1.49")
+    assert heard.address.startswith("http://127.")
+    assert heard.address.endswith(":8081")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"name\r\nno mac\r\n1.49\r\n3.5",
+        b"name\r\n02-11-22-0A-0B-0C\r\n1.49",
+        b"a\x1b[31m\r\n02-11-22-0A-0B-0C\r\n1.49\r\n3.5",
+    ],
+)
+async def test_an_answer_that_is_none_is_left_out(answer: bytes) -> None:
+    port = free_port()
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as liar:
+        liar.setblocking(False)
+        liar.bind((HERE, port))
+
+        async def lie() -> None:
+            _, asking = await loop.sock_recvfrom(liar, 100)
+            await loop.sock_sendto(liar, answer, asking)
+
+        lying = asyncio.create_task(lie())
+        assert await ask_everybody([HERE], port, listen_s=0.2) == []
+        await lying
+
+
+async def test_a_machine_without_a_network_hears_nobody() -> None:
+    assert await ask_everybody(["not an address"], free_port(), listen_s=0.05) == []
+
+
+@pytest.mark.thorough
+async def test_controllers_that_announce_themselves_are_heard() -> None:
+    announcer = MdnsAnnouncer(
+        Profile("3.9", "1.75"), name="Attic", host_label="leverframe-0a0b0c", mac=MAC, port=8082
+    )
+    announcer.start([HERE], {})
+    try:
+        async with asyncio.timeout(20):
+            heard: list[HeardUnit] = []
+            while not heard:
+                everybody = await hear_announced([HERE], listen_s=0.5)
+                heard = [unit for unit in everybody if unit.mac == MAC]
+    finally:
+        await announcer.close()
+    assert heard == [HeardUnit(f"http://{HERE}:8082", "Attic", MAC, "3.9", "1.75")]
+
+
+# --- who is at an address -------------------------------------------------------------------------
+
+
+async def found(*named: str, **parameters: Any) -> list[FoundUnit]:
+    settings = {"login": None, "ca_file": None, "wants_digest": False, **parameters}
+    heard = settings.pop("heard", [])
+    return await look_at(heard, list(named), **settings)
+
+
+async def test_a_unit_at_a_named_address_is_told_and_an_empty_address_is_not() -> None:
+    async with Twin(hw="3.0", sw="1.58a", name="Attic & cellar", mac=MAC) as twin:
+        nobody = f"http://{HERE}:{free_port()}"
+        (unit,) = await found(nobody, twin.url, wants_digest=True)
+    assert (unit.name, unit.mac) == ("Attic & cellar", MAC)
+    assert (unit.hardware, unit.software) == ("3.0", "1.58a")
+    assert len(unit.digest) == 64
+    assert not unit.sign_in
+    assert not unit.trouble
+
+
+async def test_the_digest_changes_with_the_settings_alone() -> None:
+    async with Twin() as twin:
+        (first,) = await found(twin.url, wants_digest=True)
+        await twin.acommand("/outs.cgi?out0=1")
+        assert await found(twin.url, wants_digest=True) == [first]
+        await twin.acommand("/stm.cgi?oname=0Pump")
+        (other,) = await found(twin.url, wants_digest=True)
+        assert other.digest != first.digest
+
+
+async def test_who_asks_for_a_login_is_told_without_one_and_read_with_one() -> None:
+    async with Twin(accounts={"admin": "a long password"}) as twin:
+        (stranger,) = await found(twin.url)
+        assert stranger == FoundUnit(twin.url, sign_in=True)
+        (unit,) = await found(twin.url, login=UnitLogin("admin", "a long password"))
+        assert unit.sign_in
+        assert unit.software == "1.75"
+        (wrong,) = await found(twin.url, login=UnitLogin("admin", "another password"))
+        assert "does not take the login" in wrong.trouble
+        assert not wrong.software
+
+
+async def test_something_else_at_an_address_is_told_as_no_unit() -> None:
+    async with Twin() as twin:
+        with twin.fault(faults.garbage()):
+            (other,) = await found(twin.url)
+    assert "not as a unit" in other.trouble
+    assert not other.mac
+
+
+async def test_a_unit_that_was_heard_and_is_silent_stays_in_the_list() -> None:
+    heard = HeardUnit(f"http://{HERE}:{free_port()}", "Cellar", MAC, "3.5", "1.49")
+    (unit,) = await found(heard=[heard])
+    assert unit.name == "Cellar"
+    assert unit.trouble
+
+
+async def test_a_unit_that_tells_two_mac_addresses_is_told_of() -> None:
+    async with Twin(mac="02:00:00:00:00:01") as twin:
+        (unit,) = await found(heard=[HeardUnit(twin.url, "Cellar", MAC, "3.5", "1.49")])
+    assert "two MAC addresses" in unit.trouble
+
+
+def test_a_mac_address_at_two_places_is_told() -> None:
+    (sentence,) = doubles(
+        [FoundUnit("http://192.0.2.1", mac=MAC), FoundUnit("http://192.0.2.2", mac=MAC)]
+    )
+    assert MAC in sentence
+    assert "192.0.2.2" in sentence
+    assert doubles([FoundUnit("http://192.0.2.1", mac=MAC), FoundUnit("http://192.0.2.2")]) == []
+
+
+@pytest.mark.parametrize("text", ["", "02:11:22:0a:0b", "02:11:22:0a:0b:0g", "021122334455"])
+def test_what_is_no_mac_address_is_none(text: str) -> None:
+    assert normal_mac(text) is None
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+    async with Twin(mac=MAC, name="Cellar") as twin:
+        twice = [twin.url, twin.url.replace(HERE, "localhost")]
+        assert await find_units(twice, None, 1.0, None, True, False) == 0
+        told = capsys.readouterr()
+        assert "address" in told.out
+        assert MAC in told.out
+        assert "told by several" in told.err
+        assert await find_units([twin.url], None, 1.0, None, True, True) == 0
+        (line,) = capsys.readouterr().out.splitlines()
+        unit = msgspec.json.decode(line)
+        assert (unit["mac"], unit["name"], unit["sign_in"]) == (MAC, "Cellar", False)
+        with twin.fault(faults.garbage()):
+            await find_units([twin.url], None, 1.0, None, True, False)
+        assert "not as a unit" in capsys.readouterr().out
+    assert await find_units([f"{HERE}:{free_port()}"], None, 1.0, None, True, False) == 1
+    assert "No unit was found." in capsys.readouterr().out
