@@ -59,7 +59,7 @@ MAY_IMPORT = {
     **{work: SERVED | {"process"} for work in WORK},
     "reference": SERVED | {"process", "command_line", "fleet"},
     "fleet": SERVED | {"process", "maintenance"},
-    "testing": SERVED | {"process", "maintenance", "fleet"},
+    "testing": SERVED | {"process", "maintenance", "fleet", "units"},
     "units": SERVED | {"process", *WORK - {"reference"}},
     "exit_codes": set[str](),
     # It names the functions that do the work, and imports the one that was asked for.

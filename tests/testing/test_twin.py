@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -24,7 +25,7 @@ from leverframe.exchanges.exchange import (
 from leverframe.fleet.given_settings import BadSettings
 from leverframe.fleet.time_words import BadMoment
 from leverframe.maintenance.readable_backup import write
-from leverframe.profile import UnknownProfile
+from leverframe.profile import Profile, UnknownProfile
 from leverframe.servers.http.messages import Answer, Reply, Request, StreamReply
 from leverframe.servers.http.request_journal import KEPT_REQUESTS, RequestJournal
 from leverframe.storage.backup import BackupFile, BackupRefused
@@ -228,6 +229,69 @@ def test_a_recorded_unit_answers_what_the_twin_does_not_know(tmp_path: Path) -> 
         with twin:
             assert twin.get("/only-there.cgi") == "own"
             assert [request.status for request in twin.requests()] == [200]
+
+
+def recorded(path: Path, answers: Mapping[str, str]) -> Path:
+    """Write a recording in which a client asked for files."""
+    began = datetime(2026, 1, 5, tzinfo=UTC)
+    kind = {True: "application/json", False: "text/xml"}
+    lines = [
+        line_of(
+            Exchange(
+                began,
+                0.1,
+                "GET",
+                target,
+                None,
+                RecordedAnswer(200, {"content-type": kind[text[0] == "{"]}, RecordedBody(text)),
+            )
+        )
+        for target, text in answers.items()
+    ]
+    path.write_bytes(
+        b"".join([line_of(RecordingHead(FORMAT, "http://unit.example", began)), *lines])
+    )
+    return path
+
+
+def test_a_recorded_unit_gives_a_twin_the_settings_that_it_shows(tmp_path: Path) -> None:
+    given = {"outputs.0.name": "Pump", "outputs.0.return_time": 90, "email.host": "mail.example"}
+    with Twin(hw="3.5", sw="1.49", settings=given) as unit:
+        files = {path: unit.get(path) for path in ("/json/status.json", "/json/outputs.json")}
+    recording = recorded(tmp_path / "unit.jsonl", files)
+    for twin in (Twin(settings=recording), Twin.process(settings=str(recording))):
+        with twin:
+            assert twin.profile == Profile("3.5", "1.49")
+            assert twin.settings["outputs"][0]["return_time"] == 90
+            assert twin.settings["outputs"][0]["name"] == "Pump"
+            assert twin.settings["email"]["host"] == ""
+        unit_shown = twin.recorded_unit
+        assert unit_shown is not None
+        assert unit_shown.why_unread("rules") == "/xml/eve2.xml is not in the recording"
+        assert unit_shown.why_unread("email.host")
+    with Twin(settings=recording, hw="3.9", sw="1.75") as newer:
+        assert newer.settings["outputs"][0]["return_time"] == 90
+
+
+def test_a_recorded_leverframe_gives_a_twin_all_but_what_was_masked(tmp_path: Path) -> None:
+    given = {"email.host": "mail.example", "email.password": "x"}
+    with Twin(hw="3.0", sw="1.58a", settings=given) as unit:
+        answers = {path: unit.get(path) for path in ("/api/settings", "/json/all.json")}
+    assert "***" in answers["/api/settings"]
+    with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
+        assert twin.settings["email"]["host"] == "mail.example"
+        assert twin.profile == Profile("3.0", "1.58a")
+        assert twin.recorded_unit is not None
+        assert set(twin.recorded_unit.unread) == {"email.password"}
+
+
+def test_garbled_answers_in_a_recording_are_no_settings(tmp_path: Path) -> None:
+    answers = {"/json/outputs.json": '{"ortime0": 5', "/json/inputs.json": '{"inpdp": "99"}'}
+    with Twin(settings=recorded(tmp_path / "unit.jsonl", answers)) as twin:
+        assert twin.recorded_unit is not None
+        assert "no JSON object" in str(twin.recorded_unit.why_unread("outputs.0.return_time"))
+        assert "no mask of 4 bits" in str(twin.recorded_unit.why_unread("digital_inputs.0.pull_up"))
+        assert any("No version is told" in remark for remark in twin.recorded_unit.remarks)
 
 
 @pytest.mark.needs_program("mosquitto")

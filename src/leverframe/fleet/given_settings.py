@@ -15,7 +15,7 @@ from leverframe.maintenance.readable_backup import read
 from leverframe.profile import Profile, existing, newest_software
 from leverframe.storage.backup import BackupFile, content_of
 
-GivenSettings = str | Path | Mapping[str, Any]
+GivenSettings = str | Path | Mapping[str, Any] | Content
 
 
 #: The ending of a recording, which holds what a unit answered instead of its settings.
@@ -29,7 +29,7 @@ class BadSettings(ErrorForPeople, ValueError):
 def without_recording(
     given: GivenSettings | None,
 ) -> tuple[GivenSettings | None, str | None]:
-    """Tell a recording of a unit, of which there is no setting, from settings."""
+    """Tell a recording of a unit from settings."""
     if isinstance(given, str | Path) and Path(given).suffix == RECORDING:
         return None, str(given)
     return given, None
@@ -40,6 +40,8 @@ def version_for(hw: str | None, sw: str | None, given: GivenSettings | None) -> 
     if hw is None and sw is None:
         if given is None or isinstance(given, Mapping):
             return Profile()
+        if isinstance(given, Content):
+            return given.profile
         file = read(Path(given))
         return Profile(file.hw, file.sw)
     hw = hw or Profile().hw
@@ -54,6 +56,8 @@ def leaves_for(given: GivenSettings | None, profile: Profile) -> dict[str, Any]:
     if isinstance(given, Mapping):
         _check_paths(given, standard)
         content = Content(profile, dict(given), with_secrets=True)
+    elif isinstance(given, Content):
+        content = given
     else:
         content = content_of(read(Path(given)), None)
     try:

@@ -30,6 +30,7 @@ from leverframe.testing.rule_words import BadRule, condition_from_words, rule_fr
 from leverframe.testing.set_fault import TwinFault
 from leverframe.testing.twin_client import fetched
 from leverframe.testing.twin_clock import TwinClock
+from leverframe.units.pulled_unit import PulledUnit
 
 #: Where twins listen.
 HOST = "127.0.0.1"
@@ -76,6 +77,8 @@ class AnyTwin(ABC):
     ca_file: str | None = None
     #: Makes what is random in it the same in every run.
     seed: int
+    #: What a recording that was given as `settings` shows, with what it does not (`unread`).
+    recorded_unit: PulledUnit | None = None
 
     def __init__(self) -> None:
         self.outbox = TwinOutbox(lambda: self._json("/api/outbox"), self._clear_outbox)

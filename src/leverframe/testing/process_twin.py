@@ -40,6 +40,7 @@ from leverframe.testing.any_twin import (
     AnyTwin,
     TwinAddress,
 )
+from leverframe.testing.recorded_unit import content_of_unit, recorded_unit
 from leverframe.testing.twin_client import ANSWER_S, checked
 
 #: How long a start and an end may take, in real seconds.
@@ -80,7 +81,10 @@ class ProcessTwin(AnyTwin):
     ) -> None:
         super().__init__()
         settings, recording = without_recording(settings)
-        recorded = recorded or recording
+        if recording is not None:
+            recorded = recorded or recording
+            self.recorded_unit = recorded_unit(Path(recording))
+            settings = content_of_unit(self.recorded_unit)
         self._profile = version_for(hw, sw, settings)
         self.seed = SystemRandom().getrandbits(32) if seed is None else seed
         self.zone = Config(timezone=timezone).zone()

@@ -50,6 +50,7 @@ from leverframe.testing.any_twin import (
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
+from leverframe.testing.recorded_unit import content_of_unit, recorded_unit
 from leverframe.testing.twin_client import checked
 
 #: Who is the cause of what a test does to a twin.
@@ -65,8 +66,8 @@ class Twin(AnyTwin):
     - `mac`, `name`: its identity; without them one made from the `seed`
     - `start`: its first moment, like `"2026-03-29T00:30"`; `timezone`: of it and of the schedule
     - `settings`: a backup (`.toml`, `.json`, `.bin`), or values by path, like
-      `{"outputs.0.name": "Pump"}`; or a recorded unit (`.jsonl`), whose answers are given where
-      this one has none
+      `{"outputs.0.name": "Pump"}`; or a recorded unit (`.jsonl`): the settings that its answers
+      show, and its answers where this one has none; `recorded_unit` tells what was not shown
     - `accounts`: passwords by name, the administrator first, then the user; sign-in is asked for
     - `tls`: serve HTTPS; `ca_file` is then what clients trust
     - `modbus`, `snmp`: switch these servers on; `mqtt`: a broker to connect to, `"HOST:PORT"` or
@@ -98,7 +99,10 @@ class Twin(AnyTwin):
     ) -> None:
         super().__init__()
         settings, recording = without_recording(settings)
-        recorded = recorded or recording
+        if recording is not None:
+            recorded = recorded or recording
+            self.recorded_unit = recorded_unit(Path(recording))
+            settings = content_of_unit(self.recorded_unit)
         self._profile = version_for(hw, sw, settings)
         self._config = Config(
             port=0,

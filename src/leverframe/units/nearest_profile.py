@@ -25,6 +25,8 @@ def nearest_profile(hardware: str, software: str) -> NearestProfile:
     profile = Profile(hw, sw)
     if (hw, sw) == (hardware, software):
         return NearestProfile(profile, "")
+    if not (hardware or software):
+        return NearestProfile(profile, f"No version is told; it is taken as {profile}.")
     told = f"HW {hardware[:20]} SW {software[:20]}"
     return NearestProfile(profile, f"The version {told} is not known; it is taken as {profile}.")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from leverframe.engine.settings import SECRETS, Identity, Settings
+from leverframe.engine.settings import CONFIDENTIAL, Identity, Settings
 from leverframe.engine.tree import MASK, UnfitSettings, leaves, settings_from_leaves
 from leverframe.status_files.reading_back import without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
@@ -65,15 +65,14 @@ def _told(tree: Settings) -> dict[str, Any]:
 
 
 def _take_out_secrets(document: dict[str, Any]) -> list[str]:
-    """Empty every secret of a document; return the paths of those that are set."""
+    """Empty what is masked in a document; return the paths. A recording masks more than a unit."""
     found: list[str] = []
-    for pattern in sorted(SECRETS):
+    for pattern in sorted(CONFIDENTIAL):
         for path, node, name in _at(document, pattern.split(".")):
-            if node[name] is None or node[name] == "":
-                node[name] = ""
-            elif node[name] == MASK:
-                node[name] = ""
+            if node[name] == MASK:
                 found.append(path)
+            if node[name] in (MASK, None):
+                node[name] = ""
     return found
 
 

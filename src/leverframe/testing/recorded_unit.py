@@ -1,0 +1,61 @@
+"""The settings that a recording of a unit shows: as `unit pull` reads them, from recorded answers.
+
+Of each file the first answer counts: a twin begins where the recording began.
+"""
+
+from pathlib import Path
+
+from leverframe.commands.version_change.backup_content import Content
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import MISSING, difference
+from leverframe.exchanges.exchange import RecordedAnswer
+from leverframe.status_files.catalogue import PATHS
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.forms import NotReadable
+from leverframe.status_files.reading_back import FileContent
+from leverframe.storage.recording_file import read_recording
+from leverframe.units.client import UnitAnswer
+from leverframe.units.own_settings import own_document, pulled_from_own
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import SETTINGS_PATH, identity_in, pulled_from_files, with_doubts
+
+NOT_RECORDED = "is not in the recording"
+
+
+def recorded_unit(recording: Path) -> PulledUnit:
+    """Return what a recording tells of the unit, and what it does not."""
+    answers: dict[str, RecordedAnswer] = {}
+    for one in read_recording(recording):
+        is_whole = one.answer.status == 200 and not one.answer.body.left_out
+        if one.method == "GET" and one.query is None and is_whole:
+            answers.setdefault(one.path, one.answer)
+    files = {path: _content(path, answers.get(path)) for path in PATHS}
+    identity = identity_in(str(recording), files.values())
+    if (answer := answers.get(SETTINGS_PATH)) is not None:
+        kind = answer.headers.get("content-type", "")
+        document = own_document(UnitAnswer(200, kind, answer.body.content()))
+        if document is not None:
+            return pulled_from_own(document, identity)
+    return with_doubts(pulled_from_files(identity, files))
+
+
+def _content(path: str, answer: RecordedAnswer | None) -> FileContent:
+    if answer is None:
+        return NOT_RECORDED
+    try:
+        return keys_in(path, answer.body.content())
+    except NotReadable as problem:
+        return str(problem)
+
+
+def content_of_unit(unit: PulledUnit) -> Content:
+    """Return what was read as the content of a backup, which twins of other versions take, too."""
+    changed = difference(defaults(unit.profile), unit.settings)
+    return Content(
+        unit.profile,
+        {
+            path: value
+            for path, _, value in changed
+            if value is not MISSING and unit.why_unread(path) is None
+        },
+    )
