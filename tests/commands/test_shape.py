@@ -9,17 +9,17 @@ from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.shape import Form, Item, Template, name_key
 from tests.effort import examples
 
-NO_LISTS: frozenset[str] = frozenset()
+NO_LETTERS: frozenset[str] = frozenset()
 ITEMS = sorted({item.text for row in TABLE for item in row.form.items})
 
 
-def split(form: str, text: str, *, optional: int = 0, lists: str = "") -> dict[str, str]:
+def split(form: str, text: str, *, optional: str = "", lists: str = "") -> dict[str, str]:
     """The holes of an item's name and value."""
     item = Item(form)
     name, _, value = text.partition("=")
     in_name = item.match_name(name)
     assert in_name is not None
-    return in_name | item.split_value(value, optional, frozenset(lists))
+    return in_name | item.split_value(value, frozenset(optional), frozenset(lists))
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_a_value_of_another_form_is_malformed(form: str, text: str, reason: str)
 @pytest.mark.parametrize("given_fields", [3, 2])
 def test_trailing_fields_may_be_left_out(given_fields: int) -> None:
     text = "x=" + "*".join("abc"[:given_fields])
-    assert split("x=<A>*<B>*<C>", text, optional=1) == dict(
+    assert split("x=<A>*<B>*<C>", text, optional="C") == dict(
         zip("ABC"[:given_fields], "abc", strict=False)
     )
 
 
 def test_no_more_than_the_trailing_fields_may_be_left_out() -> None:
     with pytest.raises(Malformed, match="has 3 fields, 1 were given"):
-        split("x=<A>*<B>*<C>", "x=a", optional=1)
+        split("x=<A>*<B>*<C>", "x=a", optional="C")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
     texts = dict.fromkeys(item.holes, digit)
     written = item.write(texts)
     name, _, value = written.partition("=")
-    assert (item.match_name(name) or {}) | item.split_value(value, 0, NO_LISTS) == texts
+    assert (item.match_name(name) or {}) | item.split_value(value, NO_LETTERS, NO_LETTERS) == texts
 
 
 @examples(300)
@@ -177,7 +177,7 @@ def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
 def test_any_value_is_split_or_malformed(form: str, value: str) -> None:
     item = Item(form)
     try:
-        texts = item.split_value(value, 0, NO_LISTS)
+        texts = item.split_value(value, NO_LETTERS, NO_LETTERS)
     except Malformed:
         return
     # Nothing is lost: written again, the same text comes out.

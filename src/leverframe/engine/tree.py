@@ -71,29 +71,35 @@ def value_at(tree: Any, path: str) -> Any:
 
 def leaf_at(settings: Settings, path: str) -> Any:
     """Read a leaf; MISSING where the path leads to a branch, or into a leaf that is a list."""
-    branch, _, name = path.rpartition(".")
-    node = value_at(settings, branch) if branch else settings
-    if not isinstance(node, Node) or (type(node), name) in _BRANCH_LISTS:
+    node: Any = None
+    value: Any = settings
+    for step in path.split("."):
+        node = value
+        value = node[int(step)] if isinstance(node, tuple) else getattr(node, step)
+    if isinstance(node, tuple) or (type(node), step) in _BRANCH_LISTS:
         return MISSING
-    value = getattr(node, name)
     return MISSING if isinstance(value, Node) else value
 
 
 def with_value(settings: Settings, path: str, value: object) -> Settings:
     """Return a tree with one value changed; the same object if it had that value already."""
-    changed: Settings = _with_value(settings, path.split("."), value)
-    return changed
-
-
-def _with_value(branch: Any, steps: list[str], value: object) -> Any:
-    step, rest = steps[0], steps[1:]
-    old = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
-    new = _with_value(old, rest, value) if rest else value
-    if new is old or (not rest and is_same(old, new)):
-        return branch
-    if isinstance(branch, tuple):
-        return (*branch[: int(step)], new, *branch[int(step) + 1 :])
-    return replace(branch, **{step: new})
+    steps = path.split(".")
+    branches: list[Any] = []
+    branch: Any = settings
+    for step in steps:
+        branches.append(branch)
+        branch = branch[int(step)] if isinstance(branch, tuple) else getattr(branch, step)
+    if is_same(branch, value):
+        return settings
+    changed: Any = value
+    while steps:
+        branch, step = branches.pop(), steps.pop()
+        if isinstance(branch, tuple):
+            index = int(step)
+            changed = (*branch[:index], changed, *branch[index + 1 :])
+        else:
+            changed = replace(branch, **{step: changed})
+    return changed  # type: ignore[no-any-return]
 
 
 def is_same(old: object, new: object) -> bool:

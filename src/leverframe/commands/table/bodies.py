@@ -10,7 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from leverframe.commands.table.params import Param, item_of_version, parse_fields, split_fields
+from leverframe.commands.table.params import (
+    Param,
+    item_of_version,
+    optional_fields,
+    parse_fields,
+    split_fields,
+)
 from leverframe.commands.table.refusals import BadValue, Malformed, Refusal
 from leverframe.commands.table.shape import Item
 from leverframe.profile import Profile
@@ -71,7 +77,8 @@ class ListBody(Struct, frozen=True):
             )
         seen: dict[str, Any] = {}
         try:
-            texts |= split_fields(self.item, value, self.params, frozenset(), profile)
+            optional = optional_fields(self.params)
+            texts |= split_fields(self.item, value, self.params, profile, optional)
             parse_fields(self.item.holes, self.params, texts, profile, seen)
         except Refusal as refusal:
             raise refusal.of(text[:120]) from None

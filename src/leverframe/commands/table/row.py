@@ -28,6 +28,7 @@ from leverframe.commands.table.params import (
     Seconds10,
     Trailing,
     Word,
+    optional_fields,
     parse_fields,
     split_fields,
 )
@@ -86,6 +87,7 @@ class Row(Struct, frozen=True, kw_only=True):
     #: Texts of fields that read better than what their types alone give; the tests send them.
     example: Mapping[str, str]
     _lists: frozenset[str] = frozenset()
+    _optional: frozenset[str] = frozenset()
     #: An encoded asterisk can only be a separator: clients encode whole values.
     _only_numbers: bool = False
 
@@ -94,6 +96,7 @@ class Row(Struct, frozen=True, kw_only=True):
             letter for letter, param in self.params.items() if isinstance(param, ListOf | Record)
         )
         force_setattr(self, "_lists", lists)
+        force_setattr(self, "_optional", optional_fields(self.params))
         force_setattr(self, "_only_numbers", all(map(_is_numeric, self.params.values())))
 
     @property
@@ -132,7 +135,8 @@ class Row(Struct, frozen=True, kw_only=True):
         value = text.partition("=")[2]
         if "%2" in value and self._only_numbers:
             value = value.replace("%2A", "*").replace("%2a", "*")
-        texts = in_name | split_fields(item, value, self.params, self._lists, profile)
+        optional, lists = self._optional, self._lists
+        texts = in_name | split_fields(item, value, self.params, profile, optional, lists)
         parse_fields(item.holes, self.params, texts, profile, seen)
 
     def perform(self, stage: Stage, values: Values, body: Any = None) -> None:

@@ -91,8 +91,10 @@ class Item:
         literals = self.value.literals[1:-1] if self.value else ()
         return [literal for literal in literals if literal]
 
-    def split_value(self, value: str, optional: int, lists: frozenset[str]) -> dict[str, str]:
-        """Return the raw text of each hole; the last `optional` ones may be missing.
+    def split_value(
+        self, value: str, optional: frozenset[str], lists: frozenset[str]
+    ) -> dict[str, str]:
+        """Return the raw text of each hole; those in `optional`, which come last, may be missing.
 
         A hole named in `lists` may contain the separator `*`; in any other it is one field too
         many.
@@ -114,7 +116,8 @@ class Item:
                 raise self._malformed(f"has {len(holes)} fields")
             texts[hole] = text
             if ended:
-                self._check_missing(len(holes) - number - 1, optional, len(holes))
+                if not optional.issuperset(holes[number + 1 :]):
+                    raise self._malformed(f"has {len(holes)} fields, {number + 1} were given")
                 return texts
         if not holes and rest:
             raise self._malformed(NO_OTHER_FORM)
@@ -130,10 +133,6 @@ class Item:
             return rest[:1], rest[1:], False
         text, separator, rest = rest.partition(literal)
         return text, rest, not separator
-
-    def _check_missing(self, missing: int, optional: int, count: int) -> None:
-        if missing > optional:
-            raise self._malformed(f"has {count} fields, {count - missing} were given")
 
     def _malformed(self, reason: str) -> Malformed:
         return Malformed(f"The command {self.text} {reason}.", allowed=self.text)

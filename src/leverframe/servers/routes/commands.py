@@ -53,11 +53,12 @@ class Commands(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, calls: tuple[Call, ...]) -> "Commands":
+        bodies = [call.row.body for call in calls if call.row.body is not None]
         return cls(
             calls,
-            tuple((call, None) for call in calls),
-            any(call.row.body is not None for call in calls),
-            any(isinstance(call.row.body, Upload) for call in calls),
+            tuple([(call, None) for call in calls]),
+            bool(bodies),
+            bool(bodies) and any(isinstance(body, Upload) for body in bodies),
             bool(calls) and calls[0].row.role in (ANYBODY, ACCOUNT),
         )
 

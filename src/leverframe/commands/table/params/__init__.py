@@ -14,6 +14,7 @@ from leverframe.commands.table.params.composed import (
     Trailing,
     has_field,
     item_of_version,
+    optional_fields,
     parse_fields,
     split_fields,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "has_field",
     "integer",
     "item_of_version",
+    "optional_fields",
     "parse_fields",
     "split_fields",
 ]

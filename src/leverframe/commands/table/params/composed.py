@@ -223,20 +223,25 @@ def item_of_version(item: Item, params: Mapping[str, Param], profile: Profile) -
     return Item(item.write(has))
 
 
+def optional_fields(params: Mapping[str, Param]) -> frozenset[str]:
+    """Name the last fields of a form that may be left out."""
+    return frozenset(letter for letter, param in params.items() if isinstance(param, Trailing))
+
+
 def split_fields(
-    item: Item, value: str, params: Mapping[str, Param], lists: frozenset[str], profile: Profile
+    item: Item,
+    value: str,
+    params: Mapping[str, Param],
+    profile: Profile,
+    optional: frozenset[str],
+    lists: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
     """Split a value into raw fields; a refusal prints the form as this version has it."""
     try:
-        return item.split_value(value, _optional(item, params), lists)
+        return item.split_value(value, optional, lists)
     except Malformed:
         printed = item_of_version(item, params, profile)
-        return printed.split_value(value, _optional(printed, params), lists)
-
-
-def _optional(item: Item, params: Mapping[str, Param]) -> int:
-    """Count the last fields of an item that may be left out."""
-    return sum(isinstance(params[letter], Trailing) for letter in item.holes)
+        return printed.split_value(value, optional, lists)
 
 
 def parse_fields(

@@ -38,13 +38,14 @@ class Int(Struct, frozen=True):
                 value=str(value),
                 allowed=self.allowed(profile),
             )
-        text = decoded(raw)
-        if self.hi <= _MAX_COUNTED and len(text) > len(str(self.hi)):
-            raise BadValue(
-                f"{text!r} has more characters than {self.hi}.",
-                value=text,
-                allowed=self.allowed(profile),
-            )
+        if self.hi <= _MAX_COUNTED and len(raw) > len(str(self.hi)):
+            text = decoded(raw)
+            if len(text) > len(str(self.hi)):
+                raise BadValue(
+                    f"{text!r} has more characters than {self.hi}.",
+                    value=text,
+                    allowed=self.allowed(profile),
+                )
         return value
 
     def format(self, value: int, profile: Profile, seen: Seen) -> str:
