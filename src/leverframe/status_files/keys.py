@@ -120,7 +120,10 @@ def readings(
 
     def show(view: View) -> list[str]:
         values = view.engine.machine.values
-        return [multiplied(values[label], factor, absent) for label in labels]
+        return [
+            absent if (value := values[label]) is None else multiplied(value, factor, absent)
+            for label in labels
+        ]
 
     told = scaled(names, labels, factor, absent)
     return Keys(names, show, join_names(labels), scale_of(factor, unit, absent), when, told)
@@ -165,7 +168,7 @@ def states(name: str, labels: tuple[str, ...]) -> Keys:
 
     def show(view: View) -> str:
         values = view.engine.machine.values
-        return mask(values[label] for label in labels)
+        return mask([values[label] for label in labels])
 
     return key(name, show, join_names(labels), MASK, told=masked(name, labels))
 

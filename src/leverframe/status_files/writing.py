@@ -24,12 +24,16 @@ json_bytes = msgspec.json.Encoder().encode
 
 
 def xml_bytes(shown: Mapping[str, Shown]) -> bytes:
-    lines = [f"<{tag}>{xml_text(text)}</{tag}>\n" for tag, text in shown.items()]
+    texts = [text for text in shown.values() if isinstance(text, str)]
+    assert len(texts) == len(shown), "lists are for JSON alone"
+    if _NEEDS_NO_CARE.fullmatch("".join(texts)) is None:
+        # Seldom: looking at all of them together takes 20 us less than at each.
+        texts = [xml_text(text) for text in texts]
+    lines = [f"<{tag}>{text}</{tag}>\n" for tag, text in zip(shown, texts, strict=True)]
     return f"<response>\n{''.join(lines)}</response>\n".encode()
 
 
-def xml_text(text: Shown) -> str:
-    assert isinstance(text, str), "lists are for JSON alone"
+def xml_text(text: str) -> str:
     if _NEEDS_NO_CARE.fullmatch(text):
         return text
     return _UNFIT.sub("\ufffd", text).translate(_IN_TEXT)

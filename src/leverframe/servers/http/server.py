@@ -40,6 +40,7 @@ class HttpServer:
         #: Those who came to a TLS port without TLS.
         self._plain = self.state
         self._listener: HttpListener | None = None
+        self._port = 0
 
     async def start(
         self,
@@ -54,6 +55,7 @@ class HttpServer:
         plain = plain or self._handler
         self._plain = ServerState(plain, limits, admission=plain)
         sockets = await listening_sockets(host, port)
+        self._port = sockets[0].getsockname()[1]
         secure, others = partial(Connection, self.state), partial(Connection, self._plain)
         refusal = self.state.refusal(TOO_MANY).encode(close=True)
         self._listener = HttpListener(
@@ -64,8 +66,7 @@ class HttpServer:
     def port(self) -> int:
         if self._listener is None:
             raise RuntimeError("The server has no port before its start and after its stop.")
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        return self._port
 
     @property
     def connection_count(self) -> int:
