@@ -324,8 +324,7 @@ class Controller(Hooks):
         if len(commands) > 1:
             _check_alone(stage)
         if stage.given and not stage.replaces_all:
-            for check in self.settings_checks:
-                check(stage.settings, stage.given)
+            self.check_settings(stage.settings, stage.given)
         if stage.settings is not self.pending or stage.blobs or stage.replaces_all:
             return self._write(stage, cause)
         outstanding = self._act(stage.actions, cause)

@@ -72,9 +72,9 @@ class Hooks:
         self.on_screen: Callable[[effects.ShowScreen], None] = _drop
         #: Called with the old and the new tree once the engine has adopted new settings.
         self.settings_watchers: list[SettingsWatcher] = []
-        #: Called with the wanted tree and the paths that commands set, also to what they were,
-        #: before the tree is stored; they may refuse it.
-        self.settings_checks: list[Callable[[Settings, Collection[str]], None]] = []
+        #: By a path: called with the wanted tree where a command set that path, also to what it
+        #: was, before the tree is stored; they may refuse it.
+        self.settings_checks: dict[str, Callable[[Settings], None]] = {}
         #: How often new settings were adopted: who has the same number knows the same settings.
         self.settings_revision = 0
         #: Called when the controller has become another version.
@@ -111,6 +111,12 @@ class Hooks:
         self.live_parts: list[LivePart] = []
         #: The report of the GSM modem to the administrator, with the answer to the last command.
         self.modem_report: Callable[[], Any] = dict
+
+    def check_settings(self, wanted: Settings, given: Collection[str]) -> None:
+        """Have the wanted tree refused where a part cannot do what a command asks of it."""
+        for path, check in self.settings_checks.items():
+            if path in given:
+                check(wanted)
 
     def tell_watchers(
         self, old: Settings, new: Settings, uploads: Iterable[str]

@@ -36,17 +36,18 @@ class RuleMemory:
     def keep(self, lives: list[LiveRule]) -> None:
         """Store what rules have set now, where that differs from what is stored."""
         for live in lives:
-            self._keep(live.number - 1, live)
+            self._store(live.number - 1, self._held(live))
 
     def keep_all(self, lives: list[LiveRule]) -> None:
         self.keep(lives)
         for place in range(len(lives), MAX_RULES):
-            self._keep(place, None)
+            self._store(place, None)
 
-    def _keep(self, place: int, live: LiveRule | None) -> None:
-        held = None
-        if live is not None and (live.met or live.pending) and self._remembers(live):
-            held = live.held
+    def _held(self, live: LiveRule) -> int | None:
+        """Return the state of a remembered output that this rule has set and not undone."""
+        return live.held if (live.met or live.pending) and self._remembers(live) else None
+
+    def _store(self, place: int, held: int | None) -> None:
         if held != self._stored[place]:
             self._stored[place] = held
             self._machine.emit(Persist(_NAMES[place], held))

@@ -121,7 +121,8 @@ class Rules:
             self._begin()
         # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
         self._hold_all()
-        self._memory.keep_all(self._live)
+        if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
+            self._memory.keep_all(self._live)
 
     def on_timer(self, key: Key) -> None:
         if key == _UNCONFIRMED:

@@ -116,8 +116,7 @@ def _tried(member: Member, command: WrittenCommand) -> MemberResult:
     try:
         perform_one(command, stage)
         if stage.given and not stage.replaces_all:
-            for check in controller.settings_checks:
-                check(stage.settings, stage.given)
+            controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
         return refused(member, refusal)
     return MemberResult(member.name, DONE)

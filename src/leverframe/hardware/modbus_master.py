@@ -8,6 +8,7 @@ while is absent; what a module refuses is absent at once.
 
 import asyncio
 from collections.abc import Callable, MutableMapping
+from operator import attrgetter
 
 from leverframe.engine.settings import Settings, module_mapping
 from leverframe.hardware.bus_worker import NO_BUS, Bus, BusWorker
@@ -25,6 +26,9 @@ from leverframe.wire.modbus import Read, Write
 from leverframe.wire.modbus_blocks import blocks_of
 from leverframe.wire.modbus_modules import label_in_slot, module_in_slot
 from leverframe.wire.modbus_rtu import Data
+
+#: All that says which modules are where; the same branches of two trees compare by identity.
+_of_modules = attrgetter("modbus_slots", "modbus_devices", "modbus_mapping", "serial")
 
 #: Where a slot that names no host is found.
 SERIAL = ""
@@ -60,6 +64,8 @@ class ModbusMaster:
     def adopt(self, old: Settings, new: Settings) -> None:
         """Follow changed settings."""
         self._settings = new
+        if _of_modules(old) == _of_modules(new):
+            return
         before, after = module_mapping(old), module_mapping(new)
         self._rebuild()
         if after != before:

@@ -25,7 +25,7 @@ async def connect_snmp(built: BuiltController, config: Config) -> Service:
         controller, config.host, config.snmp_port, name=built.name, identity=built.snmp_identity
     )
     controller.settings_watchers.append(agent.adopt)
-    controller.settings_checks.append(agent.check)
+    controller.settings_checks["snmp.enabled"] = agent.check
     controller.ports["snmp"] = lambda: agent.port
     await agent.follow(controller.engine.settings)
     return agent
@@ -39,7 +39,7 @@ async def connect_modbus(
         controller, config.host, config.modbus_port, config.writing_networks(), descriptors
     )
     controller.settings_watchers.append(server.adopt)
-    controller.settings_checks.append(server.check)
+    controller.settings_checks["modbus_tcp.enabled"] = server.check
     controller.ports["modbus"] = lambda: server.port
     await server.follow(controller.engine.settings)
     master = ModbusMaster(

@@ -26,6 +26,8 @@ GO_TOGETHER = 50
 #: Of one request; a restored backup changes nearly everything.
 MAX_CHANGES = 200
 MAX_LETTERS = 300
+#: Values that are no longer than that in JSON: a letter is up to six there.
+_SHORT, _SHORT_LETTERS = (bool, int, float), MAX_LETTERS // 6
 PREFIX, ACTION_PREFIX = AUDIT_PREFIXES
 
 Leaf = tuple[str, Any, Any]
@@ -155,6 +157,8 @@ def _shown(_: str, value: Any) -> Any:
     """Return a leaf's value for the trail; null for an absent leaf."""
     if value is MISSING:
         return None
+    if type(value) in _SHORT or (type(value) is str and len(value) < _SHORT_LETTERS):
+        return value
     text = msgspec.json.encode(value)
     if len(text) <= MAX_LETTERS:
         return value

@@ -22,7 +22,6 @@ from leverframe.servers.descriptors import Lease
 from leverframe.servers.http.limits import KIB, HttpLimits
 from leverframe.servers.http.messages import (
     CONTINUE,
-    AnyReply,
     Ending,
     RawReply,
     Reply,
@@ -288,11 +287,11 @@ class Connection(asyncio.Protocol):
                 self._answer(request)
             else:
                 self._refuse(self._server.refusal(request))
+        reading = self._parser.reading
         if self.output_paused or self.state not in READY:
-            if self._reads_unadmitted_body():
+            if reading is not NOTHING and self._reads_unadmitted_body():
                 self._pause_input()
             return False
-        reading = self._parser.reading
         if reading is NOTHING:
             return True
         self._follow(reading)
@@ -320,15 +319,9 @@ class Connection(asyncio.Protocol):
             reply = self._server.fault()
         if isinstance(reply, Coroutine):
             self._pause_input()
-            self._server.run(self._check_body_later(request, reply))
+            self._server.run(self._go_on_later(request, reply, self._admit_body))
         else:
             self._admit_body(request, reply)
-
-    async def _check_body_later(
-        self, request: Request, check: Coroutine[Any, Any, AnyReply]
-    ) -> None:
-        self._admit_body(request, await self._awaited(request, check))
-        self._proceed()
 
     def _admit_body(self, request: Request, reply: SentReply) -> None:
         if self.state is not CHECKING:
@@ -352,20 +345,23 @@ class Connection(asyncio.Protocol):
         if isinstance(reply, Reply) or not isinstance(reply, Coroutine):
             self._deliver(request, reply)
         else:
-            self._server.run(self._answer_later(request, reply))
+            self._server.run(self._go_on_later(request, reply, self._deliver))
 
-    async def _answer_later(self, request: Request, answer: Coroutine[Any, Any, SentReply]) -> None:
-        self._deliver(request, await self._awaited(request, answer))
-        self._proceed()
-
-    async def _awaited(self, request: Request, answer: Coroutine[Any, Any, SentReply]) -> SentReply:
+    async def _go_on_later(
+        self,
+        request: Request,
+        answer: Coroutine[Any, Any, SentReply],
+        go_on: Callable[[Request, SentReply], None],
+    ) -> None:
         try:
-            return await answer
+            reply = await answer
         except asyncio.CancelledError:
-            return self._server.problem(503, "The request was given up at a stop.")
+            reply = self._server.problem(503, "The request was given up at a stop.")
         except Exception:
             logger.exception("The handler failed for %r.", request)
-            return self._server.fault()
+            reply = self._server.fault()
+        go_on(request, reply)
+        self._proceed()
 
     def _deliver(self, request: Request, reply: SentReply) -> None:
         if request.body:

@@ -10,7 +10,7 @@ for others.
 import asyncio
 import logging
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -94,10 +94,9 @@ class ModbusTcpServer:
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
 
-    def check(self, new: Settings, given: Collection[str]) -> None:
+    def check(self, new: Settings) -> None:
         """Refuse to be switched on, also again, where the port cannot be used."""
-        is_asked_for = new.modbus_tcp.enabled and "modbus_tcp.enabled" in given
-        if self._listener is not None or not is_asked_for:
+        if self._listener is not None or not new.modbus_tcp.enabled:
             return
         try:
             for family, kind, protocol, _, address in self._addresses:

@@ -7,7 +7,6 @@ of a request or nothing. The lock of the outputs holds.
 
 import asyncio
 import logging
-from collections.abc import Collection
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -51,10 +50,9 @@ class SnmpAgent:
         """Where it listens at present."""
         return self._responder.port if self._responder else None
 
-    def check(self, new: Settings, given: Collection[str]) -> None:
+    def check(self, new: Settings) -> None:
         """Refuse to be switched on, also again, where the port cannot be used."""
-        is_asked_for = new.snmp.enabled and "snmp.enabled" in given
-        if self._responder is not None or not is_asked_for:
+        if self._responder is not None or not new.snmp.enabled:
             return
         try:
             bound_udp(self._host, self._wanted_port).close()
