@@ -57,7 +57,7 @@ MAY_IMPORT = {
     "servers": JOINED | {"durations"},
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
-    "reference": SERVED | {"process", "command_line", "fleet"},
+    "reference": SERVED | {"process", "command_line", "fleet", "units"},
     "fleet": SERVED | {"process", "maintenance"},
     "testing": SERVED | {"process", "maintenance", "fleet", "units"},
     "units": SERVED | {"process", *WORK - {"reference"}},

@@ -660,6 +660,32 @@ addresses these alone are asked, by HTTP, at most 20 in a second and 1024 in all
 The exit code is 0 where units were found and 1 where none was.
 """,
 )
+_UNIT_WATCH = Task(
+    "watch",
+    "units.watch:watch",
+    "look at the units of an inventory now and then, and tell what is wrong",
+    (
+        argument("inventory", metavar="UNITS.toml", type=Path, help="the inventory"),
+        argument(
+            "--port",
+            type=int,
+            default=8090,
+            metavar="PORT",
+            help="its port (default 8090)",
+        ),
+        _CA_FILE,
+        _AS_JSON,
+    ),
+    """\
+Look at every unit of an inventory, until stopped. A page with all units, /metrics for Prometheus,
+/api/units, /api/state?unit=NAME and /api/history?unit=NAME are served on a loopback address, or
+elsewhere with a password. Units that do not answer, restart, lose sensors, answer nonsense or are
+not as their file wants them are told on the page, and by the channels of the table [watch].
+
+  leverframe unit watch units.toml --port 8090
+""",
+)
+
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
@@ -667,7 +693,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_FIND, _UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA),
+    (_UNIT_FIND, _UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH),
 )
 
 _NODE = (

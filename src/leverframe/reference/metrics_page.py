@@ -14,6 +14,8 @@ from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.metrics import families, modbus_families, server_families
 from leverframe.storage.store import MemoryStore
+from leverframe.units.unit_health import UnitHealth
+from leverframe.units.watch_metrics import unit_families
 from leverframe.wire.prometheus import Family
 
 _OPENING = """\
@@ -26,9 +28,29 @@ Prometheus reads. Absent readings have no sample. How to collect and draw them:
 _ANY_RULE = "event=0*0*0*0*0*0*0*0*0*0*0*0"
 
 
+_HEADS = ("name", "kind", "labels", "")
+_OF_UNITS = """\
+## Units under watch
+
+`leverframe unit watch` gives these at its own `/metrics`, with `name` for the unit's name in the
+inventory, beside those of the outbox, the history and the process. Nothing is told of a unit's
+values while it does not answer as it should: [units](../how-to/units.md).
+"""
+
+
 def metrics_page() -> str:
     rows = asyncio.run(_rows())
-    return f"{_OPENING}\n{table(('name', 'kind', 'labels', ''), rows)}\n"
+    of_units = [_row(family) for family in unit_families([_any_unit()])]
+    return f"{_OPENING}\n{table(_HEADS, rows)}\n\n{_OF_UNITS}\n{table(_HEADS, of_units)}\n"
+
+
+def _any_unit() -> UnitHealth:
+    """Return a unit of which everything is known, so that every family has its labels."""
+    unit = UnitHealth("cellar", "http://192.168.1.10", hardware="3.9", software="1.75")
+    unit.is_up, unit.seen, unit.uptime_s, unit.drift = True, 0.0, 0.0, []
+    unit.values = {"DS1": 20.0, "ENERGY1": 0.0, "OUT0": 0, "PWM0.duty": 0.0}
+    unit.troubles = {"reach": ""}
+    return unit
 
 
 async def _rows() -> list[tuple[str, str, str, str]]:

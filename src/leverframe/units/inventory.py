@@ -13,7 +13,8 @@
     mac = "D8:80:39:12:34:56"
     values = { zone = "north" }
 
-A unit has what its groups say, the later ones over the earlier, and its own keys over those.
+A unit has what its groups say, the later ones over the earlier, and its own keys over those. The
+table `[watch]` is read by `watch_table.py`.
 """
 
 import os
@@ -33,6 +34,7 @@ from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile, FileLine, FileProblem, unknown
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
+from leverframe.units.watch_table import WatchTable, read_watch_table
 
 _SHARED: dict[str, tuple[type, str]] = {
     "file": (str, 'the name of a unit file such as "north.toml"'),
@@ -50,6 +52,7 @@ _TOP: dict[str, tuple[type, str]] = {
     "secrets": (str, 'the name of a file such as "secrets.toml"'),
     "groups": (dict, "tables such as [groups.greenhouses]"),
     "units": (dict, "tables such as [units.north]"),
+    "watch": (dict, "a table [watch]"),
 }
 _MAC = re.compile(r"[0-9A-F]{2}(:[0-9A-F]{2}){5}")
 
@@ -77,6 +80,7 @@ class Inventory(Struct, frozen=True):
     path: Path
     units: tuple[InventoryUnit, ...]
     secrets: KnownSecrets
+    watch: WatchTable = WatchTable()
 
     def selected(
         self, names: tuple[str, ...] = (), group: str | None = None
@@ -139,40 +143,41 @@ class _Reading:
         self.problems: list[FileProblem] = []
 
     def inventory(self, document: dict[str, Any]) -> Inventory:
-        top = self._checked(document, _TOP, ())
+        top = self.checked(document, _TOP, ())
         if "secrets" in top:
             try:
                 self._secrets.add_file(self._path.parent / top["secrets"])
             except BadUnitFile as error:
-                self._wrong(("secrets",), str(error))
+                self.wrong(("secrets",), str(error))
         groups = dict(self._tables(top.get("groups", {}), _SHARED, "groups"))
         tables = dict(self._tables(top.get("units", {}), _OF_A_UNIT, "units"))
         units = tuple(self._unit(name, table, groups) for name, table in tables.items())
         self._tell_doubles(units, "mac")
         self._tell_doubles(units, "address")
-        return Inventory(self._path, units, self._secrets)
+        watch = read_watch_table(top.get("watch", {}), self)
+        return Inventory(self._path, units, self._secrets, watch)
 
     def _tables(
         self, given: dict[str, Any], keys: dict[str, tuple[type, str]], part: str
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, table in given.items():
             if isinstance(table, dict):
-                yield name, self._checked(table, keys, (part, name))
+                yield name, self.checked(table, keys, (part, name))
             else:
-                self._wrong((part, name), f"{part}.{name} must be a table: [{part}.{name}].")
+                self.wrong((part, name), f"{part}.{name} must be a table: [{part}.{name}].")
 
-    def _checked(
+    def checked(
         self, table: dict[str, Any], keys: dict[str, tuple[type, str]], place: TomlPath
     ) -> dict[str, Any]:
         sound = {}
         for key, given in table.items():
             name = ".".join(map(str, (*place, key)))
             if key not in keys:
-                self._wrong((*place, key), unknown(name, keys))
+                self.wrong((*place, key), unknown(name, keys))
             elif not isinstance(given, keys[key][0]) or (
                 key == "password" and reference_in(given) is None
             ):
-                self._wrong((*place, key), f"{name} must be {keys[key][1]}.")
+                self.wrong((*place, key), f"{name} must be {keys[key][1]}.")
             else:
                 sound[key] = given
         return sound
@@ -186,7 +191,7 @@ class _Reading:
         for group in own.get("groups", ()):
             if group not in groups:
                 known = list(groups)
-                self._wrong((*place, "groups"), f"units.{name}: {unknown(str(group), known)}")
+                self.wrong((*place, "groups"), f"units.{name}: {unknown(str(group), known)}")
                 continue
             values |= groups[group].get("values", {})
             merged |= groups[group]
@@ -207,7 +212,7 @@ class _Reading:
 
     def _address(self, given: str | None, name: str, place: TomlPath) -> str:
         if given is None:
-            self._wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
+            self.wrong(place, f"units.{name} lacks address, such as http://192.168.1.10.")
             return ""
         try:
             parts = urlsplit(given)
@@ -217,7 +222,7 @@ class _Reading:
             is_usable = False
         if not is_usable:
             # An address may hold a password, which is not repeated.
-            self._wrong(
+            self.wrong(
                 (*place, "address"),
                 f"units.{name}.address is no address; write it like http://192.168.1.10, without a"
                 " name and password.",
@@ -229,15 +234,23 @@ class _Reading:
             return ""
         mac = given.upper().replace("-", ":")
         if not _MAC.fullmatch(mac):
-            self._wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
+            self.wrong(place, f"units.{name}.mac must be six bytes such as D8:80:39:12:34:56.")
         return mac
 
-    def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
-        reference: SecretReference | None = reference_in(given)
-        found = None if reference is None else self._secrets.find(reference)
-        if reference is not None and found is None and self._need_secrets:
-            self._wrong(place, f"units.{name}.password is {reference}, which is not there.")
+    def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
+        return self._found(reference, ".".join(map(str, place)), place)
+
+    def _found(self, reference: SecretReference, key: str, place: TomlPath) -> str | None:
+        found = self._secrets.find(reference)
+        if found is None and self._need_secrets:
+            self.wrong(place, f"{key} is {reference}, which is not there.")
         return found
+
+    def _password(self, given: dict[str, str] | None, name: str, place: TomlPath) -> str | None:
+        reference = reference_in(given)
+        # The group that names it may stand elsewhere.
+        key = f"units.{name}.password"
+        return None if reference is None else self._found(reference, key, place)
 
     def _tell_doubles(self, units: tuple[InventoryUnit, ...], field: str) -> None:
         first: dict[str, InventoryUnit] = {}
@@ -245,12 +258,12 @@ class _Reading:
             value = getattr(unit, field)
             other = first.setdefault(value, unit)
             if value and other is not unit:
-                self._wrong(
+                self.wrong(
                     ("units", unit.name, field),
                     f"units.{unit.name} has the {field} of units.{other.name}, {value}; each unit"
                     " has its own.",
                 )
 
-    def _wrong(self, place: TomlPath, sentence: str) -> None:
+    def wrong(self, place: TomlPath, sentence: str) -> None:
         key = ".".join(map(str, place))
         self.problems.append(FileProblem(self._line_at(place), key, sentence))

@@ -58,6 +58,22 @@ type Modules = Api.Replies["/api/modules"];
 type LogEntries = Api.Replies["/api/log"];
 type AuditEntries = Api.Replies["/api/audit"];
 type Outbox = Api.Replies["/api/outbox"];
+// One unit as `unit watch` knows it.
+type WatchedUnit = {
+  name: string;
+  address: string;
+  mac: string;
+  told_name: string;
+  hardware: string;
+  software: string;
+  seen: number | null;
+  looks: number;
+  restarts: number;
+  restarted: number | null;
+  troubles: Record<string, string>;
+  drift: string[] | null;
+};
+type WatchedUnits = { time: number; units: WatchedUnit[] };
 type Firmware = Api.Replies["/api/firmware"];
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];

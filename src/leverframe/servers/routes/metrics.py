@@ -35,7 +35,7 @@ def families(controller: Controller) -> Iterable[Family]:
     yield from _of_rules(controller)
     for tell in controller.figures:
         yield from tell()
-    yield from _of_process()
+    yield from process_families()
 
 
 def _of_machine(controller: Controller) -> Iterable[Family]:
@@ -262,7 +262,7 @@ def stream_families(streams: StreamShares) -> Iterable[Family]:
     )
 
 
-def _of_process() -> Iterable[Family]:
+def process_families() -> Iterable[Family]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     yield Family(
         "process_cpu_seconds_total",

@@ -167,6 +167,14 @@ export function goToSignIn() {
 }
 export const signOut = () => send("/post.cgi?signout");
 
+// What `unit watch` tells of the units that it looks at, and what it can be asked to do.
+/** @returns {Promise<WatchedUnits>} */
+export const units = () => read("/api/units");
+/** @param {string} name */
+export const lookAtUnit = (name) => send(`/api/units/look?unit=${encodeURIComponent(name)}`);
+/** @param {string} name */
+export const pullUnit = (name) => send(`/api/units/pull?unit=${encodeURIComponent(name)}`);
+
 /** @param {number} index @param {boolean} on */
 export const switchOutput = (index, on) => send(`/outs.cgi?out${index}=${on ? 1 : 0}`);
 /** @param {number} index @param {boolean} on */

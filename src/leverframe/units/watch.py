@@ -1,0 +1,198 @@
+"""`leverframe unit watch`: a process that looks at the units of an inventory until it is stopped.
+
+It listens on a loopback address unless a password is configured. Values go into a history of the
+same kind as a controller's, notices through an outbox that survives a restart.
+"""
+
+import asyncio
+import errno
+import logging
+import signal
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.clock import SystemClock
+from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
+from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
+from leverframe.errors import ErrorForPeople
+from leverframe.process.json_lines import print_json
+from leverframe.recording.replayer import UnitLogin
+from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.server import HttpLimits, HttpServer
+from leverframe.servers.routes.metrics import history_families, outbox_families
+from leverframe.shutdown import close_all
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.worker import HistoryRecorder, ThreadHistoryWorker
+from leverframe.storage.message_store import PersistentMessageStore
+from leverframe.storage.opening import open_store
+from leverframe.storage.writer import Writer
+from leverframe.units.drift import drift_from
+from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.unit_health import UnitNotice
+from leverframe.units.watch_alarms import Alarms
+from leverframe.units.watch_table import AlarmChannels
+from leverframe.units.watch_web import WatchWeb
+from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, WatchedUnit
+
+log = logging.getLogger(__name__)
+
+MAX_PORT = 65_535
+#: Nothing here takes a body.
+_LIMITS = HttpLimits(body_limit=lambda *_: 0)
+HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
+
+
+class CannotWatch(ErrorForPeople):
+    """The watch cannot begin: one sentence."""
+
+
+class WatchOrder(Struct, frozen=True):
+    """Everything that a watch is told."""
+
+    units: tuple[WatchedUnit, ...]
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 8090
+    #: Of the account `admin`; None is possible on loopback alone.
+    password: str | None = None
+    alarms: AlarmChannels = AlarmChannels()
+    look_every_s: float = LOOK_EVERY_S
+    pull_every_s: float = PULL_EVERY_S
+
+
+async def watch(inventory: Path, port: int, ca_file: str | None, as_json: bool) -> None:
+    """Watch the units of an inventory until SIGTERM or SIGINT."""
+    order = order_of(load_inventory(inventory), port, ca_file)
+    await serve_watch(order, _told_to_stop(), as_json=as_json)
+
+
+def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder:
+    """Return what an inventory orders."""
+    table = inventory.watch
+    return WatchOrder(
+        units=tuple(_watched(inventory, unit, ca_file) for unit in inventory.units),
+        data=inventory.path.parent / table.data,
+        host=table.host,
+        port=port,
+        password=table.password,
+        alarms=table.alarms,
+        look_every_s=table.every_s,
+        pull_every_s=table.read_every_s,
+    )
+
+
+def _watched(inventory: Inventory, unit: InventoryUnit, ca_file: str | None) -> WatchedUnit:
+    def compare(pulled: PulledUnit) -> list[str]:
+        # Read each time: the file may have been changed, and what the unit is.
+        file = inventory.wanted(unit, pulled.profile, need_secrets=False)
+        return [] if file is None else drift_from(file, pulled)
+
+    login = None if unit.user is None else UnitLogin(unit.user, unit.password or "")
+    compared = None if unit.file is None else compare
+    return WatchedUnit(unit.name, unit.address, login, ca_file, unit.mac, compared)
+
+
+async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool = False) -> None:
+    """Watch until `stop` is set; then end in order."""
+    _check(order)
+    clock = SystemClock()
+    with DataFolder(order.data) as folder:
+        opened = open_store(folder.store_path, was_closed=folder.was_given_back)
+        troubles = dict(opened.troubles)
+        writer = Writer(opened.store)
+        recorder = HistoryRecorder(ThreadHistoryWorker(folder.history_path, HISTORY_BOUNDS), clock)
+        alarms = Alarms(order.alarms, PersistentMessageStore(writer), clock, troubles)
+
+        def tell(notice: UnitNotice) -> None:
+            log.warning("%s: %s", notice.unit, notice.sentence)
+            alarms.tell(notice)
+
+        def record(samples: list[tuple[float, str, float | int | None]]) -> None:
+            recorder.samples += samples
+            recorder.flush_if_due()
+
+        watcher = UnitWatcher(
+            order.units,
+            clock,
+            look_every_s=order.look_every_s,
+            pull_every_s=order.pull_every_s,
+            on_notice=tell,
+            on_values=record,
+        )
+        web = WatchWeb(
+            watcher,
+            recorder,
+            clock,
+            OwnNames(order.host),
+            await _accounts(order.password),
+            lambda: [
+                *outbox_families(alarms.outbox.figures()),
+                *history_families(recorder.figures),
+            ],
+        )
+        server = HttpServer(web.handle, _LIMITS)
+        try:
+            await watcher.open()
+            await _listen(server, order)
+            alarms.start()
+            watcher.start()
+            _say_where(order, server.port, as_json=as_json)
+            await stop.wait()
+        finally:
+            await close_all(
+                [server.stop, watcher.close, alarms.close, recorder.close, opened.store.close]
+            )
+
+
+def _check(order: WatchOrder) -> None:
+    if not order.units:
+        raise CannotWatch("The inventory names no unit to watch.")
+    if not 0 <= order.port <= MAX_PORT:
+        raise CannotWatch(f"There is no port {order.port}; ports are 1 to {MAX_PORT}.")
+    if order.password is None and not is_loopback(order.host):
+        raise CannotWatch(
+            f"Strangers could reach {order.host}: configure a password, or listen on 127.0.0.1."
+        )
+    if order.password is not None and len(order.password) < MIN_PASSWORD_LETTERS:
+        raise CannotWatch(
+            f"The password of the watch needs at least {MIN_PASSWORD_LETTERS} letters."
+        )
+
+
+async def _accounts(password: str | None) -> Settings | None:
+    if password is None:
+        return None
+    admin = StoredAccount(name="admin", password=await Passwords().hash(password))
+    return msgspec.structs.replace(Settings(), access=AccessSettings(required=True, admin=admin))
+
+
+async def _listen(server: HttpServer, order: WatchOrder) -> None:
+    try:
+        await server.start(order.host, order.port)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            why = f"Port {order.port} is taken by another program"
+        else:
+            why = f"{order.host} port {order.port} cannot be used: {error.strerror}"
+        raise CannotWatch(f"{why}; choose another with --port.") from error
+
+
+def _say_where(order: WatchOrder, port: int, *, as_json: bool) -> None:
+    url = f"http://{order.host}:{port}/"
+    if as_json:
+        print_json({"event": "ready", "url": url, "units": len(order.units)})
+    else:
+        print(f"Watching {len(order.units)} units: {url} - stop with Ctrl+C", flush=True)
+
+
+def _told_to_stop() -> asyncio.Event:
+    """Return what SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop

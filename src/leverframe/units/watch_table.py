@@ -1,0 +1,151 @@
+"""The table `[watch]` of an inventory: how often units are looked at, and who is told.
+
+[watch]
+every = "30s"
+data = "watch"
+
+[watch.email]
+host = "mail.example"
+recipient = "owner@example"
+sender = "watch@example"
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.config.toml_lines import TomlPath
+from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.engine.http_address import split_address
+from leverframe.engine.settings import Email, HttpClient, Mqtt
+from leverframe.units.document_reading import SecretReference, reference_in
+
+Keys = dict[str, tuple[type, str]]
+_DURATION = (str, 'a duration such as "30s" or "15m"')
+_TEXT = (str, "a text")
+_SECRET = (dict, '{ env = "NAME" } or { secret = "name" }')
+_PORT = (int, "a number from 1 to 65535")
+_YES_OR_NO = (bool, "true or false")
+
+KEYS: Keys = {
+    "every": _DURATION,
+    "read_every": _DURATION,
+    "data": (str, 'the name of a folder such as "watch"'),
+    "host": (str, 'an address to listen on such as "127.0.0.1"'),
+    "password": _SECRET,
+    "ca_file": (str, 'the name of a file with certificate authorities such as "ca.pem"'),
+    "allow_local_targets": _YES_OR_NO,
+    "http": (dict, "a table [watch.http]"),
+    "email": (dict, "a table [watch.email]"),
+    "mqtt": (dict, "a table [watch.mqtt]"),
+}
+_LOGIN: Keys = {"username": _TEXT, "password": _SECRET}
+_SERVER: Keys = {"host": (str, "the name of a server"), "port": _PORT, "tls": _YES_OR_NO, **_LOGIN}
+CHANNELS: dict[str, Keys] = {
+    "http": {"url": (str, "an address such as https://example/hook"), **_LOGIN},
+    "email": {**_SERVER, "recipient": _TEXT, "sender": _TEXT, "subject": _TEXT},
+    "mqtt": {**_SERVER, "prefix": _TEXT},
+}
+#: What a channel cannot do without.
+_NEEDED = {"http": ("url",), "email": ("host", "recipient", "sender"), "mqtt": ("host",)}
+_SHORTEST = {"every": 5.0, "read_every": 60.0}
+_LONGEST_S = 86_400.0
+
+
+class AlarmChannels(Struct, frozen=True):
+    """Where notices are sent; what is None is not used."""
+
+    http: HttpClient | None = None
+    email: Email | None = None
+    mqtt: Mqtt | None = None
+    ca_file: str | None = None
+    #: The HTTP call may go to this machine.
+    allow_local: bool = False
+
+
+class WatchTable(Struct, frozen=True):
+    """What an inventory says of the watch over its units."""
+
+    every_s: float = 30.0
+    read_every_s: float = 900.0
+    #: As it is written; a folder beside the inventory.
+    data: str = "watch"
+    host: str = "127.0.0.1"
+    password: str | None = None
+    alarms: AlarmChannels = AlarmChannels()
+
+
+class TableReading(Protocol):
+    """What reads the inventory that the table is in."""
+
+    def checked(self, table: dict[str, Any], keys: Keys, place: TomlPath) -> dict[str, Any]:
+        """Return the known keys of the right type, and note the others."""
+
+    def secret(self, reference: SecretReference, place: TomlPath) -> str | None:
+        """Return what a reference stands for, or note that it is not there."""
+
+    def wrong(self, place: TomlPath, sentence: str) -> None:
+        """Note a mistake."""
+
+
+def read_watch_table(given: dict[str, Any], reading: TableReading) -> WatchTable:
+    """Read the table; mistakes are noted, and what they concern is as if not there."""
+    table = reading.checked(given, KEYS, ("watch",))
+    channels = {name: _channel(name, table[name], reading) for name in CHANNELS if name in table}
+    usual = WatchTable()
+    return WatchTable(
+        every_s=_seconds(table, "every", usual.every_s, reading),
+        read_every_s=_seconds(table, "read_every", usual.read_every_s, reading),
+        data=table.get("data", usual.data),
+        host=table.get("host", usual.host),
+        password=_secret(table, ("watch", "password"), reading),
+        alarms=AlarmChannels(
+            ca_file=table.get("ca_file"),
+            allow_local=table.get("allow_local_targets", False),
+            **channels,
+        ),
+    )
+
+
+def _seconds(table: Mapping[str, Any], key: str, usual: float, reading: TableReading) -> float:
+    if key not in table:
+        return usual
+    try:
+        seconds = seconds_from_text(table[key])
+    except BadDuration as error:
+        reading.wrong(("watch", key), f"watch.{key}: {error}")
+        return usual
+    if not _SHORTEST[key] <= seconds <= _LONGEST_S:
+        reading.wrong(
+            ("watch", key),
+            f"watch.{key} must be from {_SHORTEST[key]:.0f}s to {_LONGEST_S:.0f}s: a real unit has"
+            " little time for questions.",
+        )
+        return usual
+    return seconds
+
+
+def _secret(table: Mapping[str, Any], place: TomlPath, reading: TableReading) -> str | None:
+    reference = reference_in(table.get("password"))
+    return None if reference is None else reading.secret(reference, place)
+
+
+_MAKE: dict[str, Callable[..., Any]] = {"http": HttpClient, "email": Email, "mqtt": Mqtt}
+
+
+def _channel(name: str, given: dict[str, Any], reading: TableReading) -> Any:
+    place = ("watch", name)
+    table = reading.checked(given, CHANNELS[name], place)
+    for key in _NEEDED[name]:
+        if not table.get(key):
+            reading.wrong(place, f"watch.{name} lacks {key}.")
+            return None
+    if not 0 < table.get("port", 1) < 65536:
+        reading.wrong((*place, "port"), f"watch.{name}.port must be {_PORT[1]}.")
+    if name == "http" and not split_address(table["url"])[0].startswith(("http://", "https://")):
+        # Without the address: a part of it may be a key.
+        reading.wrong((*place, "url"), f"watch.http.url must be {CHANNELS['http']['url'][1]}.")
+    password = _secret(table, (*place, "password"), reading) or ""
+    return msgspec.structs.replace(_MAKE[name](), **{**table, "password": password})

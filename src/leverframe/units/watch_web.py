@@ -1,0 +1,215 @@
+"""The small HTTP server of `unit watch`: figures, states, history, and the page of the units.
+
+Requests that change nothing are GETs; looking and reading again are POSTs, which no page of another
+site can make. Beyond loopback everybody signs in by HTTP Basic, at the pace that wrong passwords
+have at a controller.
+"""
+
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+
+from leverframe import __version__
+from leverframe.clock import Clock
+from leverframe.commands.table.refusals import Refusal, SignInRequired
+from leverframe.commands.table.rights import ANONYMOUS
+from leverframe.engine.settings import Settings
+from leverframe.servers.accounts.access import Access
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.accounts.sessions import Sessions
+from leverframe.servers.http.messages import (
+    NOT_KEPT,
+    Answer,
+    AnyReply,
+    Reply,
+    Request,
+)
+from leverframe.servers.problems import NoSuchPath, WrongMethodForPath, reply_to_refusal
+from leverframe.servers.routes.history import USUAL_POINTS, HistoryUnreadable, span_of
+from leverframe.servers.routes.metrics import METRICS, process_families
+from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.storage.history.reading import answer
+from leverframe.storage.history.worker import HistoryRecorder
+from leverframe.storage.store import StoreUnavailable
+from leverframe.units.unit_health import UnitHealth
+from leverframe.units.watch_metrics import unit_families
+from leverframe.units.watcher import UnitWatcher
+from leverframe.wire.prometheus import Family, prometheus_text
+
+JSON = "application/json"
+PAGE = f"{PREFIX}units.html"
+_CHALLENGE = (("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"'),)
+#: What stands in a unit's health for the watch itself, or is answered by `/api/state`.
+_NOT_SHOWN = ("found", "was_there", "looked_at", "values")
+
+
+class NoSuchUnit(Refusal):
+    status = 404
+    title = "There is no such unit"
+
+
+Function = Callable[[Request], Any]
+
+
+class WatchWeb:
+    """The handler of all requests; `accounts` None is for who is at this machine alone."""
+
+    def __init__(
+        self,
+        watcher: UnitWatcher,
+        history: HistoryRecorder,
+        clock: Clock,
+        names: OwnNames,
+        accounts: Settings | None = None,
+        figures: Callable[[], Iterable[Family]] = tuple,
+    ) -> None:
+        self._watcher = watcher
+        self._history = history
+        self._clock = clock
+        self._names = names
+        self._accounts = accounts
+        self._figures = figures
+        sessions = Sessions("leverframe_watch", time.monotonic)
+        self._access = Access(Passwords(), sessions, time.monotonic, lambda name, source: None)
+        self._reads: dict[str, Function] = {
+            "/health": self._health,
+            "/metrics": self._metrics,
+            "/api/units": self._units,
+            "/api/state": self._state,
+            "/api/history": self._recorded,
+        }
+        self._changes: dict[str, Function] = {
+            "/api/units/look": self._look,
+            "/api/units/pull": self._pull,
+        }
+
+    def handle(self, request: Request) -> Answer:
+        try:
+            self._names.check_host(request)
+            if self._accounts is None or request.path == "/health":
+                return self._answer(request)
+            account = self._access.recognise(request, self._accounts)
+            if account is ANONYMOUS:
+                raise SignInRequired("Sign in with the account of the watch.")
+            return self._answer(request) if account else self._with_password(request)
+        except Refusal as refusal:
+            return _refused(refusal)
+
+    async def _with_password(self, request: Request) -> AnyReply:
+        assert self._accounts is not None
+        try:
+            await self._access.wait_for_turn(request)
+            await self._access.who(request, self._accounts)
+            found = self._answer(request)
+            return await found if isinstance(found, Coroutine) else found
+        except Refusal as refusal:
+            return _refused(refusal)
+
+    def _answer(self, request: Request) -> Answer:
+        path = request.path
+        if path in self._changes:
+            if request.method != "POST":
+                raise WrongMethodForPath(f"{path} takes POST.", allowed="POST")
+            self._names.check_page(request, needs_source=False)
+            return self._awaited(self._changes[path](request))
+        if request.method not in ("GET", "HEAD"):
+            raise WrongMethodForPath(f"{path} takes GET.", allowed="GET")
+        if path in self._reads:
+            found = self._reads[path](request)
+            return self._awaited(found) if isinstance(found, Coroutine) else _as_reply(found)
+        page = pages().get(PAGE if path == "/" else path)
+        if page is None:
+            raise NoSuchPath("There is nothing at this path.")
+        return page.reply_to(request)
+
+    async def _awaited(self, work: Coroutine[Any, Any, Any]) -> AnyReply:
+        try:
+            return _as_reply(await work)
+        except Refusal as refusal:
+            return _refused(refusal)
+
+    # --- what is answered -------------------------------------------------------------------------
+
+    def _health(self, _: Request) -> dict[str, Any]:
+        return {"status": "ok"}
+
+    def _metrics(self, _: Request) -> Reply:
+        families = [
+            *unit_families(self._watcher.health.values()),
+            *self._figures(),
+            *process_families(),
+        ]
+        return Reply(200, METRICS, prometheus_text(families))
+
+    def _units(self, _: Request) -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "time": self._clock.wall(),
+            "units": [_shown(unit) for unit in self._watcher.health.values()],
+        }
+
+    def _state(self, request: Request) -> dict[str, Any]:
+        """Return the values of a unit by label, as `/api/state` of a controller has them."""
+        health = self._health_of(request)
+        return {
+            **health.values,
+            "profile": {"hw": health.hardware, "sw": health.software},
+            "time": health.seen,
+            "uptime": health.uptime_s if health.is_up else None,
+            "troubles": health.troubles,
+        }
+
+    async def _recorded(self, request: Request) -> Reply:
+        health = self._health_of(request)
+        given = [one for one in parse_qsl(request.query or "") if one[0] != "unit"]
+        span = span_of(urlencode(given), self._clock.wall(), USUAL_POINTS)
+        labels = span.labels or tuple(health.values)
+        prefix = f"{health.name}/"
+        asked = span._replace(labels=tuple(prefix + label for label in labels))
+        try:
+            found = await self._history.ask(lambda compactor: answer(compactor, asked))
+        except StoreUnavailable as error:
+            raise HistoryUnreadable(str(error)) from error
+        series = {label.removeprefix(prefix): one for label, one in found["series"].items()}
+        return _as_reply({**found, "series": series})
+
+    async def _look(self, request: Request) -> dict[str, Any]:
+        return _shown(await self._watcher.look(self._health_of(request).name))
+
+    async def _pull(self, request: Request) -> dict[str, Any]:
+        health = self._health_of(request)
+        await self._watcher.pull(health.name)
+        return _shown(health)
+
+    def _health_of(self, request: Request) -> UnitHealth:
+        name = dict(parse_qsl(request.query or "")).get("unit", "")
+        health = self._watcher.health.get(name)
+        if health is None:
+            raise NoSuchUnit(
+                "There is no unit of that name; name one with ?unit=NAME.",
+                field="unit",
+                allowed=", ".join(self._watcher.health),
+            )
+        return health
+
+
+def _shown(health: UnitHealth) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.structs.asdict(health)
+    return {key: value for key, value in told.items() if key not in _NOT_SHOWN}
+
+
+def _as_reply(value: Any) -> Reply:
+    if isinstance(value, Reply):
+        return value
+    return Reply(200, JSON, msgspec.json.encode(value), (NOT_KEPT,))
+
+
+def _refused(refusal: Refusal) -> Reply:
+    reply = reply_to_refusal(refusal)
+    if isinstance(refusal, SignInRequired):
+        return Reply(reply.status, reply.content_type, reply.body, _CHALLENGE)
+    return reply

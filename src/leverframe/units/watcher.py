@@ -1,0 +1,216 @@
+"""Looks at many units now and then, politely, and keeps what is known of each.
+
+Each unit has a task of its own, so that a slow one keeps no other waiting, and one client, so that
+it is never asked two things at a time. Nothing that a unit answers ends its task.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from leverframe.clock import Clock
+from leverframe.engine.machine import Traced, Value
+from leverframe.errors import ErrorForPeople
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.shutdown import is_being_cancelled
+from leverframe.units.client import PoliteClient, SignInNeeded, polite_client
+from leverframe.units.live_reading import LiveReader
+from leverframe.units.mac_addresses import shared_macs
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+from leverframe.units.unit_health import (
+    ANSWER,
+    DOUBLE,
+    DRIFT,
+    PULL,
+    REACH,
+    SIGN_IN,
+    UnitHealth,
+    UnitNotice,
+)
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 30.0
+#: Reading all settings takes some twenty requests.
+PULL_EVERY_S = 900.0
+ANSWER_S = 10.0
+
+#: What differs from what is wanted, a sentence each.
+Compare = Callable[[PulledUnit], Sequence[str]]
+
+
+class WatchedUnit(NamedTuple):
+    """A unit as the inventory names it."""
+
+    name: str
+    address: str
+    login: UnitLogin | None = None
+    ca_file: str | None = None
+    #: The MAC address that it must have; empty takes that of the first look.
+    mac: str = ""
+    #: None where no file says what is wanted.
+    compare: Compare | None = None
+
+
+class UnitWatcher:
+    def __init__(
+        self,
+        units: Sequence[WatchedUnit],
+        clock: Clock,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
+        pull_every_s: float = PULL_EVERY_S,
+        on_notice: Callable[[UnitNotice], None] = lambda notice: None,
+        on_values: Callable[[list[Traced]], None] = lambda samples: None,
+        answer_s: float = ANSWER_S,
+        paced: bool = True,
+    ) -> None:
+        self.units = {unit.name: unit for unit in units}
+        self.health = {
+            unit.name: UnitHealth(unit.name, unit.address, mac=unit.mac) for unit in units
+        }
+        #: What was read of each unit's settings last.
+        self.pulled: dict[str, PulledUnit] = {}
+        self._clock = clock
+        self._look_every_s = look_every_s
+        self._pull_every_s = pull_every_s
+        self._on_notice = on_notice
+        self._on_values = on_values
+        self._answer_s = answer_s
+        self._paced = paced
+        self._clients: dict[str, PoliteClient] = {}
+        self._readers: dict[str, LiveReader] = {}
+        #: Looks and pulls of one unit take turns.
+        self._turns = {unit.name: asyncio.Lock() for unit in units}
+        self._next_pull = {unit.name: clock.now() for unit in units}
+        self._recorded: dict[str, dict[str, Value]] = {unit.name: {} for unit in units}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._opened = AsyncExitStack()
+
+    async def open(self) -> None:
+        """Make the clients; nothing is sent yet."""
+        for unit in self.units.values():
+            client = await self._opened.enter_async_context(
+                polite_client(
+                    unit.address,
+                    unit.login,
+                    unit.ca_file,
+                    paced=self._paced,
+                    answer_s=self._answer_s,
+                    # The next look is the repetition.
+                    retry_waits_s=(),
+                )
+            )
+            self._clients[unit.name] = client
+            self._readers[unit.name] = LiveReader(client)
+
+    def start(self) -> None:
+        """Begin to look, at each unit at another moment."""
+        count = len(self.units)
+        for number, name in enumerate(self.units):
+            wait_s = self._look_every_s * number / count
+            self._tasks.append(asyncio.create_task(self._live(name, wait_s)))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._opened.aclose()
+
+    async def _live(self, name: str, wait_s: float) -> None:
+        await asyncio.sleep(min(wait_s, self._look_every_s))
+        while not is_being_cancelled():
+            await self.look(name)
+            if self.health[name].is_up and self._clock.now() >= self._next_pull[name]:
+                await self.pull(name)
+            await asyncio.sleep(self._look_every_s)
+
+    async def look(self, name: str) -> UnitHealth:
+        """Look at a unit once."""
+        health = self.health[name]
+        async with self._turns[name]:
+            try:
+                reading = await self._readers[name].look()
+                notices = health.take(reading, self._clock.read())
+            except SignInNeeded as refusal:
+                notices = health.fail(SIGN_IN, str(refusal))
+            except UnitSilent as silence:
+                notices = health.fail(REACH, str(silence))
+            except ErrorForPeople as nonsense:
+                notices = health.fail(ANSWER, str(nonsense))
+            except Exception:
+                # A fault of ours must not end the watch over this unit.
+                log.exception("%s: a look at the unit failed", name)
+                notices = health.fail(ANSWER, "Its answer could not be taken; see the log.")
+        self._record(name)
+        self._tell(notices)
+        self._compare_macs()
+        return health
+
+    async def pull(self, name: str) -> PulledUnit | None:
+        """Read the settings of a unit and compare them; None where they cannot be read."""
+        health, unit = self.health[name], self.units[name]
+        self._next_pull[name] = self._clock.now() + self._pull_every_s
+        async with self._turns[name]:
+            try:
+                pulled = await pull_unit(self._clients[name])
+                self.pulled[name], health.digest = pulled, pulled.digest
+                drift = None if unit.compare is None else list(unit.compare(pulled))
+            except ErrorForPeople as refusal:
+                health.drift = None
+                self._tell(health.note(PULL, f"Its settings cannot be compared: {refusal}"))
+                return None
+            except Exception:
+                log.exception("%s: reading the settings failed", name)
+                health.drift = None
+                self._tell(health.note(PULL, "Its settings could not be taken; see the log."))
+                return None
+        health.drift = drift
+        self._tell(health.note(PULL, None))
+        self._tell(health.note(DRIFT, _drift_sentence(drift)))
+        return pulled
+
+    def _tell(self, notices: Sequence[UnitNotice]) -> None:
+        for notice in notices:
+            self._on_notice(notice)
+
+    def _record(self, name: str) -> None:
+        """Hand over the values that are others than before; what is not known is absent."""
+        health, before = self.health[name], self._recorded[name]
+        now = self._clock.wall()
+        values = {**dict.fromkeys(before), **health.values}
+        changed = [
+            (now, f"{name}/{label}", value)
+            for label, value in values.items()
+            if label not in before or before[label] != value
+        ]
+        self._recorded[name] = values
+        if changed:
+            self._on_values(changed)
+
+    def _compare_macs(self) -> None:
+        """Note units that tell the same MAC address: a double, or one that is named twice."""
+        shared = shared_macs((health.name, health.mac) for health in self.health.values())
+        sentences = {
+            name: f"It has the MAC address {mac}, as has {_others(sharing, name)}."
+            for mac, sharing in shared.items()
+            for name in sharing
+        }
+        for name, health in self.health.items():
+            if (sentence := sentences.get(name)) != health.troubles.get(DOUBLE):
+                self._tell(health.note(DOUBLE, sentence))
+
+
+def _others(names: Sequence[str], name: str) -> str:
+    return ", ".join(other for other in names if other != name)
+
+
+def _drift_sentence(drift: Sequence[str] | None) -> str | None:
+    if not drift:
+        return None
+    more = f", and {len(drift) - 1} more" if len(drift) > 1 else ""
+    return f"It is not as its file wants it: {drift[0]}{more}."

@@ -1,0 +1,210 @@
+"""The watch as a process: its inventory, its port, its messages and its end."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.clock import VirtualClock
+from leverframe.engine.settings import Email, HttpClient, Mqtt
+from leverframe.storage.message_store import PersistentMessageStore
+from leverframe.storage.store import MemoryStore
+from leverframe.storage.writer import Writer
+from leverframe.testing import Twin, faults
+from leverframe.testing.twin_client import fetched
+from leverframe.units.inventory import load_inventory
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.unit_health import UnitNotice
+from leverframe.units.watch import CannotWatch, WatchOrder, order_of, serve_watch
+from leverframe.units.watch_alarms import Alarms
+from leverframe.units.watch_table import AlarmChannels
+from leverframe.units.watcher import WatchedUnit
+from tests.ports import free_port
+
+from .watch_bench import watching
+
+CHANNELS = """
+[watch.http]
+url = "http://127.0.0.1:9/hook"
+
+[watch.email]
+host = "mail.example"
+recipient = "owner@example"
+sender = "watch@example"
+
+[watch.mqtt]
+host = "broker.example"
+password = { env = "BROKER" }
+"""
+
+
+def write(folder: Path, watch: str = "", unit: str = 'address = "http://192.0.2.1"') -> Path:
+    path = folder / "units.toml"
+    path.write_text(f"[units.cellar]\n{unit}\n\n{watch}")
+    return path
+
+
+# --- the inventory --------------------------------------------------------------------------------
+
+
+def test_the_inventory_orders_the_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROKER", "secret of the broker")
+    table = '[watch]\nevery = "1m"\nread_every = "1h"\nhost = "0.0.0.0"\ndata = "kept"\n'
+    login = 'address = "http://192.0.2.1"\nuser = "admin"\npassword = { env = "BROKER" }'
+    order = order_of(load_inventory(write(tmp_path, table + CHANNELS, login)), 8090, None)
+    assert (order.look_every_s, order.pull_every_s) == (60.0, 3600.0)
+    assert order.data == tmp_path / "kept"
+    assert order.alarms.mqtt == Mqtt(host="broker.example", password="secret of the broker")
+    (unit,) = order.units
+    assert unit.login is not None
+    assert unit.login.password == "secret of the broker"
+    assert unit.compare is None
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[watch]\nevery = "1s"', "watch.every must be from 5s"),
+        ('[watch]\nevery = "soon"', "watch.every"),
+        ('[watch]\nread_every = "2d"', "watch.read_every must be"),
+        ("[watch]\nevery = 30", "watch.every must be a duration"),
+        ("[watch]\nspeed = 1", "speed"),
+        ('[watch]\npassword = "open"', "watch.password must be"),
+        ('[watch]\npassword = { env = "NO_SUCH" }', "watch.password is"),
+        ('[watch.email]\nhost = "a"', "watch.email lacks recipient"),
+        ('[watch.http]\nurl = "ftp://x/secret-token"', "watch.http.url must be"),
+        ('[watch.mqtt]\nhost = "a"\nport = 0', "watch.mqtt.port must be"),
+        ('[watch.sms]\nnumber = "1"', "sms"),
+    ],
+)
+def test_a_mistake_in_the_table_is_told_with_its_line(
+    tmp_path: Path, table: str, said: str
+) -> None:
+    with pytest.raises(BadUnitFile) as refusal:
+        load_inventory(write(tmp_path, table))
+    assert said in str(refusal.value)
+    assert re.search(r"units.toml, line \d", str(refusal.value))
+    assert "secret-token" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
+    tmp_path: Path, is_real: bool
+) -> None:
+    file = tmp_path / "cellar.toml"
+    file.write_text('[outputs.OUT0]\nname = "Pump"\n\n[email]\nhost = "mail.example"\n')
+    async with Twin(hw="3.5", sw="1.49") as twin:
+        if is_real:
+            twin.fault(faults.status(404), path="/api/settings")
+        named = f'address = "{twin.url}"\nfile = "cellar.toml"'
+        order = order_of(load_inventory(write(tmp_path, unit=named)), 0, None)
+        async with watching(*order.units) as bench:
+            health = bench.watcher.health["cellar"]
+            await bench.watcher.pull("cellar")
+            assert health.drift is not None
+            assert 'not "Pump"' in health.drift[0]
+            # A real unit does not tell its mail server.
+            assert len(health.drift) == (1 if is_real else 2)
+            await twin.acommand("/stm.cgi?oname=0Pump", "/stm.cgi?em1=mail.example")
+            await bench.watcher.pull("cellar")
+            assert health.drift == []
+            assert health.troubles == {}
+            # The file is read anew each time.
+            file.write_text("nonsense")
+            await bench.watcher.pull("cellar")
+            assert health.drift is None
+            assert "cellar.toml" in health.troubles["pull"]
+
+
+# --- what cannot begin ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"units": ()}, "names no unit"),
+        ({"port": 70000}, "no port 70000"),
+        ({"host": "0.0.0.0"}, "configure a password"),
+        ({"host": "0.0.0.0", "password": "short"}, "at least 12"),
+    ],
+)
+async def test_a_watch_that_would_not_be_safe_does_not_begin(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    units = (WatchedUnit("cellar", "http://192.0.2.1"),)
+    order = msgspec.structs.replace(WatchOrder(units, tmp_path / "data"), **changes)
+    with pytest.raises(CannotWatch, match=said):
+        await serve_watch(order, asyncio.Event())
+    assert not (tmp_path / "data").exists()
+
+
+async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    async with Twin() as twin:
+        port = int(twin.url.rpartition(":")[2])
+        units = (WatchedUnit("cellar", twin.url),)
+        with pytest.raises(CannotWatch, match="taken by another program"):
+            await serve_watch(WatchOrder(units, tmp_path / "data", port=port), asyncio.Event())
+
+
+# --- a whole watch --------------------------------------------------------------------------------
+
+
+async def test_a_watch_serves_what_it_sees_and_ends_in_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port, stop, seen = free_port(), asyncio.Event(), asyncio.Event()
+    async with Twin() as twin:
+        await twin.asense(DS1=21.5)
+
+        def compare(_: object) -> list[str]:
+            seen.set()
+            return ["something differs"]
+
+        units = (WatchedUnit("cellar", twin.url, compare=compare),)
+        order = WatchOrder(units, tmp_path / "data", port=port, look_every_s=5.0)
+        watching = asyncio.create_task(serve_watch(order, stop, as_json=True))
+        async with asyncio.timeout(20):
+            await seen.wait()
+        told = await asyncio.to_thread(fetched, f"http://127.0.0.1:{port}", "/metrics", None, None)
+        stop.set()
+        await watching
+    assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in told
+    assert "leverframe_history_points" in told
+    assert (tmp_path / "data" / "history.db").exists()
+    assert '"event":"ready"' in capsys.readouterr().out
+
+
+async def test_notices_go_through_every_channel_and_say_what_they_are_about() -> None:
+    channels = AlarmChannels(
+        HttpClient(url="http://192.0.2.9/hook"),
+        Email(host="mail.example", recipient="owner@example", sender="watch@example"),
+        Mqtt(host="broker.example"),
+    )
+    store = PersistentMessageStore(Writer(MemoryStore()))
+    alarms = Alarms(channels, store, VirtualClock(), {}, capture=True)
+    alarms.start()
+    alarms.tell(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    by_channel = {message.channel: message for message in alarms.outbox.report().captured}
+    assert set(by_channel) == {"http1", "email", "mqtt"}
+    assert msgspec.json.decode(by_channel["http1"].content["body"]) == {
+        "unit": "cellar",
+        "kind": "reach",
+        "active": True,
+        "text": "Nobody answers.",
+    }
+    assert "cellar: Nobody answers." in by_channel["email"].content["text"]
+    assert "cellar: Nobody answers." in by_channel["mqtt"].reason
+    assert by_channel["mqtt"].target == "leverframe/notify"
+    await alarms.close()
+
+
+async def test_without_channels_nothing_is_sent() -> None:
+    store = PersistentMessageStore(Writer(MemoryStore()))
+    alarms = Alarms(AlarmChannels(), store, VirtualClock(), {})
+    alarms.start()
+    alarms.tell(UnitNotice("cellar", "reach", True, "Nobody answers."))
+    assert alarms.outbox.figures() == {}
+    await alarms.close()

@@ -1,0 +1,146 @@
+"""The HTTP server of the watch: who gets what, and what changes nothing."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
+from leverframe.recording.replayer import UnitLogin
+from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
+from leverframe.testing import Twin
+from leverframe.units.watch_web import WatchWeb
+from leverframe.units.watcher import WatchedUnit
+
+from .watch_bench import WatchBench, watching
+
+HOST = {"host": "127.0.0.1:8090"}
+
+
+class WebBench:
+    """A watch over one twin, asked as by HTTP."""
+
+    def __init__(self, bench: WatchBench, accounts: Settings | None = None) -> None:
+        self.bench = bench
+        self.recorder = HistoryRecorder(MemoryHistory(), bench.clock)
+        self.web = WatchWeb(bench.watcher, self.recorder, bench.clock, OwnNames(), accounts)
+
+    async def ask(self, target: str, method: str = "GET", **headers: str) -> Reply:
+        path, mark, query = target.partition("?")
+        named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+        request = Request(
+            method, path, query if mark else None, {**HOST, **named}, b"", "127.0.0.1"
+        )
+        answer: Any = self.web.handle(request)
+        reply: Reply = answer if isinstance(answer, Reply) else await answer
+        return reply
+
+    async def json(self, target: str, method: str = "GET") -> Any:
+        reply = await self.ask(target, method)
+        assert reply.status == 200, reply.body
+        return msgspec.json.decode(reply.body)
+
+
+@asynccontextmanager
+async def web_bench(accounts: Settings | None = None) -> AsyncIterator[tuple[WebBench, Twin]]:
+    async with Twin(name="Cellar") as twin:
+        await twin.asense(DS1=21.5)
+        async with watching(WatchedUnit("cellar", twin.url)) as bench:
+            yield WebBench(bench, accounts), twin
+
+
+async def test_the_state_of_a_unit_reads_like_that_of_a_controller() -> None:
+    async with web_bench() as (bench, twin):
+        assert (await bench.json("/api/state?unit=cellar"))["uptime"] is None
+        await bench.bench.look()
+        state = await bench.json("/api/state?unit=cellar")
+        own = await twin.astate()
+        assert state["DS1"] == own["DS1"] == 21.5
+        assert state["profile"] == {"hw": "3.9", "sw": "1.75"}
+        assert state["troubles"] == {}
+        assert "DS1" not in (await bench.json("/api/units"))["units"][0]
+
+
+async def test_figures_health_and_the_page_are_served() -> None:
+    async with web_bench() as (bench, _):
+        await bench.bench.look()
+        metrics = await bench.ask("/metrics")
+        assert b'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in metrics.body
+        assert b"process_cpu_seconds_total" in metrics.body
+        assert await bench.json("/health") == {"status": "ok"}
+        page = await bench.ask("/")
+        assert page.status == 200
+        assert "default-src 'none'" in dict(page.headers)["Content-Security-Policy"]
+        assert (await bench.ask("/web/units/app.js")).status == 200
+        assert (await bench.ask("/nothing")).status == 404
+
+
+async def test_a_unit_is_looked_at_and_read_by_post_alone() -> None:
+    async with web_bench() as (bench, _):
+        for path in ("/api/units/look?unit=cellar", "/api/units/pull?unit=cellar"):
+            refused = await bench.ask(path)
+            assert refused.status == 405
+            assert dict(refused.headers)["Allow"] == "POST"
+        assert (await bench.json("/api/units/look?unit=cellar", "POST"))["is_up"]
+        assert len((await bench.json("/api/units/pull?unit=cellar", "POST"))["digest"]) == 64
+        assert (await bench.ask("/api/units", "POST")).status == 405
+        assert bench.bench.watcher.health["cellar"].looks == 1
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://elsewhere.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Host": "elsewhere.example"},
+    ],
+)
+async def test_pages_of_other_sites_change_nothing(headers: dict[str, str]) -> None:
+    async with web_bench() as (bench, _):
+        refused = await bench.ask("/api/units/look?unit=cellar", "POST", **headers)
+        assert refused.status == 403
+        assert bench.bench.watcher.health["cellar"].looks == 0
+
+
+@pytest.mark.parametrize("target", ["/api/state", "/api/state?unit=attic", "/api/history?unit="])
+async def test_an_unknown_unit_is_refused_with_those_that_there_are(target: str) -> None:
+    async with web_bench() as (bench, _):
+        refused = await bench.ask(target)
+        assert refused.status == 404
+        assert b"cellar" in refused.body
+
+
+async def test_the_history_of_a_unit_is_answered_by_its_labels() -> None:
+    async with web_bench() as (bench, _):
+        await bench.bench.look()
+        bench.recorder.samples += bench.bench.samples
+        bench.bench.clock.move_to(bench.bench.clock.now() + 60)
+        told = await bench.json("/api/history?unit=cellar&labels=DS1")
+        assert told["series"]["DS1"]["values"] == [21.5]
+        assert "OUT0" in (await bench.json("/api/history?unit=cellar"))["series"]
+        assert (await bench.ask("/api/history?unit=cellar&labels=NONE")).status == 400
+
+
+async def test_with_a_password_everything_but_health_asks_for_it() -> None:
+    stored = await Passwords().hash("a long password")
+    access = AccessSettings(required=True, admin=StoredAccount("admin", stored))
+    accounts = msgspec.structs.replace(Settings(), access=access)
+    right = UnitLogin("admin", "a long password").header()
+    wrong = UnitLogin("admin", "a wrong password").header()
+    async with web_bench(accounts) as (bench, _):
+        assert (await bench.ask("/health")).status == 200
+        for target, method in (("/", "GET"), ("/metrics", "GET"), ("/api/units/look", "POST")):
+            refused = await bench.ask(target, method)
+            assert refused.status == 401
+            assert dict(refused.headers)["WWW-Authenticate"].startswith("Basic")
+        assert (await bench.ask("/metrics", Authorization=right)).status == 200
+        assert (await bench.ask("/nothing", Authorization=right)).status == 404
+        assert (await bench.ask("/metrics", Authorization=wrong)).status == 401
+        assert bench.bench.watcher.health["cellar"].looks == 0

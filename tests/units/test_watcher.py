@@ -1,0 +1,312 @@
+"""The watch over units: what they measure, or nothing; and every trouble in words."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from leverframe.engine.labels import LABELS
+from leverframe.engine.pwm import DUTIES
+from leverframe.testing import Twin, faults
+from leverframe.testing.faults import Fault
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.unit_health import (
+    ANSWER,
+    DOUBLE,
+    DRIFT,
+    MAC,
+    OWN,
+    REACH,
+    SIGN_IN,
+    STALE,
+    VALUES,
+    UnitHealth,
+)
+from leverframe.units.watch_metrics import unit_families
+from leverframe.units.watcher import WatchedUnit
+from leverframe.wire.prometheus import prometheus_text
+from tests.ports import free_port
+
+from .watch_bench import LOOK_S, as_real_unit, watching
+
+#: What the twins measure; a watcher may tell this, or nothing.
+TRUTH = {"DS1": 21.5, "T1": -3.0, "CO2": 612.0, "VCC": 12.0}
+
+
+@pytest.fixture(params=[("3.9", "1.75"), ("3.5", "1.49"), ("3.5", "1.36"), ("3.0", "1.58a")])
+def unit(request: pytest.FixtureRequest) -> Iterator[Twin]:
+    hw, sw = request.param
+    with Twin(hw=hw, sw=sw, name="Cellar", mac="02:11:22:33:44:55") as twin:
+        as_real_unit(twin)
+        twin.sense(TRUTH)
+        twin.command("/outs.cgi?out1=1")
+        yield twin
+
+
+def is_never_wrong(health: UnitHealth, twin: Twin) -> None:
+    """Whatever is told is what the twin has; a sign for absent may be 0 there."""
+    state = twin.state
+    for label, value in health.values.items():
+        known = state[label]
+        assert value == known or (known is None and value == 0), label
+
+
+async def test_a_real_unit_is_told_with_all_its_values(unit: Twin) -> None:
+    async with watching(WatchedUnit("cellar", unit.url)) as bench:
+        await unit.aadvance(60)
+        health = await bench.look()
+        is_never_wrong(health, unit)
+        assert health.is_up
+        assert health.troubles == {}
+        assert (health.mac, health.hardware) == ("02:11:22:33:44:55", unit.profile.hw)
+        assert health.values["DS1"] == 21.5
+        assert health.values["OUT1"] == 1
+        assert health.values["DS2"] is None
+        assert health.uptime_s == 60
+
+
+async def test_leverframe_tells_its_values_exactly_and_its_own_troubles() -> None:
+    async with Twin() as twin:
+        await twin.asense(INPA1=1.23456)
+        async with watching(WatchedUnit("cellar", twin.url)) as bench:
+            health = await bench.look()
+            state = await twin.astate()
+            assert health.values == {label: state[label] for label in (*LABELS, *DUTIES)}
+            twin.controller.troubles["store"] = "The disk is full."
+            assert "store" in (await bench.look()).troubles[OWN]
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[Twin]:
+    with Twin() as twin:
+        as_real_unit(twin)
+        twin.sense(TRUTH)
+        yield twin
+
+
+#: Faults that are waited for until the patience ends.
+NEVER_DONE = ("slow", "drip", "frozen")
+FAULTS: list[tuple[Fault, str]] = [
+    (faults.slow("5s"), REACH),
+    (faults.drip(50), REACH),
+    (faults.refuse(), REACH),
+    (faults.reset(), REACH),
+    (faults.reset_after(200), REACH),
+    (faults.cut(), REACH),
+    (faults.wrong_length(10), REACH),
+    (faults.frozen(), REACH),
+    (faults.reboot("1h"), REACH),
+    (faults.status(500), ANSWER),
+    (faults.status(503), ANSWER),
+    (faults.status(401), SIGN_IN),
+    (faults.garbage("body"), ANSWER),
+    (faults.garbage("answer"), REACH),
+    (faults.raw("ds1", "abc"), VALUES),
+    (faults.raw("ds1", "21.5"), VALUES),
+    (faults.raw("out1", "yes"), VALUES),
+    (faults.raw("ind", "99"), VALUES),
+    (faults.raw("mac", "nonsense"), ANSWER),
+    (faults.raw("sw", "nonsense"), ANSWER),
+    (faults.raw("hw", "9.9"), ANSWER),
+    (faults.raw("uptimeSeconds", "77"), ANSWER),
+    (faults.raw("mac", "02:00:00:00:00:01"), MAC),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS, ids=lambda one: getattr(one, "kind", str(one)))
+async def test_a_fault_is_told_and_no_value_is_ever_wrong(
+    faulty: Twin, fault: Fault, kind: str
+) -> None:
+    answer_s = 0.25 if fault.kind in NEVER_DONE else 5.0
+    async with watching(WatchedUnit("cellar", faulty.url), answer_s=answer_s) as bench:
+        await faulty.aadvance(LOOK_S)
+        assert (await bench.look()).troubles == {}
+        with faulty.fault(fault):
+            for _ in range(2):
+                await faulty.aadvance(LOOK_S)
+                health = await bench.look()
+                is_never_wrong(health, faulty)
+                assert kind in health.troubles, health.troubles
+                assert health.is_up == (kind == VALUES)
+                if not health.is_up:
+                    assert health.values == {}
+            assert (kind, True) in bench.told()
+        await faulty.aadvance("2h")
+        health = await bench.look(after_s=7200)
+        assert health.troubles == {}
+        is_never_wrong(health, faulty)
+        assert health.values["DS1"] == 21.5
+        assert (kind, False) in bench.told()
+
+
+async def test_an_old_answer_that_is_given_again_is_not_taken_for_news() -> None:
+    async with Twin() as unit:
+        as_real_unit(unit)
+        await unit.asense(DS1=20.0)
+        async with watching(WatchedUnit("cellar", unit.url)) as bench:
+            await unit.aadvance(LOOK_S)
+            await bench.look()
+            with unit.fault(faults.stale()):
+                await unit.aadvance(LOOK_S)
+                # The first answer under the fault is the one that is given again.
+                await bench.look()
+                await unit.asense(DS1=90.0)
+                await unit.aadvance(LOOK_S)
+                health = await bench.look()
+                assert STALE in health.troubles
+                assert health.values == {}
+            await unit.aadvance(LOOK_S)
+            assert (await bench.look()).values["DS1"] == 90.0
+
+
+async def test_one_glitch_is_shown_but_no_reason_for_a_message() -> None:
+    async with Twin() as unit, watching(WatchedUnit("cellar", unit.url)) as bench:
+        await bench.look()
+        with unit.fault(faults.status(500)):
+            assert ANSWER in (await bench.look()).troubles
+        assert (await bench.look()).troubles == {}
+        assert bench.notices == []
+
+
+async def test_a_restart_is_counted_and_told_also_when_the_unit_runs_for_long_again() -> None:
+    async with Twin() as unit:
+        as_real_unit(unit)
+        async with watching(WatchedUnit("cellar", unit.url)) as bench:
+            await unit.aadvance("1h")
+            await bench.look()
+            await unit.aadvance(LOOK_S)
+            assert (await bench.look()).restarts == 0
+            unit.reboot()
+            await unit.aadvance(20)
+            health = await bench.look()
+            assert health.restarts == 1
+            assert bench.told() == [("restart", True)]
+            unit.reboot()
+            # It has run for longer than before, but not for as long as time has passed.
+            await unit.aadvance(500)
+            assert (await bench.look(after_s=900)).restarts == 2
+
+
+async def test_a_sensor_that_is_gone_is_told_and_its_return_too() -> None:
+    async with Twin() as unit:
+        as_real_unit(unit)
+        await unit.asense(DS1=20.0, DS2=30.0)
+        async with watching(WatchedUnit("cellar", unit.url)) as bench:
+            for kind in ({}, {"lost DS1": "DS1 has no value any more."}):
+                await unit.aadvance(LOOK_S)
+                assert (await bench.look()).troubles == kind
+                unit.unplug("DS1")
+            await unit.aadvance(LOOK_S)
+            await bench.look()
+            await unit.asense(DS1=21.0)
+            await unit.aadvance(LOOK_S)
+            await bench.look()
+            assert bench.told() == [("lost DS1", True), ("lost DS1", False)]
+
+
+async def test_the_history_has_every_change_and_a_gap_where_nothing_is_known() -> None:
+    async with Twin() as unit:
+        await unit.asense(DS1=20.0)
+        async with watching(WatchedUnit("cellar", unit.url)) as bench:
+            await bench.look()
+            await bench.look()
+            await unit.asense(DS1=21.0)
+            await bench.look()
+            with unit.fault(faults.status(500)):
+                await bench.look()
+            await bench.look()
+            values = [value for _, label, value in bench.samples if label == "cellar/DS1"]
+            assert values == [20.0, 21.0, None, 21.0]
+
+
+async def test_two_units_with_one_mac_address_are_told_of() -> None:
+    mac = "02:11:22:33:44:55"
+    async with Twin(mac=mac) as first, Twin(mac=mac) as second:
+        units = (WatchedUnit("one", first.url), WatchedUnit("two", second.url))
+        async with watching(*units) as bench:
+            await bench.look("one")
+            await bench.look("two")
+            for name, other in (("one", "two"), ("two", "one")):
+                sentence = bench.watcher.health[name].troubles[DOUBLE]
+                assert mac in sentence
+                assert other in sentence
+
+
+async def test_an_address_where_nobody_is_is_told_and_keeps_nobody_waiting() -> None:
+    async with Twin() as unit:
+        nobody = WatchedUnit("nobody", f"http://127.0.0.1:{free_port()}")
+        async with watching(nobody, WatchedUnit("cellar", unit.url)) as bench:
+            assert REACH in (await bench.look("nobody")).troubles
+            assert (await bench.look("cellar")).is_up
+
+
+async def test_a_unit_that_differs_from_its_file_is_told_of_by_its_first_difference() -> None:
+    async with Twin() as unit:
+        wanted: list[str] = ["output 1 is called Pump, not Lamp"]
+        watched = WatchedUnit("cellar", unit.url, compare=lambda pulled: list(wanted))
+        async with watching(watched) as bench:
+            await bench.look()
+            await bench.watcher.pull("cellar")
+            health = bench.watcher.health["cellar"]
+            assert health.drift == wanted
+            assert "called Pump" in health.troubles[DRIFT]
+            assert bench.told() == [(DRIFT, True)]
+            await bench.look()
+            assert DRIFT in health.troubles
+            wanted.clear()
+            await bench.watcher.pull("cellar")
+            assert health.drift == []
+            assert bench.told() == [(DRIFT, True), (DRIFT, False)]
+
+
+async def test_settings_that_cannot_be_read_are_no_drift_but_a_trouble() -> None:
+    def nonsense(_: Any) -> list[str]:
+        raise RuntimeError("a fault of ours")
+
+    async with (
+        Twin() as unit,
+        watching(WatchedUnit("cellar", unit.url, compare=nonsense)) as bench,
+    ):
+        health = bench.watcher.health["cellar"]
+        assert await bench.watcher.pull("cellar") is None
+        assert health.drift is None
+        assert "pull" in health.troubles
+        with unit.fault(faults.status(401)):
+            assert await bench.watcher.pull("cellar") is None
+        assert "cannot be compared" in health.troubles["pull"]
+
+
+async def test_the_watch_goes_on_by_itself_and_ends_in_order() -> None:
+    looked = asyncio.Event()
+
+    def compare(_: PulledUnit) -> list[str]:
+        looked.set()
+        return []
+
+    async with (
+        Twin() as unit,
+        watching(WatchedUnit("cellar", unit.url, compare=compare), look_every_s=0.01) as bench,
+    ):
+        bench.watcher.start()
+        async with asyncio.timeout(10):
+            await looked.wait()
+            looked.clear()
+            bench.clock.move_to(bench.clock.now() + 3600)
+            await looked.wait()
+        assert bench.watcher.health["cellar"].looks >= 2
+
+
+def test_the_figures_leave_out_what_is_not_known() -> None:
+    up = UnitHealth("cellar", "http://192.0.2.1", mac="02:11:22:33:44:55", hardware="3.9")
+    up.is_up, up.values, up.uptime_s = True, {"DS1": 21.5, "OUT0": 1, "PWM0.duty": 40.0}, 5.0
+    up.drift = []
+    lost = UnitHealth("attic", "http://192.0.2.2", troubles={REACH: "Nobody answers."})
+    text = prometheus_text(unit_families([up, lost])).decode()
+    assert 'leverframe_unit_reading{name="cellar",label="DS1"} 21.5' in text
+    assert 'leverframe_unit_state{name="cellar",label="OUT0"} 1' in text
+    assert 'leverframe_unit_pwm_duty_percent{name="cellar",label="PWM0"} 40.0' in text
+    assert 'leverframe_unit_up{name="attic"} 0' in text
+    assert 'leverframe_unit_trouble{name="attic",kind="reach"} 1' in text
+    assert 'leverframe_unit_drift{name="cellar"} 0' in text
+    assert not [line for line in text.splitlines() if "attic" in line and "drift" in line]

@@ -1,0 +1,54 @@
+"""Twins under a watcher whose clock is that of the test."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from leverframe.clock import VirtualClock
+from leverframe.engine.machine import Traced
+from leverframe.testing import Twin, faults
+from leverframe.units.unit_health import UnitHealth, UnitNotice
+from leverframe.units.watcher import UnitWatcher, WatchedUnit
+
+LOOK_S = 30.0
+#: More than a twin takes, on a machine that has other things to do.
+ANSWER_S = 5.0
+
+
+def as_real_unit(twin: Twin) -> None:
+    """Let a twin know no more paths than a real unit does."""
+    twin.fault(faults.status(404), path="/api/state")
+
+
+class WatchBench:
+    """A watcher, and what it tells."""
+
+    def __init__(self, *units: WatchedUnit, **parameters: Any) -> None:
+        self.clock = VirtualClock()
+        self.notices: list[UnitNotice] = []
+        self.samples: list[Traced] = []
+        self.watcher = UnitWatcher(
+            units,
+            self.clock,
+            on_notice=self.notices.append,
+            on_values=self.samples.extend,
+            paced=False,
+            **{"answer_s": ANSWER_S, **parameters},
+        )
+
+    async def look(self, name: str = "cellar", after_s: float = LOOK_S) -> UnitHealth:
+        self.clock.move_to(self.clock.now() + after_s)
+        return await self.watcher.look(name)
+
+    def told(self) -> list[tuple[str, bool]]:
+        return [(notice.kind, notice.active) for notice in self.notices]
+
+
+@asynccontextmanager
+async def watching(*units: WatchedUnit, **parameters: Any) -> AsyncIterator[WatchBench]:
+    bench = WatchBench(*units, **parameters)
+    await bench.watcher.open()
+    try:
+        yield bench
+    finally:
+        await bench.watcher.close()
