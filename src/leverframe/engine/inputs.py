@@ -8,7 +8,6 @@ ignored.
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import partial
 from typing import Any
 
 from leverframe.engine.analog_sensors import analog_value
@@ -22,18 +21,12 @@ from leverframe.engine.timers import Key
 from leverframe.engine.weather import dew_point, sea_level_pressure
 
 
-def _within_percent(humidity_pct: float) -> float:
-    return min(max(humidity_pct, 0.0), 100.0)
-
-
 class Inputs:
     __slots__ = (
-        "_converters",
         "_digital",
         "_machine",
         "_onewire",
         "_raw",
-        "_takers",
         "barcode",
         "i2c_found",
         "lighting",
@@ -45,17 +38,6 @@ class Inputs:
         self._digital = DigitalInputs(machine, on_falling_edge)
         self._onewire = OneWire(machine)
         self._raw: dict[str, float | None] = dict.fromkeys(LIMITS.keys() - set(ONEWIRE))
-        #: Labels whose reading differs from what was sensed.
-        self._converters: dict[str, Callable[[float], float | None]] = {
-            **{
-                label: partial(analog_value, setting)
-                for label, setting in zip(
-                    ANALOG_INPUTS, machine.settings.analog_inputs, strict=True
-                )
-            },
-            "H1": _within_percent,
-            "P1": self._reduced_pressure,
-        }
         #: The sensor that answers on the I2C bus.
         self.i2c_found: str | None = None
         #: The text scanned last.
@@ -64,16 +46,6 @@ class Inputs:
         self.lighting: dict[str, float | None] = dict.fromkeys(LIGHTING)
         #: All readings of the Modbus modules by slot (1-3), as far as a bus is read.
         self.module_readings: dict[int, tuple[float | None, ...]] = {}
-        self._takers: dict[str, Callable[[str, Any], None]] = {
-            **dict.fromkeys(self._raw, self._take_number),
-            **dict.fromkeys(ONEWIRE, self._onewire.take_label),
-            **dict.fromkeys(DIGITAL_INPUTS, self._digital.take),
-            **dict.fromkeys(LIGHTING, self._take_lighting),
-            "onewire": self._onewire.take_bus,
-            "i2c": partial(self._take_text, "i2c_found"),
-            "barcode": partial(self._take_text, "barcode"),
-            **{f"slot{slot}": partial(self._take_module, slot) for slot in (1, 2, 3)},
-        }
 
     def start(self) -> None:
         self._digital.start()
@@ -84,7 +56,6 @@ class Inputs:
             pairs = zip(ANALOG_INPUTS, old.analog_inputs, new.analog_inputs, strict=True)
             for label, before, after in pairs:
                 if before is not after:
-                    self._converters[label] = partial(analog_value, after)
                     self._show(label)
         if new.weather.altitude != old.weather.altitude:
             self._show("P1")
@@ -96,13 +67,12 @@ class Inputs:
 
     def sense(self, readings: Mapping[str, Any]) -> None:
         """Take what the board measured; None is absent, or an open digital input."""
-        takers = self._takers
         for label, value in readings.items():
-            take = takers.get(label)
+            take = _TAKERS.get(label)
             if take is None:
                 self._onewire.take_id(label, value)
             else:
-                take(label, value)
+                take(self, label, value)
 
     def listens_to(self) -> Iterable[str]:
         """Name the labels that `derive` looks at."""
@@ -136,8 +106,17 @@ class Inputs:
             self._raw[label] = raw
             self._show(label)
 
-    def _take_text(self, attribute: str, label: str, value: Any) -> None:
-        text = value if isinstance(value, str) else None
+    def _take_onewire(self, label: str, value: Any) -> None:
+        self._onewire.take_label(label, value)
+
+    def _take_onewire_bus(self, label: str, ids: Any) -> None:
+        self._onewire.take_bus(label, ids)
+
+    def _take_digital(self, label: str, value: Any) -> None:
+        self._digital.take(label, value)
+
+    def _take_text(self, label: str, value: Any) -> None:
+        text, attribute = value if isinstance(value, str) else None, _TEXTS[label]
         if text != getattr(self, attribute):
             setattr(self, attribute, text)
             self._machine.version += 1
@@ -148,18 +127,49 @@ class Inputs:
             self.lighting[label] = reading
             self._machine.version += 1
 
-    def _take_module(self, slot: int, label: str, values: tuple[float | None, ...]) -> None:
+    def _take_module(self, label: str, values: tuple[float | None, ...]) -> None:
+        slot = _SLOTS[label]
         if values != self.module_readings.get(slot):
             self.module_readings[slot] = values
             self._machine.version += 1
 
     def _show(self, label: str) -> None:
         value = self._raw[label]
-        convert = self._converters.get(label)
-        if value is not None and convert is not None:
-            value = convert(value)
+        if value is not None and (convert := _CONVERTERS.get(label)) is not None:
+            value = convert(self, value)
         self._machine.put(label, value)
+
+    def analog(self, index: int, volts: float) -> float | None:
+        """Convert the voltage of an analog input by its setting."""
+        return analog_value(self._machine.settings.analog_inputs[index], volts)
+
+    def _humidity(self, humidity_pct: float) -> float:
+        return min(max(humidity_pct, 0.0), 100.0)
 
     def _reduced_pressure(self, hpa: float) -> float | None:
         altitude_m = self._machine.settings.weather.altitude
         return sea_level_pressure(hpa, altitude_m, self._machine.values["T1"])
+
+
+def _analog(index: int) -> Callable[[Inputs, float], float | None]:
+    return lambda inputs, volts: inputs.analog(index, volts)
+
+
+#: One table for all controllers: labels whose reading differs from what was sensed.
+_CONVERTERS: dict[str, Callable[[Inputs, float], float | None]] = {
+    **{label: _analog(index) for index, label in enumerate(ANALOG_INPUTS)},
+    "H1": Inputs._humidity,
+    "P1": Inputs._reduced_pressure,
+}
+_TEXTS = {"i2c": "i2c_found", "barcode": "barcode"}
+_SLOTS = {f"slot{slot}": slot for slot in (1, 2, 3)}
+#: What takes which reading; another label may be the ID of a sensor.
+_TAKERS: dict[str, Callable[[Inputs, str, Any], None]] = {
+    **dict.fromkeys(LIMITS.keys() - set(ONEWIRE), Inputs._take_number),
+    **dict.fromkeys(ONEWIRE, Inputs._take_onewire),
+    **dict.fromkeys(DIGITAL_INPUTS, Inputs._take_digital),
+    **dict.fromkeys(LIGHTING, Inputs._take_lighting),
+    "onewire": Inputs._take_onewire_bus,
+    **dict.fromkeys(_TEXTS, Inputs._take_text),
+    **dict.fromkeys(_SLOTS, Inputs._take_module),
+}

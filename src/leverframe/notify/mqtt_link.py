@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from leverframe.engine.settings import Mqtt
 from leverframe.notify.channel import CannotSend
 from leverframe.notify.mqtt_reasons import FIRST_REFUSAL, REASONS
-from leverframe.notify.pacing import FIRST_PAUSE_S, pause_after
+from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S, pause_after
 from leverframe.notify.troubles import sentence
 from leverframe.notify.trust import Trust
 from leverframe.shutdown import is_being_cancelled
@@ -51,7 +51,7 @@ class MqttLink:
         self._client_id = client_id
         self._trust = trust
         self._first_pause_s = first_pause_s
-        self._chance = chance or Random()
+        self._chance = chance or CHANCE
         self._settings = Mqtt()
         self._connection: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None

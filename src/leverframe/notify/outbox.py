@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from random import Random, SystemRandom
+from random import Random
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -33,7 +33,7 @@ from leverframe.notify.message import (
     MessageReport,
     without_content,
 )
-from leverframe.notify.pacing import FIRST_PAUSE_S
+from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S
 from leverframe.shutdown import close_all
 
 log = logging.getLogger(__name__)
@@ -42,9 +42,6 @@ log = logging.getLogger(__name__)
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
-
-#: Has no state, so one is enough for all.
-CHANCE = SystemRandom()
 
 
 class MessageStore(Protocol):

@@ -5,10 +5,12 @@ knocking at a server that has just come back all in the same second.
 """
 
 import asyncio
-from random import Random
+from random import Random, SystemRandom
 
 #: The pause after the first failure.
 FIRST_PAUSE_S = 1.0
+#: Has no state, so one is enough for all.
+CHANCE = SystemRandom()
 
 
 def pause_after(failures: int, first_s: float, longest_s: float, chance: Random) -> float:

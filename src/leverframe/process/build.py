@@ -149,6 +149,7 @@ async def build(
         cookie_name=cookie_name,
         public_name=configured.name or "",
         hashing=shared.hashing,
+        backups=shared.backups,
         documents=shared.documents,
     )
     noting: Callable[[Handler], Handler] = _as_it_is

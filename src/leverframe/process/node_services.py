@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from leverframe.hardware.pinger import LOOKUPS_AT_A_TIME
 from leverframe.notify.trap_threads import TrapThreads
-from leverframe.servers.accounts.passwords import AT_A_TIME
+from leverframe.servers.accounts import passwords
+from leverframe.servers.routes import backups
 from leverframe.servers.routes.version_documents import VersionDocuments
 
 
@@ -19,7 +20,9 @@ class NodeServices:
         self._lookups_at_a_time = lookups_at_a_time
         self._lookups: ThreadPoolExecutor | None = None
         #: Turns at hashing passwords, which takes much memory.
-        self.hashing = asyncio.Semaphore(AT_A_TIME)
+        self.hashing = asyncio.Semaphore(passwords.AT_A_TIME)
+        #: The same for the keys of backups.
+        self.backups = asyncio.Semaphore(backups.AT_A_TIME)
         self.trap_threads = TrapThreads()
         self.documents = VersionDocuments()
 

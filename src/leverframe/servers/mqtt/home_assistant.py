@@ -7,6 +7,7 @@ else; a reading that is absent is unavailable, as is everything while the contro
 
 import re
 import unicodedata
+from functools import cache
 from typing import Any, NamedTuple
 
 from leverframe.engine.labels import (
@@ -91,8 +92,12 @@ class Announcement(NamedTuple):
 
 def announced_labels(settings: Settings) -> tuple[str, ...]:
     """List all labels that this version may announce; readings follow at their first value."""
-    gone = {*DIFFERENTIALS[len(settings.differentials) :], *POWERS[len(settings.power) :]}
-    gone.update(ENERGIES[len(settings.power) :])
+    return _labels_with(len(settings.differentials), len(settings.power))
+
+
+@cache
+def _labels_with(differentials: int, powers: int) -> tuple[str, ...]:
+    gone = {*DIFFERENTIALS[differentials:], *POWERS[powers:], *ENERGIES[powers:]}
     readings = tuple(label for label in READINGS if label not in gone)
     return (*OUTPUTS, *PWMS, *DUTIES, *EVENT_VARIABLES, *DIGITAL_INPUTS, *readings)
 

@@ -34,16 +34,22 @@ PASSPHRASE_HEADER = "backup-passphrase"
 MAX_PASSPHRASE_LETTERS = 128
 COUNT_HEADER = "Not-Carried-Over"
 #: Deriving a key takes 64 MiB, so one at a time.
-_AT_A_TIME = 1
+AT_A_TIME = 1
 #: A restore is checked again when settings change meanwhile, so often.
 _MAX_TRIES = 5
 
 
 class BackupEndpoint:
-    def __init__(self, controller: Controller, commands: CommandEndpoint) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        commands: CommandEndpoint,
+        turns: asyncio.Semaphore | None = None,
+    ) -> None:
+        """Derive keys when it is our turn; the controllers of a process share the turns."""
         self._controller = controller
         self._commands = commands
-        self._turns = asyncio.Semaphore(_AT_A_TIME)
+        self._turns = turns or asyncio.Semaphore(AT_A_TIME)
 
     async def download(self, request: Request) -> Reply:
         """Encode the settings, encrypted if the request has a passphrase."""

@@ -104,6 +104,7 @@ class Web:
         cookie_name: str = "leverframe",
         public_name: str = "",
         hashing: asyncio.Semaphore | None = None,
+        backups: asyncio.Semaphore | None = None,
         documents: VersionDocuments | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -117,7 +118,7 @@ class Web:
             controller, self.access, must_sign_in=reach.must_sign_in, trusted=reach.trusted
         )
         self._commands = CommandEndpoint(controller, passwords, lenient=lenient)
-        self._backups = BackupEndpoint(controller, self._commands)
+        self._backups = BackupEndpoint(controller, self._commands, backups)
         self._signing_in = SignInEndpoint(
             controller, reach.names, self.access, self._commands, public_name
         )
