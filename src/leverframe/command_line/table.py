@@ -683,6 +683,27 @@ elsewhere with a password. Units that do not answer, restart, lose sensors, answ
 not as their file wants them are told on the page, and by the channels of the table [watch].
 
   leverframe unit watch units.toml --port 8090
+_UNIT_DIFF = Task(
+    "diff",
+    "units.diff:diff",
+    "say what differs between two units by what it means; ends with 1 if anything does",
+    (
+        argument("first", metavar="A", help="an address, unit file, backup, folder or recording"),
+        argument("second", metavar="B", help="what it is compared with, of any of these kinds"),
+        _UNIT_USER,
+        _CA_FILE,
+        argument("--json", dest="as_json", action="store_true", help="print one JSON object"),
+    ),
+    """\
+Compare two units, of the same version or of two, and print only what differs, in words. A side is
+the address of a unit, a unit file (.toml), a backup (.bin, .json, .toml), the data folder of a
+controller that is stopped, or a recording with status files (.jsonl). A unit file is compared in
+what it speaks about. What a version cannot hold, and what a side cannot tell, is said.
+
+  leverframe unit diff http://192.168.1.10 north.toml
+  leverframe unit diff monday.bin http://192.168.1.10
+
+The exit code is 0 where both are the same, as far as both can tell, and 1 where something differs.
 """,
 )
 
@@ -693,7 +714,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_FIND, _UNIT_PULL, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH),
+    (_UNIT_FIND, _UNIT_PULL, _UNIT_DIFF, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH),
 )
 
 _NODE = (

@@ -85,7 +85,13 @@ class CannotHold(Struct, frozen=True):
 
     version: str
     key: str
+    words: str
+    #: As a text; empty for a secret.
+    value: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.words}{f' ({self.value})' if self.value else ''}: {self.reason}"
 
 
 class CannotTell(Struct, frozen=True):
@@ -123,12 +129,17 @@ def compared(first: ComparedUnit, second: ComparedUnit) -> UnitDifference:
         second_version=str(second.profile),
         differences=tuple(_differences(one, other, first, second)),
         cannot_hold=tuple(
-            CannotHold(str(pair.version), words_of_path(lost.path), lost.reason)
+            _cannot_hold(lost, pair.version)
             for lost in pair.lost
             if not _is_unknown(lost.path, first, second)
         ),
         cannot_tell=(*_cannot_tell(first, second), *_cannot_tell(second, first)),
     )
+
+
+def _cannot_hold(lost: NotCarriedOver, version: Profile) -> CannotHold:
+    value = "" if lost.value is None else toml_value(lost.value)
+    return CannotHold(str(version), key_of(lost.path), words_of_path(lost.path), value, lost.reason)
 
 
 class _Pair(Struct):

@@ -1,0 +1,136 @@
+"""What can be compared: a unit in the field, a unit file, a backup, a data folder, a recording."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.version_change.backup_content import checked
+from leverframe.config.toml_file import read_toml
+from leverframe.engine.tree import is_confidential, leaves, settings_from_leaves
+from leverframe.maintenance.readable_backup import read
+from leverframe.process.build import stored_profile
+from leverframe.profile import Profile
+from leverframe.recording.replayer import UnitLogin
+from leverframe.status_files.catalogue import FILES
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.forms import NotReadable
+from leverframe.status_files.reading_back import FileContent
+from leverframe.storage.backup import content_of
+from leverframe.storage.datafolder import folder_with_store
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.recording_file import read_recording
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.units.client import polite_client
+from leverframe.units.loading import load_unit_file
+from leverframe.units.problems import BadUnitFile
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import identity_in, pull_unit, pulled_from_files
+from leverframe.units.unit_comparison import ComparedUnit, NotComparable
+from leverframe.units.unit_file import UnitFile
+
+RECORDING = ".jsonl"
+BACKUPS = (".bin", ".json")
+UNIT_FILE = ".toml"
+_SEALED = "the backup does not hold it in the open"
+_NOT_GIVEN = "the secret that the file refers to is not there"
+_NOT_READ = "it was not read when the file was written"
+
+
+def is_unit_file(named: str) -> bool:
+    """Tell whether a side is a unit file, which may leave its version to the other side."""
+    path = Path(named)
+    return path.suffix == UNIT_FILE and path.is_file() and not _is_backup(path)
+
+
+async def side_of(named: str, login: UnitLogin | None, ca_file: str | None) -> ComparedUnit:
+    """Read a side that is no unit file; what it is follows from how it is named."""
+    if named.startswith(("http://", "https://")):
+        async with polite_client(named, login, ca_file) as client:
+            return _pulled(named, await pull_unit(client))
+    return await asyncio.to_thread(_stored_side, named)
+
+
+def _stored_side(named: str) -> ComparedUnit:
+    path = Path(named)
+    if path.is_dir():
+        return asyncio.run(_data_folder(named, path))
+    if path.suffix == RECORDING:
+        return _recording(named, path)
+    if path.suffix in (*BACKUPS, UNIT_FILE):
+        return _backup(named, path)
+    raise NotComparable(
+        f"{named} is nothing that can be compared; name the address of a unit (http://...), a unit"
+        " file (.toml), a backup (.bin, .json, .toml), a data folder or a recording (.jsonl)."
+    )
+
+
+def side_of_file(path: Path, profile: Profile | None = None) -> ComparedUnit:
+    """Return what a unit file says; without a version of its own it is of the given one."""
+    file = load_unit_file(path, profile=profile, need_secrets=False)
+    unread = dict.fromkeys(file.unread, _NOT_READ) | dict.fromkeys(file.unresolved, _NOT_GIVEN)
+    return ComparedUnit(
+        str(path), file.profile, file.settings, unread=unread, speaks=_spoken_about(file)
+    )
+
+
+def _spoken_about(file: UnitFile) -> Callable[[str], bool]:
+    def speaks(path: str) -> bool:
+        return (
+            file.names(path)
+            or path in (*file.unread, *file.unresolved)
+            or any(named.startswith(f"{path}.") for named in file.settings_named)
+        )
+
+    return speaks
+
+
+def _is_backup(path: Path) -> bool:
+    _, document = read_toml(path, BadUnitFile)
+    return isinstance(document.get("settings"), Mapping) and "hw" in document
+
+
+def _pulled(named: str, pulled: PulledUnit) -> ComparedUnit:
+    return ComparedUnit(
+        named, pulled.profile, pulled.settings, unread=pulled.unread, lossy=pulled.lossy
+    )
+
+
+def _backup(named: str, path: Path) -> ComparedUnit:
+    content = content_of(read(path), None)
+    try:
+        settings = checked(content, [])
+    except Refusal as refusal:
+        raise NotComparable(f"{named}: {refusal.detail}") from None
+    known = content.settings
+    missing = [leaf for leaf, _ in leaves(settings) if is_confidential(leaf) and leaf not in known]
+    return ComparedUnit(named, content.profile, settings, unread=dict.fromkeys(missing, _SEALED))
+
+
+async def _data_folder(named: str, path: Path) -> ComparedUnit:
+    with folder_with_store(path) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            hw, sw, _ = stored_profile(store)
+            stored = store.load().settings
+        finally:
+            await store.close()
+    profile = Profile(hw or Profile().hw, sw or Profile().sw)
+    settings, _ = settings_from_leaves(profile, stored)
+    return ComparedUnit(named, profile, settings)
+
+
+def _recording(named: str, path: Path) -> ComparedUnit:
+    """Read the settings that the last recorded status files tell."""
+    files: dict[str, FileContent] = {}
+    for one in read_recording(path):
+        if one.method != "GET" or one.path not in FILES or one.answer.status != 200:
+            continue
+        try:
+            files[one.path] = keys_in(one.path, one.answer.body.content())
+        except NotReadable as error:
+            files[one.path] = str(error)
+    identity = identity_in(named, files.values())
+    if not identity.hardware or not identity.software:
+        raise NotComparable(f"{named} holds no status file that tells the version of the unit.")
+    return _pulled(named, pulled_from_files(identity, files))
