@@ -7,7 +7,7 @@ _leverframe() {
     else
         case "$first" in
             fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
-            unit) words="find pull check schema watch" ;;
+            unit) words="find pull diff check schema watch" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
@@ -38,6 +38,7 @@ _leverframe() {
             "replay "*) words="--against --exclude --strict --tolerance --pace --user --ca-file --json -h --help" ;;
             "unit find") words="--user --listen --quick --ca-file --json -h --help" ;;
             "unit pull") words="--out --user --ca-file --json -h --help" ;;
+            "unit diff") words="--user --ca-file --json -h --help" ;;
             "unit check") words=" -h --help" ;;
             "unit schema") words="--hw --sw -h --help" ;;
             "unit watch") words="--port --ca-file --json -h --help" ;;

@@ -683,6 +683,9 @@ elsewhere with a password. Units that do not answer, restart, lose sensors, answ
 not as their file wants them are told on the page, and by the channels of the table [watch].
 
   leverframe unit watch units.toml --port 8090
+""",
+)
+
 _UNIT_DIFF = Task(
     "diff",
     "units.diff:diff",
