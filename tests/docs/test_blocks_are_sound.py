@@ -24,6 +24,7 @@ from leverframe.exit_codes import DONE
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
+from leverframe.units.watch_web import PATHS as WATCHED
 from tests.docs.blocks import (
     DOCS,
     DOCUMENTS,
@@ -41,7 +42,7 @@ UNIT_KEYS = {"hardware", "rules", "outputs", "units"}
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "", ENDPOINTS)["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["parameters"]}
-PATHS = {endpoint.path for endpoint in ENDPOINTS} | {row.form.path for row in TABLE}
+PATHS = {endpoint.path for endpoint in ENDPOINTS} | {row.form.path for row in TABLE} | {*WATCHED}
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
 
 

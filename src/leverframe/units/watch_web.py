@@ -42,6 +42,11 @@ from leverframe.wire.prometheus import Family, prometheus_text
 
 JSON = "application/json"
 PAGE = f"{PREFIX}units.html"
+#: All that is answered besides the page.
+PATHS = HEALTH, FIGURES, UNITS, STATE, HISTORY, LOOK, PULL = (
+    *("/health", "/metrics", "/api/units", "/api/state", "/api/history"),
+    *("/api/units/look", "/api/units/pull"),
+)
 _CHALLENGE = (("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"'),)
 #: What stands in a unit's health for the watch itself, or is answered by `/api/state`.
 _NOT_SHOWN = ("found", "was_there", "looked_at", "values")
@@ -76,21 +81,18 @@ class WatchWeb:
         sessions = Sessions("leverframe_watch", time.monotonic)
         self._access = Access(Passwords(), sessions, time.monotonic, lambda name, source: None)
         self._reads: dict[str, Function] = {
-            "/health": self._health,
-            "/metrics": self._metrics,
-            "/api/units": self._units,
-            "/api/state": self._state,
-            "/api/history": self._recorded,
+            HEALTH: self._health,
+            FIGURES: self._metrics,
+            UNITS: self._units,
+            STATE: self._state,
+            HISTORY: self._recorded,
         }
-        self._changes: dict[str, Function] = {
-            "/api/units/look": self._look,
-            "/api/units/pull": self._pull,
-        }
+        self._changes: dict[str, Function] = {LOOK: self._look, PULL: self._pull}
 
     def handle(self, request: Request) -> Answer:
         try:
             self._names.check_host(request)
-            if self._accounts is None or request.path == "/health":
+            if self._accounts is None or request.path == HEALTH:
                 return self._answer(request)
             account = self._access.recognise(request, self._accounts)
             if account is ANONYMOUS:
