@@ -15,6 +15,7 @@ from leverframe.fleet.serve import node_of
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane, MemoryLane
+from leverframe.storage.history.shared import SharedHistory
 
 
 class LoopNode:
@@ -61,10 +62,14 @@ def _target(what: str, given: dict[str, object]) -> str:
 
 @asynccontextmanager
 async def loop_node(
-    lane: Lane | None = None, *, real_time: bool = False, **keys: Any
+    lane: Lane | None = None,
+    *,
+    real_time: bool = False,
+    history: SharedHistory | None = None,
+    **keys: Any,
 ) -> AsyncIterator[LoopNode]:
     clock = SystemClock() if real_time else VirtualClock()
-    web = await node_of(Config(**keys), lane or MemoryLane(), clock)
+    web = await node_of(Config(**keys), lane or MemoryLane(), clock, history=history)
     try:
         yield LoopNode(web)
     finally:

@@ -1,15 +1,20 @@
 """Controllers of a node: made, found, renamed, tagged and removed."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile
+from leverframe.servers.http.messages import Request
 from leverframe.storage.backup import BackupFile
 from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes
 from tests.fleet.loop_node import LoopNode, loop_node
 from tests.ports import free_port
@@ -228,3 +233,19 @@ async def test_controllers_are_as_they_were_in_a_file_that_is_opened_again(
                         for name in ("gh-7", "gh-8")
                     }
                     assert names_of == {"gh-7": "Fan", "gh-8": "Pump"}
+
+
+async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
+    tmp_path: Path,
+) -> None:
+    history = SharedHistory(tmp_path / "history.db", Bounds())
+    async with loop_node(real_time=True, history=history) as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("send", command="outs.cgi?out0=1", name="gh-1")
+        asked = Request("GET", "/api/history", "labels=OUT0", {}, b"", "127.0.0.1")
+        for name, value in (("gh-1", 1), ("gh-2", 0)):
+            answer: Any = node.member(name).built.web.handle_as(asked, UNRESTRICTED)
+            told = msgspec.json.decode((await answer).body)
+            assert told["series"]["OUT0"]["values"][-1] == value, told
+        await node.post("remove", name="gh-1")
+    assert (tmp_path / "history.db").exists()

@@ -46,7 +46,7 @@ CONTROLLERS = "controllers"
 NODE_KEYS = (
     *("host", "port", "hosts", "tls", "tls_certificate", "tls_key", "data", "timezone"),
     *("virtual_time", "virtual_start", "lenient", "capture", "allow_local_targets", "ca_file"),
-    *("json", "log_level", "log_format", "syslog"),
+    *("history_days", "history_max_mb", "json", "log_level", "log_format", "syslog"),
 )
 
 

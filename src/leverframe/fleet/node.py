@@ -38,6 +38,7 @@ from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
+from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.store import Changes, Stored
 from leverframe.wiring import Wiring
 
@@ -101,10 +102,13 @@ class FleetNode:
         lane: Lane,
         clock: Clock,
         manner: NodeManner = NORMALLY,
+        history: SharedHistory | None = None,
     ) -> None:
         self.door = door
         self.lane = lane
         self.manner = manner
+        #: Without one, each controller has a short history in memory.
+        self._history = history
         self.registry = Registry(self.lane.store(OF_NODE))
         #: By name, in the order in which they were made.
         self.members: dict[str, Member] = {}
@@ -235,6 +239,7 @@ class FleetNode:
                 sending=manner.sending,
                 reach=Reach(names, must_sign_in=manner.must_sign_in),
                 configured=ConfiguredIdentity(name=record.name),
+                history=None if self._history is None else self._history.worker(number),
                 node=self.services,
                 stored=stored,
             )
@@ -261,6 +266,8 @@ class FleetNode:
             await self._stop(members)
             await self.registry.remove(numbers)
             await self.lane.forget(numbers)
+            if self._history is not None:
+                await self._history.forget(numbers)
 
     async def _stop(self, members: Iterable[Member]) -> None:
         for member in members:
@@ -270,7 +277,8 @@ class FleetNode:
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""
         await self._stop(tuple(self.members.values()))
-        await close_all([self.services.close, self.lane.close])
+        shared = [] if self._history is None else [self._history.close]
+        await close_all([*shared, self.services.close, self.lane.close])
 
     # --- names and tags ---------------------------------------------------------------------------
 

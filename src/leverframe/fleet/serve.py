@@ -44,6 +44,8 @@ from leverframe.servers.http.limits import MIB, HttpLimits
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.shared import SharedHistory
 from leverframe.storage.snapshot_service import SnapshotService
 from leverframe.storage.snapshots import Snapshots
 
@@ -71,7 +73,11 @@ def door_limits(*, lenient: bool) -> HttpLimits:
 
 
 async def node_of(
-    config: Config, lane: Lane, clock: Clock, descriptors: DescriptorBudget | None = None
+    config: Config,
+    lane: Lane,
+    clock: Clock,
+    descriptors: DescriptorBudget | None = None,
+    history: SharedHistory | None = None,
 ) -> NodeWeb:
     """Make a node without controllers that does not listen yet."""
     reach = reach_of(config)
@@ -82,7 +88,7 @@ async def node_of(
         Sending(config.capture, config.allow_local_targets, config.ca_file),
         reach.must_sign_in,
     )
-    node = FleetNode(door, lane, clock, manner)
+    node = FleetNode(door, lane, clock, manner, history)
     passwords = Passwords(node.services.hashing)
     web = NodeWeb(node, lane.store(OF_NODE).load(), reach.names, passwords)
     door.node.handler, door.node.admission = web.handle, web.admit_body
@@ -123,7 +129,9 @@ async def _serve(fleet: FleetFile) -> None:
         own = opened.lane.store(OF_NODE)
         if reach_of(config).must_sign_in:
             await introduce_administrator(own, as_json=config.json)
-        web = await node_of(config, opened.lane, clock_of(config), descriptor_budget())
+        web = await node_of(
+            config, opened.lane, clock_of(config), descriptor_budget(), _history(config, folder)
+        )
         node, door = web.node, web.node.door
         for part, sentence in opened.troubles.items():
             log.error("%s", sentence)
@@ -151,6 +159,14 @@ async def _serve(fleet: FleetFile) -> None:
             supervisor.stopping()
         finally:
             await close_all([web.time.freeze, door.stop, service.close, node.close])
+
+
+def _history(config: Config, folder: FleetFolder) -> SharedHistory | None:
+    """Return the history that is kept; on virtual time none is."""
+    if config.virtual_time:
+        return None
+    bounds = Bounds(raw_days=config.history_days, max_bytes=config.history_max_mb * MIB)
+    return SharedHistory(folder.history_path, bounds)
 
 
 def _say_where(node: FleetNode, config: Config, failed: int) -> None:
