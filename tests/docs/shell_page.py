@@ -38,7 +38,7 @@ if [ "${{1-}}" = run ]; then
   set -- run {options} "$@"
 elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
   shift 2
-  set -- fleet run --port {port} "$@"
+  set -- fleet run --port {port} --modbus-port {modbus_port} "$@"
 elif [ "${{1-}}" = fleet ]; then
   set -- "$@" --node http://127.0.0.1:{port}
 fi
@@ -150,7 +150,12 @@ def _write_programs(folder: Path, ports: dict[int, int]) -> None:
         for key, usual in USUAL_PORTS.items()
     )
     programs = {
-        "leverframe": _LEVERFRAME.format(options=options, port=ports[8080], program=sys.executable),
+        "leverframe": _LEVERFRAME.format(
+            options=options,
+            port=ports[8080],
+            modbus_port=ports[5020],
+            program=sys.executable,
+        ),
         "curl": _CURL.format(program=shutil.which("curl", path=PROGRAM_FOLDERS)),
         "mbpoll": _MBPOLL.format(program=shutil.which("mbpoll", path=PROGRAM_FOLDERS)),
         "python3": f'#!/usr/bin/env bash\nexec {sys.executable} "$@"\n',

@@ -5,8 +5,10 @@ import pytest
 from leverframe.engine.tree import with_value
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.modbus.listening_place import OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.snmp.agent import SnmpAgent
+from leverframe.servers.snmp.datagram_place import OwnDatagramPlace
 from leverframe.testing import LoopTwin
 
 #: A name that is refused before anybody is asked for it.
@@ -20,10 +22,13 @@ async def test_a_server_that_failed_to_start_fails_for_the_one_who_switched_it_a
     controller = (await LoopTwin.start()).controller
     server = (
         SnmpAgent(
-            controller, IMPOSSIBLE, 0, name="name", identity=EngineIdentity(b"\x80\0\0\0\0", 1)
+            controller,
+            OwnDatagramPlace(IMPOSSIBLE, 0),
+            name="name",
+            identity=EngineIdentity(b"\x80\0\0\0\0", 1),
         )
         if switch.startswith("snmp")
-        else ModbusTcpServer(controller, IMPOSSIBLE, 0, (), DescriptorBudget())
+        else ModbusTcpServer(controller, OwnPlace(IMPOSSIBLE, 0), (), DescriptorBudget())
     )
     old = with_value(controller.engine.settings, "snmp.read_community", "watch")
     under_way = server.adopt(old, with_value(old, switch, True))

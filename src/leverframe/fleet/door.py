@@ -17,8 +17,9 @@ from ipaddress import ip_address
 from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.log_context import CONTROLLER
-from leverframe.servers.accounts.cross_site import OwnNames, is_loopback, without_port
+from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
 from leverframe.servers.http.connection import Connection
@@ -41,8 +42,6 @@ from leverframe.servers.routes.sign_in import redirect_to_https
 PER_FREE = 1.5
 #: Headers of known names that are kept as they came; each is found by one look-up then.
 MAX_KEPT_HOSTS = 100_000
-#: Of the loopback interface, as Linux calls it.
-LOOPBACK = b"lo"
 _LOCALHOST = "localhost"
 
 NO_SUCH_NAME = (
@@ -127,9 +126,13 @@ class Door:
         """Listen, by TLS with a context; on loopback for all addresses of 127.0.0.0/8 at once."""
         self._host, self._context = host, context
         self.is_secure = context is not None
-        sockets = _loopback_sockets(port) if _is_loopback4(host) else []
-        self._takes_loopback = bool(sockets)
-        self._listener = self._listener_of(sockets or await listening_sockets(host, port), None)
+        loopback = bound_to_loopback(socket.SOCK_STREAM, host, port)
+        self._takes_loopback = loopback is not None
+        if loopback is not None:
+            loopback.listen(BACKLOG)
+            self._listener = self._listener_of([loopback], None)
+        else:
+            self._listener = self._listener_of(await listening_sockets(host, port), None)
 
     def _listener_of(self, sockets: list[socket.socket], entrance: Entrance | None) -> HttpListener:
         plain = ServerState(self._to_https, self._limits, admission=self._to_https)
@@ -340,28 +343,3 @@ def _is_address(name: str) -> bool:
 
 def _is_any(host: str) -> bool:
     return not host or (_is_address(host) and ip_address(host).is_unspecified)
-
-
-def _is_loopback4(host: str) -> bool:
-    return is_loopback(host) and ":" not in host
-
-
-def _loopback_sockets(port: int) -> list[socket.socket]:
-    """Listen on all addresses of the loopback interface, which no other machine can reach.
-
-    Kernels before 5.7 let only root bind to an interface; there is no such socket then.
-    """
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK)
-        listening.setblocking(False)
-        listening.bind(("", port))
-        listening.listen(BACKLOG)
-    except PermissionError:
-        listening.close()
-        return []
-    except OSError:
-        listening.close()
-        raise
-    return [listening]

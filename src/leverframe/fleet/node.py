@@ -28,10 +28,12 @@ from leverframe.fleet.records import (
     Taken,
     checked_name,
 )
+from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
 from leverframe.log_context import CONTROLLER
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
-from leverframe.process.services import Sending
+from leverframe.process.ports import connect_modbus, connect_snmp
+from leverframe.process.services import Sending, Service
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
 from leverframe.servers.http_faults import HttpFaults
@@ -57,6 +59,8 @@ class NodeManner(Struct, frozen=True):
     sending: Sending = Sending()
     #: Strangers can reach the node: everybody has to sign in.
     must_sign_in: bool = False
+    #: Where Modbus TCP and SNMP answer, and who may write by the former.
+    ports: Config = Config()
 
 
 NORMALLY = NodeManner()
@@ -77,12 +81,19 @@ class Member:
     """A controller of a node that runs."""
 
     def __init__(
-        self, number: int, record: MemberRecord, built: BuiltController, entrance: Entrance
+        self,
+        number: int,
+        record: MemberRecord,
+        built: BuiltController,
+        entrance: Entrance,
+        beside: tuple[Service, ...],
     ) -> None:
         self.number = number
         self.record = record
         self.built = built
         self.entrance = entrance
+        #: What answers at other ports.
+        self.beside = beside
 
     @property
     def name(self) -> str:
@@ -118,6 +129,9 @@ class FleetNode:
         self.troubles: dict[str, str] = {}
         #: Called for every controller with its old and new settings.
         self.settings_watchers: list[SettingsWatcher] = []
+        #: Ports beside HTTP, which controllers with an address of their own share.
+        self.modbus = SharedTcpPort(manner.ports.host, manner.ports.modbus_port)
+        self.snmp = SharedUdpPort(manner.ports.host, manner.ports.snmp_port)
         #: What all controllers share.
         self.services = NodeServices()
         #: One change of the fleet at a time.
@@ -251,12 +265,21 @@ class FleetNode:
         entrance = Entrance(record.name, handler, built.web.admit_body)
         if controller.faults is not None:
             HttpFaults(controller.faults, entrance, controller.request_journal)
+        beside: list[Service] = []
         try:
             await self.door.open(entrance, record.address, record.port)
+            beside += await connect_modbus(
+                controller,
+                manner.ports,
+                self.door.descriptors,
+                self.modbus.place(record.address),
+            )
+            beside.append(await connect_snmp(built, manner.ports, self.snmp.place(record.address)))
         except BaseException:
-            await built.stop()
+            await close_all([*(one.close for one in beside), built.stop])
             raise
-        member = self.members[record.name] = Member(number, record, built, entrance)
+        member = Member(number, record, built, entrance, tuple(beside))
+        self.members[record.name] = member
         return member
 
     async def remove(self, members: Sequence[Member]) -> None:
@@ -272,7 +295,8 @@ class FleetNode:
     async def _stop(self, members: Iterable[Member]) -> None:
         for member in members:
             self.members.pop(member.name, None)
-            await close_all([lambda one=member: self.door.close(one.entrance), member.built.stop])  # type: ignore[misc]
+            await self.door.close(member.entrance)
+            await close_all([*(one.close for one in member.beside), member.built.stop])
 
     async def close(self) -> None:
         """Stop all controllers, each by itself; what must be remembered is on disk then."""

@@ -16,6 +16,7 @@ from leverframe.config import Config
 from leverframe.config.sources import Sources
 from leverframe.fleet.api import ENDPOINTS
 from leverframe.fleet.door import Door
+from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.node import FleetNode, NewController, NodeManner
 from leverframe.fleet.node_web import NodeWeb
@@ -87,6 +88,7 @@ async def node_of(
         config.lenient,
         Sending(config.capture, config.allow_local_targets, config.ca_file),
         reach.must_sign_in,
+        config,
     )
     node = FleetNode(door, lane, clock, manner, history)
     passwords = Passwords(node.services.hashing)
@@ -139,6 +141,7 @@ async def _serve(fleet: FleetFile) -> None:
         snapshots = Snapshots(folder.store_path, opened.lane.settle)
         service = SnapshotService(snapshots, node.troubles)
         node.settings_watchers.append(service.settings_changed)
+        discovery = FleetDiscovery(lambda: node.members.values(), config.port, node.troubles)
         try:
             wildcards = tuple(f"*.{name}" for name in config.hosts)
             of_all = replace(config, hosts=(*config.hosts, *wildcards))
@@ -147,6 +150,8 @@ async def _serve(fleet: FleetFile) -> None:
             with told_if_it_cannot_listen(config):
                 context = None if certificate is None else certificate.context
                 await door.listen(config.host, config.port, context)
+            if config.discovery:
+                discovery.start(config.host)
             troubles = await start_controllers(web, fleet.controllers, as_json=config.json)
             for sentence in (*fleet.mistakes, *troubles):
                 print(f"leverframe: {sentence}", file=sys.stderr, flush=True)
@@ -158,7 +163,9 @@ async def _serve(fleet: FleetFile) -> None:
             await _told_to_stop(stop, node, supervisor)
             supervisor.stopping()
         finally:
-            await close_all([web.time.freeze, door.stop, service.close, node.close])
+            await close_all(
+                [web.time.freeze, discovery.close, door.stop, service.close, node.close]
+            )
 
 
 def _history(config: Config, folder: FleetFolder) -> SharedHistory | None:

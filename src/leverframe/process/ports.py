@@ -13,17 +13,20 @@ from leverframe.hardware.write_reports import SimulatedWriter, WriteReports
 from leverframe.process.build import BuiltController
 from leverframe.process.services import Service
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.modbus.listening_place import ListeningPlace, OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.servers.routes.metrics import modbus_families
 from leverframe.servers.snmp.agent import SnmpAgent
+from leverframe.servers.snmp.datagram_place import DatagramPlace, OwnDatagramPlace
 
 
-async def connect_snmp(built: BuiltController, config: Config) -> Service:
+async def connect_snmp(
+    built: BuiltController, config: Config, place: DatagramPlace | None = None
+) -> Service:
     """Connect the SNMP agent, which listens once it is switched on."""
     controller = built.controller
-    agent = SnmpAgent(
-        controller, config.host, config.snmp_port, name=built.name, identity=built.snmp_identity
-    )
+    place = place or OwnDatagramPlace(config.host, config.snmp_port)
+    agent = SnmpAgent(controller, place, name=built.name, identity=built.snmp_identity)
     controller.settings_watchers.append(agent.adopt)
     controller.settings_checks["snmp.enabled"] = agent.check
     controller.ports["snmp"] = lambda: agent.port
@@ -32,12 +35,14 @@ async def connect_snmp(built: BuiltController, config: Config) -> Service:
 
 
 async def connect_modbus(
-    controller: Controller, config: Config, descriptors: DescriptorBudget
+    controller: Controller,
+    config: Config,
+    descriptors: DescriptorBudget,
+    place: ListeningPlace | None = None,
 ) -> list[Service]:
     """Connect the Modbus TCP server, which listens once switched on, and the master of modules."""
-    server = ModbusTcpServer(
-        controller, config.host, config.modbus_port, config.writing_networks(), descriptors
-    )
+    place = place or OwnPlace(config.host, config.modbus_port)
+    server = ModbusTcpServer(controller, place, config.writing_networks(), descriptors)
     controller.settings_watchers.append(server.adopt)
     controller.settings_checks["modbus_tcp.enabled"] = server.check
     controller.ports["modbus"] = lambda: server.port

@@ -14,6 +14,7 @@ from ipaddress import ip_network
 
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.servers.descriptors import DescriptorBudget
+from leverframe.servers.modbus.listening_place import OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer
 from leverframe.testing import LoopTwin
 
@@ -105,7 +106,9 @@ async def batch(port: int, chance: random.Random, model: Model, size: int) -> No
 async def fuzz(frames: int, seed: int) -> int:
     """Send that many frames; gives how many writes were confirmed to be right."""
     twin = await LoopTwin.start()
-    server = ModbusTcpServer(twin.controller, "127.0.0.1", 0, LOOPBACK, DescriptorBudget())
+    server = ModbusTcpServer(
+        twin.controller, OwnPlace("127.0.0.1", 0), LOOPBACK, DescriptorBudget()
+    )
     twin.controller.settings_watchers.append(server.adopt)
     await twin.ok("/stm.cgi?modbuson=1")
     port = server.port

@@ -18,6 +18,7 @@ from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.servers.descriptors import SHARE, DescriptorBudget
 from leverframe.servers.modbus import tcp as modbus_tcp
+from leverframe.servers.modbus.listening_place import OwnPlace
 from leverframe.servers.modbus.tcp import ModbusTcpServer, Network
 from leverframe.storage.store import MemoryStore
 from leverframe.testing import LoopTwin
@@ -71,7 +72,7 @@ async def served(
 ) -> AsyncIterator[ServedByModbus]:
     twin = await LoopTwin.start(profile, store=store)
     descriptors = descriptors or DescriptorBudget()
-    server = ModbusTcpServer(twin.controller, HOST, 0, writers, descriptors)
+    server = ModbusTcpServer(twin.controller, OwnPlace(HOST, 0), writers, descriptors)
     twin.controller.settings_watchers.append(server.adopt)
     await twin.ok("/stm.cgi?modbuson=1")
     yield ServedByModbus(twin, server)
@@ -372,7 +373,10 @@ async def test_a_taken_port_is_a_trouble_and_the_rest_runs() -> None:
     twin = await LoopTwin.start()
     with socket.create_server((HOST, 0)) as taken:
         server = ModbusTcpServer(
-            twin.controller, HOST, taken.getsockname()[1], LOOPBACK, DescriptorBudget()
+            twin.controller,
+            OwnPlace(HOST, taken.getsockname()[1]),
+            LOOPBACK,
+            DescriptorBudget(),
         )
         await twin.ok("/stm.cgi?modbuson=1")
         await server.follow(twin.controller.engine.settings)

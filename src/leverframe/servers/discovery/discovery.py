@@ -46,6 +46,14 @@ def is_known(data: bytes) -> bool:
     return data == START_BOOTLOADER or data.strip() == QUESTION
 
 
+def discovery_answer(controller: Controller, name: str, mac: str, http_port: int) -> bytes:
+    """Return the four lines that tell of a controller."""
+    profile = controller.profile
+    after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
+    named = controller.engine.settings.name or name
+    return "\r\n".join((named + after_name, mac.replace(":", "-"), profile.sw, profile.hw)).encode()
+
+
 class DiscoveryServer:
     def __init__(
         self,
@@ -58,8 +66,8 @@ class DiscoveryServer:
     ) -> None:
         self._controller = controller
         self._name = name
-        self._mac = mac.replace(":", "-")
-        self._after_name = "" if http_port in USUAL_PORTS else f":{http_port}"
+        self._mac = mac
+        self._http_port = http_port
         self._bootloader = bootloader
         self._next_start = 0.0
         self._troubles = Troubles(controller.troubles)
@@ -105,10 +113,7 @@ class DiscoveryServer:
             self._port.answer(self._answer(), asked)
 
     def _answer(self) -> bytes:
-        profile = self._controller.profile
-        name = self._controller.engine.settings.name or self._name
-        lines = (name + self._after_name, self._mac, profile.sw, profile.hw)
-        return "\r\n".join(lines).encode()
+        return discovery_answer(self._controller, self._name, self._mac, self._http_port)
 
     def _start_bootloader(self, peer: str) -> None:
         """Run the same command as over HTTP, so that the same conditions refuse it."""

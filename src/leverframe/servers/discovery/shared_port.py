@@ -44,8 +44,14 @@ Take = Callable[[bytes, Asked], None]
 class SharedPort:
     """One socket of the port; `take` gets each datagram once."""
 
-    def __init__(self, port: int, is_known: Callable[[bytes], bool], take: Take) -> None:
-        """Open the port, which raises OSError where it cannot be shared.
+    def __init__(
+        self,
+        port: int,
+        is_known: Callable[[bytes], bool],
+        take: Take,
+        interface: bytes | None = None,
+    ) -> None:
+        """Open the port, of one interface where it is named; raise OSError if it cannot be shared.
 
         Only what `is_known` is passed on to neighbours.
         """
@@ -58,6 +64,8 @@ class SharedPort:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             self._socket.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+            if interface is not None:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface)
             self._socket.bind((ANY_ADDRESS, port))
         except BaseException:
             self._socket.close()

@@ -9,12 +9,10 @@ for others.
 
 import asyncio
 import logging
-import socket
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any, cast
+from typing import cast
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.controller import Controller
@@ -25,9 +23,9 @@ from leverframe.hardware.troubles import Troubles
 from leverframe.log_throttle import LogThrottle
 from leverframe.servers.descriptors import SHARE, DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
+from leverframe.servers.modbus.listening_place import ListeningPlace
 from leverframe.servers.modbus.registers import ModbusRegisters
 from leverframe.servers.source_address import source_of
-from leverframe.servers.tried_address import try_address
 from leverframe.wire.modbus import (
     DEVICE_FAILURE,
     NotModbus,
@@ -60,21 +58,17 @@ class ModbusTcpServer:
     def __init__(
         self,
         controller: Controller,
-        host: str,
-        port: int,
+        place: ListeningPlace,
         writers: Sequence[Network],
         descriptors: DescriptorBudget,
     ) -> None:
         self._troubles = Troubles(controller.troubles)
         self._registers = ModbusRegisters(controller)
-        self._host = host
-        self._wanted_port = port
-        self._addresses: Sequence[tuple[Any, ...]] = ()
+        self._place = place
         self._writers = tuple(writers)
         self._descriptors = descriptors
         self._shares = FairShares(MAX_CONNECTIONS, PER_FREE)
         self._warn = LogThrottle(log).warning
-        self._listener: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
         self._sweep: asyncio.TimerHandle | None = None
         self._wanted = False
@@ -89,18 +83,14 @@ class ModbusTcpServer:
     @property
     def port(self) -> int | None:
         """Where it listens at present."""
-        if self._listener is None:
-            return None
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        return self._place.port
 
     def check(self, new: Settings) -> None:
         """Refuse to be switched on, also again, where the port cannot be used."""
-        if self._listener is not None or not new.modbus_tcp.enabled:
+        if self._place.port is not None or not new.modbus_tcp.enabled:
             return
         try:
-            for family, kind, protocol, _, address in self._addresses:
-                try_address(family, kind, protocol, address)
+            self._place.try_it()
         except OSError as error:
             raise Conflict(
                 f"The Modbus TCP server is not switched on. {self._cannot_use(error)}."
@@ -109,16 +99,11 @@ class ModbusTcpServer:
             ) from error
 
     def _cannot_use(self, error: OSError) -> str:
-        place = f"Port {self._wanted_port} of {self._host}"
-        return f"{place} cannot be used: {error.strerror or error}"
+        return f"{self._place.words} cannot be used: {error.strerror or error}"
 
     async def follow(self, settings: Settings) -> None:
         """Listen or not, as the settings say; a port that cannot be used is noted as a trouble."""
-        # A host that has no address fails when the port is to be opened.
-        with suppress(OSError):
-            self._addresses = await asyncio.get_running_loop().getaddrinfo(
-                self._host, self._wanted_port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )
+        await self._place.look_up()
         self._wanted = settings.modbus_tcp.enabled
         await self._switch()
 
@@ -127,7 +112,7 @@ class ModbusTcpServer:
 
         A port that could not be opened is tried again, whatever changed.
         """
-        is_as_wanted = self._wanted == (self._listener is not None)
+        is_as_wanted = self._wanted == (self._place.port is not None)
         if new.modbus_tcp is old.modbus_tcp and is_as_wanted:
             return None
         self._wanted = new.modbus_tcp.enabled
@@ -143,7 +128,7 @@ class ModbusTcpServer:
         await self._switch()
 
     async def _switch(self) -> None:
-        while self._wanted != (self._listener is not None):
+        while self._wanted != (self._place.port is not None):
             if not self._wanted:
                 await self._stop()
             elif not await self._start():
@@ -152,11 +137,8 @@ class ModbusTcpServer:
         self._troubles.note(NAME, None)
 
     async def _start(self) -> bool:
-        loop = asyncio.get_running_loop()
         try:
-            self._listener = await loop.create_server(
-                partial(_Connection, self), self._host, self._wanted_port
-            )
+            await self._place.open(partial(_Connection, self))
         except OSError as error:
             self._troubles.note(
                 NAME,
@@ -167,12 +149,10 @@ class ModbusTcpServer:
         return True
 
     async def _stop(self) -> None:
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            listener.close()
-            for connection in tuple(self._connections):
-                connection.drop()
-            await listener.wait_closed()
+        closed = self._place.close()
+        for connection in tuple(self._connections):
+            connection.drop()
+        await closed
 
     # --- faults -----------------------------------------------------------------------------------
 

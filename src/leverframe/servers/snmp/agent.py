@@ -16,7 +16,7 @@ from leverframe.engine.settings import Settings, Snmp
 from leverframe.hardware.troubles import Troubles
 from leverframe.notify.snmp_identity import EngineIdentity
 from leverframe.servers.snmp import NAME
-from leverframe.servers.udp_socket import bound_udp
+from leverframe.servers.snmp.datagram_place import DatagramPlace
 
 if TYPE_CHECKING:
     from leverframe.servers.snmp.responder import Responder
@@ -28,16 +28,14 @@ class SnmpAgent:
     def __init__(
         self,
         controller: Controller,
-        host: str,
-        port: int,
+        place: DatagramPlace,
         *,
         name: str,
         identity: EngineIdentity,
     ) -> None:
         self._controller = controller
         self._troubles = Troubles(controller.troubles)
-        self._host = host
-        self._wanted_port = port
+        self._place = place
         self._name = name
         self._identity = identity
         self._wanted = Snmp()
@@ -55,12 +53,12 @@ class SnmpAgent:
         if self._responder is not None or not new.snmp.enabled:
             return
         try:
-            bound_udp(self._host, self._wanted_port).close()
+            self._place.try_it()
         except OSError as error:
             raise Conflict(
-                f"The SNMP agent is not switched on. Port {self._wanted_port} of {self._host}"
-                f" cannot be used: {error.strerror or error}. Free it, or choose another with"
-                " snmp_port in the configuration.",
+                f"The SNMP agent is not switched on. {self._place.words} cannot be used:"
+                f" {error.strerror or error}. Free it, or choose another with snmp_port in the"
+                " configuration.",
                 allowed="a port that is free",
             ) from error
 
@@ -118,12 +116,11 @@ class SnmpAgent:
                 "snmpv3=..."
             )
         try:
-            listener = bound_udp(self._host, self._wanted_port)
+            listener = self._place.open()
         except OSError as error:
             return (
-                f"Port {self._wanted_port} of {self._host} cannot be used:"
-                f" {error.strerror or error}. Free it and send snmp=1*... again, or choose another"
-                " with snmp_port in the configuration."
+                f"{self._place.words} cannot be used: {error.strerror or error}. Free it and send"
+                " snmp=1*... again, or choose another with snmp_port in the configuration."
             )
         try:
             responder = await asyncio.to_thread(

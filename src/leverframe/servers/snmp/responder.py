@@ -35,6 +35,7 @@ from leverframe.notify.snmp_engine import (
     v3_keys,
 )
 from leverframe.notify.snmp_identity import EngineIdentity
+from leverframe.servers.snmp.datagram_place import DatagramEndpoint
 from leverframe.servers.snmp.gate import SnmpGate
 from leverframe.wire.snmp_tree import ENTERPRISE, Oid, objects_of, ticks, whole
 
@@ -111,7 +112,14 @@ class Responder:
             rights[_V3, snmp.user, level] = True
         return rights
 
-    def listen(self, listener: socket.socket) -> None:
+    def listen(self, listener: socket.socket | DatagramEndpoint) -> None:
+        if not isinstance(listener, socket.socket):
+            shared = GatedUdp(self._gate)
+            shared.connection_made(listener)
+            config.add_transport(self._engine, udp.DOMAIN_NAME, shared)
+            listener.serve(shared.datagram_received)
+            self.port = listener.port
+            return
         is_v6 = listener.family == socket.AF_INET6
         transport = (GatedUdp6 if is_v6 else GatedUdp)(self._gate).open_server_mode(sock=listener)
         domain = (udp6 if is_v6 else udp).DOMAIN_NAME

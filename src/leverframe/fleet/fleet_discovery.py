@@ -1,0 +1,84 @@
+"""UDP discovery for a node: one socket answers for all controllers that have an address.
+
+A question to one address is answered by the controller that has it, one to all by each of them,
+once a second at most: there may be thousands. The bytes that start a bootloader mean nothing here.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from leverframe.fleet.loopback import LOOPBACK, is_loopback4
+from leverframe.fleet.node import Member
+from leverframe.hardware.troubles import Troubles
+from leverframe.servers.discovery.discovery import (
+    PART,
+    PORT,
+    QUESTION,
+    answers_discovery,
+    discovery_answer,
+    is_known,
+)
+from leverframe.servers.discovery.shared_port import Asked, SharedPort
+
+#: Between two questions to all that are answered.
+PAUSE_S = 1.0
+
+
+class FleetDiscovery:
+    def __init__(
+        self,
+        members: Callable[[], Iterable[Member]],
+        http_port: int,
+        troubles: dict[str, str],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._members = members
+        self._http_port = http_port
+        self._troubles = Troubles(troubles)
+        self._now = monotonic
+        self._next_round = 0.0
+        self._port: SharedPort | None = None
+
+    def start(self, host: str, port: int = PORT) -> None:
+        """Listen, on loopback for this machine alone; else the node works without being found."""
+        interface = LOOPBACK if is_loopback4(host) else None
+        try:
+            self._port = SharedPort(port, is_known, self._take, interface)
+        except OSError as error:
+            self._troubles.note(
+                PART,
+                f"UDP port {port} cannot be used, so controllers are not found by discovery"
+                f" ({error.strerror or error}); free it, or set discovery = false.",
+            )
+            return
+        asyncio.get_running_loop().add_reader(self._port, self._port.read)
+
+    def _take(self, data: bytes, asked: Asked) -> None:
+        if data.strip() != QUESTION:
+            return
+        if not asked.by_broadcast:
+            self._answer(
+                (one for one in self._members() if one.record.address == asked.address), asked
+            )
+            return
+        if self._now() >= self._next_round:
+            self._next_round = self._now() + PAUSE_S
+            self._answer((one for one in self._members() if one.record.address), asked)
+
+    def _answer(self, members: Iterable[Member], asked: Asked) -> None:
+        for member in members:
+            controller, address = member.controller, member.record.address
+            if self._port is not None and address and answers_discovery(controller.profile):
+                lines = discovery_answer(
+                    controller, member.built.name, member.built.mac, self._http_port
+                )
+                self._port.answer(lines, replace(asked, address=address))
+
+    async def close(self) -> None:
+        if self._port is not None:
+            asyncio.get_running_loop().remove_reader(self._port)
+            self._port.close()
+            self._port = None

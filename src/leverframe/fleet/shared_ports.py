@@ -1,0 +1,276 @@
+"""Ports that the controllers of a node share, told apart by the local address.
+
+Modbus TCP and SNMP have no place for a name. So each has one socket for the whole node,
+and the controllers that have an address of their own answer there, as if each had the port alone.
+A socket is opened with the first controller that wants it, and closed with the last.
+"""
+
+import asyncio
+import errno
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import cast
+
+from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.servers.discovery.shared_port import IP_PKTINFO
+from leverframe.servers.modbus.listening_place import ListeningPlace
+from leverframe.servers.snmp.datagram_place import DatagramEndpoint, DatagramPlace, Receive
+
+Factory = Callable[[], asyncio.Protocol]
+
+#: Index of the interface, the local address that the datagram is for, the address it was sent to.
+_PACKET_INFO = struct.Struct("=I4s4s")
+_MAX_BYTES = 65535
+_MAX_READ_AT_ONCE = 64
+_NO_ADDRESS = "the controller has no address of its own, by which it is told from others"
+_GIVE_ONE = (
+    "This controller of a node has no address of its own, by which it is told from others;"
+    " `leverframe fleet add --address`, or address in the fleet file, gives it one."
+)
+
+
+def _bound(kind: socket.SocketKind, host: str, port: int) -> socket.socket:
+    """Return a socket for all local addresses; on loopback for those of 127.0.0.0/8 alone."""
+    found = bound_to_loopback(kind, host, port)
+    if found is not None:
+        return found
+    opened = socket.socket(socket.AF_INET, kind)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(kind == socket.SOCK_STREAM))
+        opened.setblocking(False)
+        opened.bind((host, port))
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+# --- TCP ------------------------------------------------------------------------------------------
+
+
+class SharedTcpPort:
+    """A TCP port; who connects to an address gets to the server that has it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._wanted_port = port
+        self._factories: dict[str, Factory] = {}
+        self._listener: asyncio.Server | None = None
+        self._opening = asyncio.Lock()
+
+    def place(self, address: str | None) -> ListeningPlace:
+        if address is None:
+            return PlaceWithoutAddress()
+        return PlaceByAddress(self, address, f"Port {self._wanted_port} of {address}")
+
+    def port_of(self, address: str) -> int | None:
+        if self._listener is None or address not in self._factories:
+            return None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    def try_it(self) -> None:
+        if self._listener is None:
+            _bound(socket.SOCK_STREAM, self._host, self._wanted_port).close()
+
+    async def enter(self, address: str, factory: Factory) -> None:
+        async with self._opening:
+            if self._listener is None:
+                listening = _bound(socket.SOCK_STREAM, self._host, self._wanted_port)
+                loop = asyncio.get_running_loop()
+                self._listener = await loop.create_server(
+                    lambda: ArrivingConnection(self._factories), sock=listening
+                )
+            self._factories[address] = factory
+
+    async def leave(self, address: str) -> None:
+        async with self._opening:
+            self._factories.pop(address, None)
+            if not self._factories and self._listener is not None:
+                listener, self._listener = self._listener, None
+                listener.close()
+                await listener.wait_closed()
+
+
+class ArrivingConnection(asyncio.Protocol):
+    """A connection until it is known whom it is for."""
+
+    def __init__(self, factories: dict[str, Factory]) -> None:
+        self._factories = factories
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        arrived = cast(asyncio.Transport, transport)
+        name = arrived.get_extra_info("sockname")
+        factory = self._factories.get(name[0]) if name else None
+        if factory is None:
+            arrived.abort()
+            return
+        protocol = factory()
+        arrived.set_protocol(protocol)
+        protocol.connection_made(arrived)
+
+
+class PlaceByAddress:
+    """The place of one server at a port that is shared."""
+
+    def __init__(self, shared: SharedTcpPort, address: str, words: str) -> None:
+        self.words = words
+        self._shared = shared
+        self._address = address
+
+    @property
+    def port(self) -> int | None:
+        return self._shared.port_of(self._address)
+
+    async def look_up(self) -> None:
+        """Do nothing: the address is known."""
+
+    def try_it(self) -> None:
+        self._shared.try_it()
+
+    async def open(self, factory: Factory) -> None:
+        await self._shared.enter(self._address, factory)
+
+    def close(self) -> Awaitable[None]:
+        return asyncio.ensure_future(self._shared.leave(self._address))
+
+
+class PlaceWithoutAddress:
+    """The place of a server that cannot be told from the others."""
+
+    words = "The port"
+    port = None
+
+    async def look_up(self) -> None:
+        """Do nothing: there is no address."""
+
+    def try_it(self) -> None:
+        raise Conflict(_GIVE_ONE)
+
+    async def open(self, factory: Factory) -> None:
+        raise OSError(errno.EADDRNOTAVAIL, _NO_ADDRESS)
+
+    def close(self) -> Awaitable[None]:
+        return asyncio.sleep(0)
+
+
+# --- UDP ------------------------------------------------------------------------------------------
+
+
+class SharedUdpPort:
+    """A UDP port; a datagram to an address gets to whom has it, and is answered from there."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host
+        self._wanted_port = port
+        self._receivers: dict[str, Receive | None] = {}
+        self._socket: socket.socket | None = None
+
+    def place(self, address: str | None) -> DatagramPlace:
+        if address is None:
+            return DatagramPlaceWithoutAddress()
+        return DatagramPlaceByAddress(self, address, f"Port {self._wanted_port} of {address}")
+
+    @property
+    def port(self) -> int:
+        assert self._socket is not None
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def try_it(self) -> None:
+        if self._socket is None:
+            _bound(socket.SOCK_DGRAM, self._host, self._wanted_port).close()
+
+    def enter(self, address: str) -> None:
+        if self._socket is None:
+            opened = _bound(socket.SOCK_DGRAM, self._host, self._wanted_port)
+            opened.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
+            self._socket = opened
+            asyncio.get_running_loop().add_reader(opened, self._read)
+        self._receivers[address] = None
+
+    def serve(self, address: str, receive: Receive) -> None:
+        self._receivers[address] = receive
+
+    def leave(self, address: str) -> None:
+        self._receivers.pop(address, None)
+        if not self._receivers and self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    def _read(self) -> None:
+        for _ in range(_MAX_READ_AT_ONCE):
+            if self._socket is None:
+                return
+            try:
+                data, notes, _, client = self._socket.recvmsg(
+                    _MAX_BYTES, socket.CMSG_SPACE(_PACKET_INFO.size)
+                )
+            except OSError:  # nothing more, or an answer that did not reach a client
+                return
+            for level, kind, note in notes:
+                if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
+                    _, _, sent_to = _PACKET_INFO.unpack(note[: _PACKET_INFO.size])
+                    receive = self._receivers.get(socket.inet_ntoa(sent_to))
+                    if receive is not None:
+                        receive(data, client)
+
+    def send(self, address: str, data: bytes, client: tuple[str, int]) -> None:
+        note = _PACKET_INFO.pack(0, socket.inet_aton(address), bytes(4))
+        # A client that has left needs no answer.
+        with suppress(OSError):
+            if self._socket is not None:
+                self._socket.sendmsg([data], [(socket.IPPROTO_IP, IP_PKTINFO, note)], 0, client)
+
+
+class DatagramPlaceByAddress:
+    """The place of one agent at a port that is shared."""
+
+    def __init__(self, shared: SharedUdpPort, address: str, words: str) -> None:
+        self.words = words
+        self._shared = shared
+        self._address = address
+
+    def try_it(self) -> None:
+        self._shared.try_it()
+
+    def open(self) -> DatagramEndpoint:
+        self._shared.enter(self._address)
+        return EndpointByAddress(self._shared, self._address)
+
+
+class DatagramPlaceWithoutAddress:
+    """The place of an agent that cannot be told from the others."""
+
+    words = "The port"
+
+    def try_it(self) -> None:
+        raise Conflict(_GIVE_ONE)
+
+    def open(self) -> DatagramEndpoint:
+        raise OSError(errno.EADDRNOTAVAIL, _NO_ADDRESS)
+
+
+class EndpointByAddress:
+    """One address of a shared port, as the SNMP library takes it."""
+
+    def __init__(self, shared: SharedUdpPort, address: str) -> None:
+        self._shared = shared
+        self._address = address
+
+    @property
+    def port(self) -> int:
+        return self._shared.port
+
+    def serve(self, receive: Receive) -> None:
+        self._shared.serve(self._address, receive)
+
+    def sendto(self, data: bytes, client: tuple[str, int]) -> None:
+        self._shared.send(self._address, data, (client[0], client[1]))
+
+    def close(self) -> None:
+        self._shared.leave(self._address)

@@ -1,0 +1,188 @@
+"""Modbus TCP, SNMP and discovery: one socket each, told apart by the local address."""
+
+import asyncio
+import socket
+
+import pytest
+
+from leverframe.fleet.fleet_discovery import FleetDiscovery
+from leverframe.fleet.loopback import bound_to_loopback
+from leverframe.fleet.node import NewController
+from leverframe.fleet.records import MemberRecord
+from leverframe.profile import Profile
+from leverframe.servers.discovery.discovery import QUESTION
+from leverframe.servers.discovery.shared_port import Asked
+from tests.fleet.loop_node import LoopNode, loop_node
+from tests.ports import free_port
+
+READ_COIL = bytes.fromhex("0001 0000 0006 01 01 0000 0001")
+FIRST = "127.0.0.21"
+SECOND = "127.0.0.22"
+GET_NAME = ("-v2c", "-c", "watch", "-Oqv")
+SWITCHES = ("stm.cgi?modbuson=1", "stm.cgi?snmp=1*watch*")
+SYS_NAME = "1.3.6.1.2.1.1.5.0"
+
+
+async def two(node: LoopNode) -> None:
+    await node.node.door.listen("127.0.0.1", 0)
+    await node.post("add", name="gh-{n}", count=2, address=FIRST)
+
+
+async def coil(address: str, port: int) -> int:
+    """Read the first coil, which is OUT0."""
+    reader, writer = await asyncio.open_connection(address, port)
+    try:
+        writer.write(READ_COIL)
+        async with asyncio.timeout(10):
+            return (await reader.readexactly(10))[9]
+    finally:
+        writer.close()
+
+
+async def test_modbus_answers_at_each_address_through_one_socket() -> None:
+    port = free_port()
+    async with loop_node(modbus_port=port) as node:
+        await two(node)
+        assert (await node.post("send", command="stm.cgi?modbuson=1"))["done"] == 2
+        await node.post("send", command="outs.cgi?out0=1", name="gh-2")
+        assert [await coil(one, port) for one in (FIRST, SECOND)] == [0, 1]
+        # Nobody has this address.
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+            await coil("127.0.0.23", port)
+        await node.post("send", command="stm.cgi?modbuson=0", name="gh-1")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
+            await coil(FIRST, port)
+        assert await coil(SECOND, port) == 1
+        await node.post("remove", name="gh-2")
+        with pytest.raises(ConnectionRefusedError):
+            await coil(SECOND, port)
+
+
+async def test_a_port_in_use_refuses_to_switch_modbus_and_snmp_on() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken_udp,
+    ):
+        taken_udp.bind(("127.0.0.1", 0))
+        ports = taken.getsockname()[1], taken_udp.getsockname()[1]
+        async with loop_node(modbus_port=ports[0], snmp_port=ports[1]) as node:
+            await two(node)
+            for command, port in (
+                ("stm.cgi?modbuson=1", ports[0]),
+                ("stm.cgi?snmp=1*a*b", ports[1]),
+            ):
+                told = await node.post("send", command=command)
+                assert told["refused"] == 2
+                detail = told["results"][0]["detail"]
+                assert f"Port {port} of {FIRST} cannot be used: Address already in use" in detail
+
+
+async def test_a_controller_without_an_address_cannot_switch_them_on() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        for command in SWITCHES:
+            told = await node.post("send", command=command)
+            assert "has no address of its own" in told["results"][0]["detail"]
+
+
+async def test_one_that_was_given_them_without_an_address_is_in_trouble() -> None:
+    leaves = {
+        "modbus_tcp.enabled": True,
+        "snmp.enabled": True,
+        "snmp.read_community": "watch",
+    }
+    async with loop_node() as node:
+        await node.node.add([NewController(MemberRecord("a"), Profile(), leaves)])
+        (one,) = await node.get("list")
+        assert one["status"] == "degraded"
+        assert sum("no address of its own" in trouble for trouble in one["troubles"]) == 2
+
+
+@pytest.mark.needs_program("snmpget")
+async def test_snmp_answers_at_each_address_from_that_address() -> None:
+    port = free_port()
+    async with loop_node(snmp_port=port) as node:
+        await two(node)
+        assert (await node.post("send", command="stm.cgi?snmp=1*watch*change"))["done"] == 2
+        for address, name in ((FIRST, "gh-1"), (SECOND, "gh-2")):
+            assert await _snmp_name(address, port) == name
+        await node.post("send", command="stm.cgi?snmp=0**", name="gh-1")
+        assert await _snmp_name(FIRST, port) == ""
+        assert await _snmp_name(SECOND, port) == "gh-2"
+        await node.post("remove", name="gh-2")
+        node.node.snmp.send(SECOND, b"late", ("127.0.0.1", 9))
+
+
+async def _snmp_name(address: str, port: int) -> str:
+    asking = await asyncio.create_subprocess_exec(
+        *("snmpget", "-r0", "-t1", *GET_NAME, f"{address}:{port}", SYS_NAME),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    told, _ = await asking.communicate()
+    return told.decode().strip().strip('"')
+
+
+async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> None:
+    port, now = free_port(), [0.0]
+    async with loop_node() as node:
+        await two(node)
+        await node.post("add", name="hidden")
+        troubles: dict[str, str] = {}
+        members = node.node.members
+        discovery = FleetDiscovery(lambda: members.values(), 8080, troubles, lambda: now[0])
+        discovery.start("127.0.0.1", port)
+        try:
+            assert await _discovered(SECOND, port, 1) == [(SECOND, "gh-2:8080")]
+            everybody = [(FIRST, "gh-1:8080"), (SECOND, "gh-2:8080")]
+            assert await _discovered("127.255.255.255", port, 2) == everybody
+            said: list[bytes] = []
+            asked = Asked(("127.0.0.1", 9), 1, "127.0.0.1", by_broadcast=True)
+            assert discovery._port is not None
+            discovery._port.answer = lambda data, _: said.append(data)  # type: ignore[method-assign]
+            discovery._take(QUESTION, asked)
+            assert said == []
+            now[0] = 1.0
+            discovery._take(b"\x12\xf4\x81", asked)
+            discovery._take(QUESTION, asked)
+            assert len(said) == 2
+        finally:
+            await discovery.close()
+        assert troubles == {}
+
+
+async def _discovered(address: str, port: int, count: int) -> list[tuple[str, str]]:
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.setblocking(False)
+        asking.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        asking.bind(("", 0))
+        await loop.sock_sendto(asking, QUESTION, (address, port))
+        found = []
+        async with asyncio.timeout(10):
+            for _ in range(count):
+                data, source = await loop.sock_recvfrom(asking, 256)
+                found.append((source[0], data.decode().splitlines()[0]))
+    return sorted(found)
+
+
+async def test_a_discovery_port_that_cannot_be_shared_is_a_trouble() -> None:
+    troubles: dict[str, str] = {}
+    discovery = FleetDiscovery(list, 8080, troubles)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("", 0))
+        discovery.start("127.0.0.1", taken.getsockname()[1])
+    assert "not found by discovery" in troubles["discovery"]
+    await discovery.close()
+
+
+async def test_on_an_address_of_its_own_a_node_has_the_ports_there() -> None:
+    assert bound_to_loopback(socket.SOCK_STREAM, "192.0.2.1", 0) is None
+    port = free_port()
+    async with loop_node(modbus_port=port, host="0.0.0.0") as node:
+        await node.node.add([])
+        factories = node.node.modbus
+        await factories.enter("127.0.0.9", asyncio.Protocol)
+        assert factories.port_of("127.0.0.9") == port
+        await factories.leave("127.0.0.9")
+        assert factories.port_of("127.0.0.9") is None
