@@ -710,6 +710,35 @@ The exit code is 0 where both are the same, as far as both can tell, and 1 where
 """,
 )
 
+_UNIT_TAKE_OVER = Task(
+    "take-over",
+    "units.take_over:take_over",
+    "make a controller that takes the place of a unit",
+    (
+        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument("--data", metavar="DIR", type=Path, required=True, help="its new data folder"),
+        argument(
+            "--config-out",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="its new configuration, for leverframe run --config",
+        ),
+        argument("--host", metavar="ADDRESS", default="127.0.0.1", help="address it listens on"),
+        argument("--port", type=int, metavar="PORT", help="its port (default: that of the unit)"),
+        _UNIT_USER,
+        _CA_FILE,
+    ),
+    """\
+Read a unit and make a controller in software with its settings, name, MAC address, version, meters
+and the account that was used to sign in. What the unit does not show is listed. The unit is only
+read; nothing is changed there.
+
+  leverframe unit take-over http://192.168.1.10 --data cellar --config-out cellar.toml
+  leverframe run --config cellar.toml
+""",
+)
+
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
@@ -717,7 +746,7 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_FIND, _UNIT_PULL, _UNIT_DIFF, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH),
+    (_UNIT_FIND, _UNIT_PULL, _UNIT_DIFF, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH, _UNIT_TAKE_OVER),
 )
 
 _NODE = (

@@ -1,0 +1,192 @@
+"""`leverframe unit take-over`: a controller in software that takes the place of a unit.
+
+It gets the unit's settings, name, MAC address and version, the login that was used to read it, and
+what its meters have counted, so that clients find what they knew. What a unit does not show cannot
+be taken over, and is listed. The unit itself is only read.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.config.example import as_toml
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.labels import ENERGIES
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves, with_value
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.recording.asked_login import asked_login
+from leverframe.recording.replayer import UnitLogin
+from leverframe.recording.unit_client import unit_at
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.storage.datafolder import STORE_NAME, DataFolder
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.private_file import write_private
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes
+from leverframe.units.client import SignInNeeded, polite_client
+from leverframe.units.live_reading import LiveReader, LiveReading
+from leverframe.units.mac_addresses import normal_mac
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+
+#: What was read of the unit, in the data folder of the controller that took its place.
+TAKEN_OVER = "taken-over.json"
+_ACCESS = "access."
+
+
+class CannotTakeOver(ErrorForPeople):
+    """The place of a unit cannot be taken: one sentence."""
+
+
+class TakenOver(Struct, frozen=True):
+    """The unit as it was when its place was taken."""
+
+    address: str
+    hw: str
+    sw: str
+    mac: str
+    #: What differed from the factory settings.
+    settings: dict[str, Any]
+    unread: dict[str, str]
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(self.hw, self.sw)
+
+    def tree(self) -> Settings:
+        settings, _ = settings_from_leaves(self.profile, self.settings)
+        return settings
+
+
+async def take_over(
+    unit: str,
+    data: Path,
+    config_out: Path,
+    user: str | None,
+    ca_file: str | None,
+    host: str,
+    port: int | None,
+) -> None:
+    """Read a unit; make the data folder and the configuration of a controller in its place."""
+    _refuse_to_overwrite(data, config_out)
+    login = asked_login(user)
+    asks_login = await _asks_for_login(unit, ca_file)
+    async with polite_client(unit, login, ca_file) as client:
+        live = await LiveReader(client).look()
+        pulled = await pull_unit(client)
+    mac = normal_mac(pulled.identity.mac)
+    if mac is None:
+        raise CannotTakeOver(f"{unit} tells no MAC address, by which its clients know it.")
+    settings = await _with_account(pulled.settings, login if asks_login else None)
+    await _write_store(data, pulled, settings, live)
+    record = TakenOver(
+        unit,
+        pulled.profile.hw,
+        pulled.profile.sw,
+        mac,
+        dict(_changed(pulled.profile, pulled.settings)),
+        dict(pulled.unread),
+    )
+    write_private(data / TAKEN_OVER, msgspec.json.encode(record))
+    wanted_port = unit_at(unit).port if port is None else port
+    _write_text(config_out, _configuration(pulled, mac, data, host, wanted_port))
+    _tell(pulled, config_out, has_account=asks_login and login is not None)
+
+
+def _refuse_to_overwrite(data: Path, config_out: Path) -> None:
+    if config_out.exists():
+        raise CannotTakeOver(f"{config_out} is there already; name another file with --config-out.")
+    if (data / STORE_NAME).exists():
+        raise CannotTakeOver(f"{data} holds a controller already; name a new folder with --data.")
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+async def _asks_for_login(unit: str, ca_file: str | None) -> bool:
+    async with polite_client(unit, None, ca_file) as client:
+        try:
+            await client.read("/json/all.json")
+        except SignInNeeded:
+            return True
+    return False
+
+
+async def _with_account(settings: Settings, login: UnitLogin | None) -> Settings:
+    """Let the account that was used on the unit be the administrator's."""
+    if login is None:
+        return settings
+    hashed = await Passwords().hash(login.password)
+    for path, value in (
+        ("access.required", True),
+        ("access.admin.name", login.name),
+        ("access.admin.password", hashed),
+    ):
+        settings = with_value(settings, path, value)
+    return settings
+
+
+def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
+    for path, _, value in difference(defaults(profile), settings):
+        if value is not MISSING:
+            yield path, msgspec.to_builtins(value)
+
+
+async def _write_store(
+    data: Path, pulled: PulledUnit, settings: Settings, live: LiveReading
+) -> None:
+    kept: dict[str, Any] = {"profile.hw": pulled.profile.hw, "profile.sw": pulled.profile.sw}
+    if settings.energy_remember:
+        kept |= {
+            f"energy.{index}": value
+            for index, label in enumerate(ENERGIES)
+            if (value := live.values.get(label)) is not None
+        }
+    with DataFolder(data) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            changed = dict(_changed(pulled.profile, settings))
+            await store.commit(Changes(settings=changed, kept=kept))
+        finally:
+            await store.close()
+
+
+def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: int) -> str:
+    keys = {
+        "host": host,
+        "port": port,
+        "data": str(data.absolute()),
+        "hw": pulled.profile.hw,
+        "sw": pulled.profile.sw,
+        "mac": mac,
+    }
+    if pulled.identity.name:
+        keys["name"] = pulled.identity.name
+    lines = (f"{key} = {as_toml(value)}\n" for key, value in keys.items())
+    return f"# In the place of the unit at {pulled.identity.address}.\n" + "".join(lines)
+
+
+def _tell(pulled: PulledUnit, config_out: Path, *, has_account: bool) -> None:
+    identity = pulled.identity
+    read = sum(1 for path, _ in leaves(pulled.settings) if pulled.why_unread(path) is None)
+    print(f"Taken over from {identity.name or identity.address}: {read} settings.")
+    for remark in pulled.remarks:
+        print(f"note: {remark}")
+    for path, why in sorted(pulled.unread.items()):
+        if not (has_account and path.startswith(_ACCESS)):
+            print(f"not taken over: {path}: {why}")
+    for path, why in sorted(pulled.lossy.items()):
+        print(f"perhaps not exact: {path}: {why}")
+    if has_account:
+        print("Of the accounts the one that you signed in with is taken over, and no other.")
+    print("States of outputs and event variables begin as after a start.")
+    print(
+        f"Start it with `leverframe run --config {config_out}` where the clients look for the unit:"
+        " at its address, with the unit off."
+    )

@@ -1,0 +1,126 @@
+"""A controller in the place of a unit: clients find what they knew, and the unit is only read."""
+
+import io
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from leverframe.clock import VirtualClock
+from leverframe.config import Config
+from leverframe.process.build import BuiltController, ConfiguredIdentity, build
+from leverframe.profile import Profile
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.testing import Twin, faults
+from leverframe.units import client
+from leverframe.units.client import SignInNeeded
+from leverframe.units.take_over import CannotTakeOver, take_over
+
+MAC = "D8:80:39:91:73:89"
+#: What clients read, and what never stays the same in them.
+READ = ("/json/status.json", "/json/outputs.json", "/json/inputs.json", "/xml/eve2.xml")
+
+
+@pytest.fixture(autouse=True)
+def _unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask as fast as a twin can answer."""
+    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
+
+
+async def taken(twin: Twin, folder: Path, user: str | None = None) -> Config:
+    """Take the place of a twin; return the configuration that was written."""
+    out = folder / "cellar.toml"
+    await take_over(twin.url, folder / "data", out, user, None, "127.0.0.1", 8085)
+    keys = tomllib.loads(out.read_text())
+    return Config(**keys)
+
+
+@asynccontextmanager
+async def running(config: Config) -> AsyncIterator[BuiltController]:
+    """Run what was made, as `leverframe run` does."""
+    folder = Path(config.data)
+    store = EncryptingStore(SqliteStore(folder / "store.db"), folder / "secrets.key")
+    assert config.hw is not None
+    assert config.sw is not None
+    identity = ConfiguredIdentity(config.name, config.mac)
+    profile = Profile(config.hw, config.sw)
+    built = await build(profile, store, VirtualClock(), config.zone(), configured=identity)
+    try:
+        yield built
+    finally:
+        await built.stop()
+        await store.close()
+
+
+@pytest.mark.parametrize(("hw", "sw"), [("3.9", "1.75"), ("3.5", "1.49"), ("3.0", "1.58a")])
+@pytest.mark.parametrize("is_real", [True, False])
+async def test_clients_find_what_they_knew(
+    tmp_path: Path, hw: str, sw: str, is_real: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Twin(hw=hw, sw=sw, name="Cellar", mac=MAC) as twin:
+        await twin.acommand(
+            "/stm.cgi?oname=0Pump",
+            "/stm.cgi?oname=1Lamp",
+            "/inpa.cgi?event=1*9*1*2000*100*0*1*0*0*0*0*0",
+        )
+        if is_real:
+            twin.fault(faults.status(404), path="/api/settings")
+        config = await taken(twin, tmp_path)
+        before = {path: await twin.aget(path) for path in READ}
+        asked = {request.method for request in twin.requests()}
+    assert asked == {"GET"}
+    assert (config.mac, config.name, config.port) == (MAC, "Cellar", 8085)
+    async with running(config) as built:
+        assert built.mac == MAC
+        settings = built.controller.engine.settings
+        assert [one.name for one in settings.outputs[:2]] == ["Pump", "Lamp"]
+        files = built.web._handlers.status_files
+        for path, text in before.items():
+            assert files.reply(path).body.decode() == text, path
+    told = capsys.readouterr().out
+    assert "leverframe run --config" in told
+    if is_real:
+        assert "not taken over: " in told
+
+
+async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
+    async with Twin(mac=MAC) as twin:
+        await twin.acommand("/inpa.cgi?powsave=1", "/inpa.cgi?powset=012345")
+        known = (await twin.astate())["ENERGY1"]
+        config = await taken(twin, tmp_path)
+    assert known
+    async with running(config) as built:
+        assert built.controller.engine.values["ENERGY1"] == known
+
+
+async def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    async with Twin(mac=MAC) as twin:
+        await taken(twin, tmp_path)
+        with pytest.raises(CannotTakeOver, match="name another file"):
+            await taken(twin, tmp_path)
+        (tmp_path / "cellar.toml").unlink()
+        with pytest.raises(CannotTakeOver, match="name a new folder"):
+            await taken(twin, tmp_path)
+
+
+async def test_the_account_that_signed_in_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a long password\n"))
+    async with Twin(mac=MAC, accounts={"owner": "a long password"}) as twin:
+        with pytest.raises(SignInNeeded):
+            await taken(twin, tmp_path)
+        assert not (tmp_path / "data").exists()
+        config = await taken(twin, tmp_path, "owner")
+    async with running(config) as built:
+        access = built.controller.engine.settings.access
+        assert access.required
+        assert access.admin.name == "owner"
+        assert await Passwords().right(access.admin.password, "a long password")
+    told = capsys.readouterr().out
+    assert "the one that you signed in with" in told
+    assert "a long password" not in told + (tmp_path / "cellar.toml").read_text()
