@@ -231,7 +231,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_sub
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from find' -l quick -d 'leave out the digest of the settings'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from find' -l ca-file -d 'further certificate authorities to trust (PEM)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from find' -l json -d 'tell scripts, one JSON object a line'
-complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from pull' -l out -d 'a new unit file (.toml), or a backup as JSON (.json)'
+complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from pull' -l out -d 'a unit file (.toml), or a new backup as JSON (.json)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from pull' -l user -d 'sign in with this account; the password is asked for'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from pull' -l ca-file -d 'further certificate authorities to trust (PEM)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from pull' -l json -d 'tell scripts, one JSON object a line'

@@ -8,10 +8,13 @@ import msgspec
 import pytest
 
 from leverframe.profile import Profile
+from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
 from leverframe.units.client import SignInNeeded
 from leverframe.units.loading import load_unit_file
+from leverframe.units.problems import BadUnitFile
 from leverframe.units.pull import CannotPull, pull, together
+from tests.units.unit_server import served_files
 
 SETTINGS: dict[str, Any] = {
     "outputs.0.name": "Pump",
@@ -70,6 +73,32 @@ async def test_a_unit_file_says_what_was_read(
     assert file.profile == Profile("3.5", "1.49")
 
 
+async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -> None:
+    out = tmp_path / "north.toml"
+    with Twin(**OLD, settings={"outputs.0.name": "Pump"}) as twin:
+        await pull(twin.url, out, None, None, as_json=False)
+        kept = out.read_text(encoding="utf-8") + "# the owner's own words\n"
+        out.write_text(kept, encoding="utf-8")
+        twin.command("stm.cgi?oname=0Fan")
+        await pull(twin.url, out, None, None, as_json=False)
+    assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
+
+
+async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
+    out = tmp_path / "north.toml"
+    with Twin() as twin:
+        for entry in range(3):
+            twin.command(f"inpa.cgi?event={entry}*10*0*2150*50*0*0*0*0*0*0*0*1*0*0*0")
+        files = {path: twin.get(path).encode() for path in files_of(Profile())}
+    files["/xml/eve2.xml"] = files["/xml/eve2.xml"].replace(b"<ev1>1*0*10*", b"<ev1>1*0*99*")
+    async with served_files(files) as unit:
+        await pull(unit.url, out, None, None, as_json=False)
+    text = out.read_text(encoding="utf-8")
+    assert '"rules"' in text
+    assert "[rules]" not in text
+    assert load_unit_file(out).profile == Profile()
+
+
 async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
     out = tmp_path / "north.json"
     with Twin(**OLD, settings=SETTINGS) as twin:
@@ -85,12 +114,12 @@ async def test_a_backup_makes_a_twin_with_what_was_read(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_be_written_is_refused_before_the_unit_is_asked(
     tmp_path: Path, name: str, why: str
 ) -> None:
-    (tmp_path / "there.toml").touch()
+    (tmp_path / "there.json").touch()
     with Twin() as twin:
         with pytest.raises(CannotPull, match=why):
-            await pull(twin.url, tmp_path / (name or "there.toml"), None, None, as_json=False)
+            await pull(twin.url, tmp_path / (name or "there.json"), None, None, as_json=False)
         assert twin.requests() == []
-        with pytest.raises(CannotPull, match="cannot be written"):
+        with pytest.raises(BadUnitFile, match="cannot be written"):
             await pull(twin.url, tmp_path / "no" / "a.toml", None, None, as_json=False)
 
 

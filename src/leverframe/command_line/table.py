@@ -576,7 +576,7 @@ _UNIT_PULL = Task(
             "--out",
             metavar="FILE",
             type=Path,
-            help="a new unit file (.toml), or a backup as JSON (.json)",
+            help="a unit file (.toml), or a new backup as JSON (.json)",
         ),
         _UNIT_USER,
         _CA_FILE,

@@ -14,7 +14,8 @@ from leverframe.storage.backup import BackupFile
 from leverframe.units.client import polite_client
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
-from leverframe.units.unit_text import toml_value, unit_text, written_lines
+from leverframe.units.rewriting import save_unit_file
+from leverframe.units.unit_text import toml_value, written_lines
 
 SUFFIXES = (".toml", ".json")
 
@@ -46,7 +47,7 @@ def _check_name(out: Path | None) -> None:
             f"The name {out.name} does not say which form the file has; end it with .toml for a"
             " unit file, or with .json for a backup."
         )
-    if out.exists():
+    if out.suffix == ".json" and out.exists():
         raise CannotPull(f"{out} is there already; choose another name, or remove it first.")
 
 
@@ -58,16 +59,15 @@ def written(pulled: PulledUnit, out: Path) -> list[str]:
         plain = {path: value for path, value in changed.items() if path not in left_out}
         write(out, BackupFile(pulled.profile.hw, pulled.profile.sw, plain, tuple(left_out)))
         return left_out
-    text, secrets = unit_text(pulled.settings, pulled.profile, pulled.unread, _opening(pulled))
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CannotPull(f"{out} cannot be written: {error.strerror}.") from error
-    return list(secrets)
+    opening = f"Read from {who(pulled)}."
+    unread = {whole_list(path) for path in pulled.unread}
+    return list(save_unit_file(out, pulled.settings, pulled.profile, unread, opening))
 
 
-def _opening(pulled: PulledUnit) -> str:
-    return f"Read from {who(pulled)}."
+def whole_list(path: str) -> str:
+    """Return the list of an entry that was not read: a file names such lists as a whole."""
+    branch, _, entry = path.partition(".")
+    return branch if branch in ("rules", "schedule") and entry.isdigit() else path
 
 
 def who(pulled: PulledUnit) -> str:
