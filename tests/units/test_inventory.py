@@ -86,6 +86,7 @@ def test_units_are_chosen_by_name_address_or_group(folder: Path) -> None:
     ("lines", "number", "sentence"),
     [
         ('[units.x]\naddress = "http://192.168.1.11:1"\nmca = "1"', 3, "units.x.mca is unknown"),
+        ('[units.x]\naddress = "http://a"\ngroups = [["all"]]', 3, "must be a list such as"),
         ("[units.x]", 1, "units.x lacks address, such as"),
         ("units.x = 1", 1, "units.x must be a table: [units.x]."),
         ('[units.x]\naddress = "192.168.1.1"', 2, "units.x.address is no address"),

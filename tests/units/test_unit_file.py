@@ -1,5 +1,6 @@
 """Unit files: what they say is what was written, and every mistake is told with its line."""
 
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -153,6 +154,8 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ('[email]\npassword = "hush"', "email.password is a secret, which does not stand in"),
         ('[email]\npassword = { env = "NOT_SET" }', "environment variable NOT_SET, which is not"),
         ('[email]\npassword = { secret = "no" }', "email.password is the secret 'no', which is"),
+        ('[email]\nport = { env = "HOME" }', "email.port is no secret; write it here, or ${name}"),
+        ("values = { a = [1] }", "values must be a table such as"),
         ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
         ('[access.admin]\nname = "user"', "access.admin.name: Two accounts have the same name."),
         ('include = "common.toml"', "include must be a list of files such as"),
@@ -363,3 +366,35 @@ def test_durations_that_no_text_says_are_written_as_numbers() -> None:
     assert value_for_file("modbus_devices.0.delay", 7.5) == "7.5s"
     assert value_from_file("modbus_devices.0.delay", "7.5s") == 7.5
     assert {pattern_of(path) for path in DURATIONS} == DURATIONS
+
+
+def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
+    odd = [
+        "1",
+        "-1",
+        "1e400",
+        "nan",
+        '""',
+        '"${x}"',
+        "[]",
+        "[[1]]",
+        "{}",
+        '{ env = "HOME" }',
+        "true",
+    ]
+    odd += ["1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", '["x", 1]', "{ a = { b = 1 } }"]
+    keys = [key_of(path) for path, _ in leaves(defaults(NEWEST)) if not path.startswith("layout")]
+    keys += [
+        "rules.1",
+        "rules.1.value",
+        "schedule.1.days",
+        "schedule.2.time",
+        "access.users.1.name",
+    ]
+    keys += ["include", "values", "unread", "complete", "hardware", "software", "secrets", "rules"]
+    random = Random(5)
+    for _ in range(60):
+        chosen = dict.fromkeys(random.sample(keys, k=6))
+        text = "".join(f"{key} = {random.choice(odd)}\n" for key in chosen)
+        with suppress(BadUnitFile):
+            load_unit_file(written(tmp_path, text))

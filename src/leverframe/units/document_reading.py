@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from leverframe.config.described import nearest
 from leverframe.config.toml_lines import TomlPath
 from leverframe.engine.settings import Node, Settings
-from leverframe.engine.tree import branch_of, is_secret, pattern_of
+from leverframe.engine.tree import branch_of, is_confidential, is_secret, pattern_of
 from leverframe.units.file_keys import PLACES, BadEntry, hints, key_of, value_from_file
 from leverframe.units.problems import FileLine, FileProblem, unknown
 from leverframe.units.rule_sentences import rule_from_sentence
@@ -143,6 +143,12 @@ class DocumentReader:
 
     def _leaf(self, path: str, given: Any, place: TomlPath) -> None:
         reference, line = reference_in(given), self._line_at(place)
+        if reference is not None and not is_confidential(path):
+            self._wrong(
+                place,
+                f"{key_of(path)} is no secret; write it here, or ${{name}} with a value for it.",
+            )
+            return
         if reference is not None:
             found = self._secret(reference)
             if found is None:

@@ -30,7 +30,7 @@ from leverframe.config.toml_file import read_toml
 from leverframe.config.toml_lines import TomlLines, TomlPath
 from leverframe.profile import Profile
 from leverframe.units.document_reading import SecretReference, Value, reference_in
-from leverframe.units.loading import load_unit_file
+from leverframe.units.loading import holds_plain, load_unit_file
 from leverframe.units.problems import BadUnitFile, FileLine, FileProblem, unknown
 from leverframe.units.secrets_file import KnownSecrets
 from leverframe.units.unit_file import UnitFile
@@ -174,8 +174,10 @@ class _Reading:
             name = ".".join(map(str, (*place, key)))
             if key not in keys:
                 self.wrong((*place, key), unknown(name, keys))
-            elif not isinstance(given, keys[key][0]) or (
-                key == "password" and reference_in(given) is None
+            elif (
+                not isinstance(given, keys[key][0])
+                or (key == "password" and reference_in(given) is None)
+                or (key in ("groups", "values") and place and not holds_plain(given))
             ):
                 self.wrong((*place, key), f"{name} must be {keys[key][1]}.")
             else:

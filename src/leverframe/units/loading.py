@@ -174,7 +174,7 @@ class _Loading:
             if key not in document:
                 continue
             given = document.pop(key)
-            if isinstance(given, kind):
+            if isinstance(given, kind) and holds_plain(given):
                 own[key] = given
             else:
                 self._wrong(line_at((key,)), key, f"{key} must be {words}.")
@@ -188,6 +188,12 @@ class _Loading:
 
     def _wrong(self, line: FileLine, key: str, sentence: str) -> None:
         self.problems.append(FileProblem(line, key, sentence))
+
+
+def holds_plain(given: Any) -> bool:
+    """Tell whether a list or table holds nothing but texts, numbers and flags."""
+    items = given.values() if isinstance(given, dict) else given if isinstance(given, list) else ()
+    return all(isinstance(item, str | int | float | bool) for item in items)
 
 
 def _version(own: Mapping[str, Any], profile: Profile | None, loading: _Loading) -> Profile | None:
