@@ -7,7 +7,7 @@ _leverframe() {
     else
         case "$first" in
             fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
-            unit) words="find pull diff check schema watch take-over" ;;
+            unit) words="find pull diff check schema plan apply rollback watch take-over" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
@@ -41,6 +41,9 @@ _leverframe() {
             "unit diff") words="--user --ca-file --json -h --help" ;;
             "unit check") words=" -h --help" ;;
             "unit schema") words="--hw --sw -h --help" ;;
+            "unit plan") words="--inventory --group --user --ca-file --curl --json --out --plants --readings --for -h --help" ;;
+            "unit apply") words="--inventory --group --user --ca-file --yes --canary --batch --journal --resume -h --help" ;;
+            "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
             "unit watch") words="--port --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;

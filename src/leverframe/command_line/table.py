@@ -71,6 +71,18 @@ def _step(text: str) -> float:
     return seconds
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("Write a whole number such as 1.")
+    return int(text)
+
+
+def _at_least_one(text: str) -> int:
+    if _count(text) < 1:
+        raise argparse.ArgumentTypeError("At least one unit at a time.")
+    return _count(text)
+
+
 _PASSPHRASE = argument(
     "--passphrase",
     action="store_true",
@@ -709,6 +721,145 @@ what it speaks about. What a version cannot hold, and what a side cannot tell, i
 The exit code is 0 where both are the same, as far as both can tell, and 1 where something differs.
 """,
 )
+_UNITS = argument(
+    "units",
+    metavar="UNIT",
+    nargs="*",
+    help="addresses, or names of the inventory (default all of its units)",
+)
+_UNIT_INVENTORY = argument(
+    "--inventory",
+    metavar="FILE",
+    type=Path,
+    help="take names, logins and groups of units from this inventory",
+)
+_UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
+_UNIT_YES = argument("--yes", action="store_true", help="send it without asking")
+
+_UNIT_PLAN = Task(
+    "plan",
+    "units.plan:plan_units",
+    "show which commands make units what a file says",
+    (
+        argument("file", metavar="FILE", type=Path, help="a unit file, or an inventory"),
+        _UNITS,
+        _UNIT_INVENTORY,
+        _UNIT_GROUP,
+        _UNIT_USER,
+        _CA_FILE,
+        argument("--curl", action="store_true", help="print the commands for curl"),
+        _AS_JSON,
+        argument("--out", metavar="PLAN.json", type=Path, help="write the plan for `unit apply`"),
+        argument(
+            "--plants",
+            dest="scenario",
+            metavar="SCENARIO.toml",
+            type=Path,
+            help="what if: compare the time ahead with and without the plan, on these plants",
+        ),
+        argument(
+            "--readings",
+            metavar="FOLDER",
+            type=Path,
+            help="what if: the same, with the readings that a data folder recorded",
+        ),
+        argument(
+            "--for",
+            dest="for_s",
+            metavar="TIME",
+            type=_step,
+            default=DAY_S,
+            help="how far what-if looks ahead (default 24h)",
+        ),
+    ),
+    """\
+Read units and plan the commands that lead them to what a unit file says, in a safe order: rules
+that change are disabled first, no output is switched, accounts come last. The plan is carried out
+on a twin of the unit's version first; one that does not lead there is not shown. Nothing is sent to
+the unit.
+
+  leverframe unit plan north.toml http://192.168.1.10
+  leverframe unit plan units.toml --group greenhouses --out plan.json
+
+A plan file may hold passwords and is for its owner alone; what is printed has none. The exit code
+is 0 where everything is reached, 1 where something that is wanted is not, and 2 where there is no
+plan for a unit.
+""",
+)
+_UNIT_APPLY = Task(
+    "apply",
+    "units.apply:apply_plans",
+    "carry plans out on units, and read every step back",
+    (
+        argument(
+            "file",
+            metavar="PLAN",
+            type=Path,
+            nargs="?",
+            help="a plan of `unit plan --out`, a unit file, or an inventory",
+        ),
+        _UNITS,
+        _UNIT_INVENTORY,
+        _UNIT_GROUP,
+        _UNIT_USER,
+        _CA_FILE,
+        _UNIT_YES,
+        argument(
+            "--canary",
+            metavar="N",
+            type=_count,
+            default=0,
+            help="try it on so many units first, and go on only if all went well",
+        ),
+        argument(
+            "--batch",
+            metavar="N",
+            type=_at_least_one,
+            default=1,
+            help="so many units at a time after that (default 1)",
+        ),
+        argument(
+            "--journal",
+            metavar="FOLDER",
+            type=Path,
+            default=Path("unit-journal"),
+            help="where a journal is kept for each unit (default unit-journal)",
+        ),
+        argument(
+            "--resume", action="store_true", help="go on with what was interrupted, by the journal"
+        ),
+    ),
+    """\
+Show plans, ask, and send their commands, each once. What can be read back is read back after each
+step, and the work stops at the first difference. A unit that has changed since its plan was made is
+refused.
+
+  leverframe unit apply plan.json
+  leverframe unit apply units.toml --canary 1 --batch 5
+  leverframe unit apply --resume
+  leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
+
+The exit code is 0 where all is done, 1 where not everything was begun because somebody said no, and
+2 where it stopped.
+""",
+)
+_UNIT_ROLLBACK = Task(
+    "rollback",
+    "units.apply:roll_back",
+    "bring a unit back to what it was before a change",
+    (
+        argument("journal", metavar="JOURNAL", type=Path, help="the journal of the change"),
+        _UNIT_INVENTORY,
+        _UNIT_USER,
+        _CA_FILE,
+        _UNIT_YES,
+    ),
+    """\
+Plan the way back from what a unit is to what it was when the journal began, prove it on a twin,
+show it, ask, and carry it out as `unit apply` does. What could not be read then, such as passwords,
+cannot be had back and is listed.
+""",
+)
 
 _UNIT_TAKE_OVER = Task(
     "take-over",
@@ -746,7 +897,18 @@ UNIT = Group(
 Units in the field, real ones and Leverframe. A unit is named by its address, like
 http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
 """,
-    (_UNIT_FIND, _UNIT_PULL, _UNIT_DIFF, _UNIT_CHECK, _UNIT_SCHEMA, _UNIT_WATCH, _UNIT_TAKE_OVER),
+    (
+        _UNIT_FIND,
+        _UNIT_PULL,
+        _UNIT_DIFF,
+        _UNIT_CHECK,
+        _UNIT_SCHEMA,
+        _UNIT_PLAN,
+        _UNIT_APPLY,
+        _UNIT_ROLLBACK,
+        _UNIT_WATCH,
+        _UNIT_TAKE_OVER,
+    ),
 )
 
 _NODE = (

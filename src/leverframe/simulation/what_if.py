@@ -43,13 +43,12 @@ from leverframe.process.build import stored_profile
 from leverframe.profile import Profile
 from leverframe.servers.routes.what_if import recorded_again
 from leverframe.simulation.scenario import plant_from_table, read_scenario, sentence_of
-from leverframe.storage.datafolder import DataFolder, folder_with_store
+from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.compactor import Bounds, Compactor
 from leverframe.storage.history.reading import TimeSpan, raw
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Stored
 
 
 class BadWhatIf(ErrorForPeople):
@@ -68,12 +67,12 @@ async def compare_futures(
             await store.close()
         settings, _ = settings_from_leaves(profile, stored.settings)
         change = _change(commands, profile, settings)
-        engine, at = _started(folder, stored, profile, settings, config.zone())
-        result = _compared(folder, engine, at, for_s, change, scenario)
+        engine = Engine(profile, settings, config.zone(), stored.kept)
+        result = futures(engine, change, for_s, folder.history_path, scenario)
     if json:
         print(msgspec.json.encode(result).decode())
     else:
-        _print(result, config.zone())
+        print_futures(result, config.zone())
     return NO if result.differing else DONE
 
 
@@ -91,25 +90,26 @@ def _change(file: Path, profile: Profile, settings: Settings) -> TriedChange:
     return TriedChange(stage.settings, tuple(stage.actions))
 
 
-def _started(
-    folder: DataFolder, stored: Stored, profile: Profile, settings: Settings, zone: tzinfo
-) -> tuple[Engine, Moment]:
-    """Start an engine as the controller would, with the last readings, when these ended."""
-    remembered = stored.kept
-    engine = Engine(profile, settings, zone, remembered)
-    wall, values = _last_readings(folder)
+def futures(
+    engine: Engine, change: TriedChange, for_s: float, history: Path | None, scenario: Path | None
+) -> WhatIf:
+    """Compare what will be with and without a change of a controller that is just started.
+
+    The readings of the history come again; those of the scenario's plants take their place.
+    """
+    recorded = history if history is not None and history.exists() else None
+    wall, values = (time.time(), dict[str, Value]()) if recorded is None else _last(recorded)
     at = Moment(0.0, wall)
     engine.start(at)
     for label, value in values.items():
         engine.machine.put(label, value)
     engine.sense({}, at)
-    return engine, at
+    return _compared(recorded, engine, at, for_s, change, scenario)
 
 
-def _last_readings(folder: DataFolder) -> tuple[float, dict[str, Value]]:
-    if not folder.history_path.exists():
-        return time.time(), {}
-    with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+def _last(history: Path) -> tuple[float, dict[str, Value]]:
+    """Return when the last readings were recorded, and what they were."""
+    with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
         compactor = Compactor(chunk_store, Bounds())
         wall = chunk_store.recorded_until()
         if wall is None:
@@ -125,7 +125,7 @@ def _last_readings(folder: DataFolder) -> tuple[float, dict[str, Value]]:
 
 
 def _compared(
-    folder: DataFolder,
+    history: Path | None,
     engine: Engine,
     at: Moment,
     for_s: float,
@@ -138,8 +138,8 @@ def _compared(
     state = exported(engine)
     fed = set() if worlds[0] is None else worlds[0].fed
     courses: dict[str, Course] = {}
-    if folder.history_path.exists():
-        with closing(ChunkStore(folder.history_path, Bounds().max_bytes)) as chunk_store:
+    if history is not None:
+        with closing(ChunkStore(history, Bounds().max_bytes)) as chunk_store:
             labels = labels_needed(state, change) - fed
             compactor = Compactor(chunk_store, Bounds())
             courses = recorded_again(compactor, labels, at.wall, for_s)
@@ -154,7 +154,7 @@ def _plants(scenario: Path, engine: Engine, at: Moment) -> Plants:
     return plants
 
 
-def _print(result: WhatIf, zone: tzinfo) -> None:
+def print_futures(result: WhatIf, zone: tzinfo) -> None:
     console = Console(highlight=False)
     for entry in result.differing:
         local = datetime.fromtimestamp(entry.time, zone)

@@ -70,6 +70,14 @@ class PoliteClient:
     def address(self) -> str:
         return self._client.origin
 
+    @property
+    def login(self) -> UnitLogin | None:
+        return self._login
+
+    def sign_in_as(self, login: UnitLogin) -> None:
+        """Go on with another login: the unit was told that its account is another one."""
+        self._login = login
+
     async def read(self, target: str) -> UnitAnswer:
         """Ask for something; repeat it while the unit is silent or says that it is busy."""
         for wait_s in self._retry_waits_s:

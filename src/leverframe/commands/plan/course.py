@@ -8,9 +8,9 @@ from leverframe.commands.plan.written import (
     Tried,
     counted,
     is_within,
+    leaf_or_missing,
     parts,
     tried,
-    wanted_at,
 )
 from leverframe.commands.table.refusals import Refusal
 from leverframe.engine.settings import Settings
@@ -72,7 +72,7 @@ class Course:
     def _add(self, request: PlannedRequest, effect: Tried) -> None:
         changes = [*effect.leaves]
         for path in self._newly_known(effect):
-            value = wanted_at(self.wanted, path)
+            value = leaf_or_missing(self.wanted, path)
             if all(path != changed for changed, *_ in changes):
                 changes.append((path, value, value))
             self.unknown.discard(path)
@@ -107,14 +107,14 @@ class Course:
             path
             for path in sorted(self.unknown)
             if is_within(path, effect.given)
-            and is_same(wanted_at(effect.settings, path), wanted_at(self.wanted, path))
+            and is_same(leaf_or_missing(effect.settings, path), leaf_or_missing(self.wanted, path))
         ]
 
     def _harmed(self, effect: Tried) -> str:
         return next(
             path
             for path, old, new in effect.leaves
-            for before, after, aim in parts(old, new, wanted_at(self.wanted, path))
+            for before, after, aim in parts(old, new, leaf_or_missing(self.wanted, path))
             if is_same(before, aim) and not is_same(after, aim)
         )
 

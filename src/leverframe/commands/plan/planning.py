@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from leverframe.commands.plan.course import Course, HelpfulRequest, PlannedStep
 from leverframe.commands.plan.inverses import requests_for
 from leverframe.commands.plan.rule_steps import disable_changing, set_rules
-from leverframe.commands.plan.written import PlannedRequest, is_within, wanted_at
+from leverframe.commands.plan.written import PlannedRequest, is_within, leaf_or_missing
 from leverframe.commands.table import schedule, serial_port
 from leverframe.commands.table.matching import OWN_ROWS, REAL_UNIT_ROWS
 from leverframe.commands.table.row import Row, Run
@@ -187,7 +187,7 @@ def _would_help_unlocked(course: Course, rows: Iterable[Row]) -> bool:
 def _unreachable(course: Course) -> Iterable[Unreachable]:
     default = f"No command of {course.profile} sets it so."
     missing = {path: new for path, _, new in difference(course.now, course.wanted)}
-    missing |= {path: wanted_at(course.wanted, path) for path in sorted(course.unknown)}
+    missing |= {path: leaf_or_missing(course.wanted, path) for path in sorted(course.unknown)}
     for path, value in missing.items():
         is_hash = is_secret(path) and str(value).startswith("$")
         reason = _HASHED if is_hash else course.reasons.get(path, default)

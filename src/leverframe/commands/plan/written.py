@@ -122,10 +122,10 @@ def tried(request: PlannedRequest, settings: Settings, profile: Profile) -> Trie
     return Tried(stage.settings, stage.leaves(), stage.given)
 
 
-def wanted_at(wanted: Settings, path: str) -> Any:
-    """Return a leaf of the wanted settings; MISSING where they have no such entry."""
+def leaf_or_missing(settings: Settings, path: str) -> Any:
+    """Return a leaf of settings; MISSING where they have no such entry."""
     try:
-        return value_at(wanted, path)
+        return value_at(settings, path)
     except (AttributeError, IndexError):
         return MISSING
 
@@ -151,7 +151,7 @@ def counted(tried_leaves: list[tuple[str, Any, Any]], wanted: Settings) -> tuple
     """Count the leaves that become as wanted, and those that were and are not any more."""
     gain = loss = 0
     for path, old, new in tried_leaves:
-        for before, after, aim in parts(old, new, wanted_at(wanted, path)):
+        for before, after, aim in parts(old, new, leaf_or_missing(wanted, path)):
             was, is_now = is_same(before, aim), is_same(after, aim)
             gain += is_now and not was
             loss += was and not is_now

@@ -1,0 +1,204 @@
+"""`leverframe unit apply` and `unit rollback`: plans carried out on units, and taken back."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from leverframe.exit_codes import DONE, NO, NOT_DONE
+from leverframe.units.apply_journal import (
+    ApplyJournal,
+    abandon,
+    read_journal,
+    reopened,
+    unfinished,
+)
+from leverframe.units.applying import Applier
+from leverframe.units.client import polite_client
+from leverframe.units.plan import planned
+from leverframe.units.plan_making import plan_for_settings
+from leverframe.units.plan_text import overview, plan_in_words
+from leverframe.units.pulling import pull_unit
+from leverframe.units.rolling_back import settings_to_restore
+from leverframe.units.rollout import RolledOut, roll_out
+from leverframe.units.targets import Logins, Selection, inventory_at
+from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans
+
+
+class ApplyOrder(Struct, frozen=True):
+    """How plans are carried out."""
+
+    logins: Logins
+    ca_file: str | None
+    #: Nobody is asked.
+    yes: bool
+    #: The folder of the journals.
+    folder: Path
+    #: Units that are tried first, one after the other.
+    canary: int = 0
+    #: Units at a time after that.
+    batch: int = 1
+
+
+async def apply_plans(
+    file: Path | None,
+    units: list[str],
+    inventory: Path | None,
+    group: str | None,
+    user: str | None,
+    ca_file: str | None,
+    yes: bool,
+    canary: int,
+    batch: int,
+    journal: Path,
+    resume: bool,
+) -> int:
+    """Show plans, ask, and carry them out; or go on with those that were interrupted."""
+    if resume:
+        if file is not None:
+            raise BadPlan("--resume takes the plans from the journal; name no file.")
+        logins = Logins(user, inventory_at(inventory))
+        return await _resume(ApplyOrder(logins, ca_file, yes, journal, batch=batch))
+    if file is None:
+        raise BadPlan("Name a plan, a unit file or an inventory; only --resume needs none.")
+    _refuse_unfinished(journal)
+    if _is_plan(file):
+        logins = Logins(user, inventory_at(inventory))
+        plans = _selected(read_plans(file), units)
+    else:
+        selection = Selection.of(file, inventory)
+        logins = Logins(user, selection.inventory)
+        found = await planned(selection.targets(units, group, logins), ca_file)
+        if found.failed:
+            raise BadPlan("\n".join((*found.failed, "Nothing was sent to any unit.")))
+        plans = found.plans
+    return await _carry_out(plans, ApplyOrder(logins, ca_file, yes, journal, canary, batch))
+
+
+async def roll_back(
+    journal: Path, inventory: Path | None, user: str | None, ca_file: str | None, yes: bool
+) -> int:
+    """Plan the way back to what a journal says was before, ask, and carry it out."""
+    begun = read_journal(journal)[0]
+    order = ApplyOrder(Logins(user, inventory_at(inventory)), ca_file, yes, journal.parent)
+    login = order.logins.at(begun.address)
+    async with polite_client(begun.address, login, ca_file) as client:
+        pulled = await pull_unit(client)
+    old = settings_to_restore(begun, pulled)
+    plan = await plan_for_settings(begun.unit, pulled, old.settings, old.named, old.lost)
+    return await _carry_out([plan], order, replaced=journal)
+
+
+def _refuse_unfinished(folder: Path) -> None:
+    if left := unfinished(folder):
+        raise BadPlan(
+            f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take it "
+            "back with `leverframe unit rollback`."
+        )
+
+
+def _is_plan(file: Path) -> bool:
+    return file.read_bytes().lstrip()[:1] == b"{"
+
+
+def _selected(plans: Sequence[UnitPlan], units: Sequence[str]) -> list[UnitPlan]:
+    known = {name for plan in plans for name in (plan.unit, plan.address)}
+    for unit in units:
+        if unit not in known:
+            about = ", ".join(plan.unit for plan in plans)
+            raise BadPlan(f"The plan is not about {unit}; it is about {about}.")
+    return [plan for plan in plans if not units or {plan.unit, plan.address} & set(units)]
+
+
+async def _carry_out(
+    plans: Sequence[UnitPlan], order: ApplyOrder, replaced: Path | None = None
+) -> int:
+    """Show plans, ask, and send them; a replaced change is not gone on with any more."""
+    for plan in plans:
+        print("\n".join(plan_in_words(plan)))
+    plans = [plan for plan in plans if plan.steps]
+    if not plans:
+        return DONE
+    if not order.yes and not _agrees(f"Send {overview(plans)}?"):
+        print("Nothing was sent.")
+        return NO
+    if replaced is not None:
+        abandon(replaced)
+    return await _apply_all([(plan, None) for plan in plans], order)
+
+
+async def _resume(order: ApplyOrder) -> int:
+    journals = [reopened(path) for path in unfinished(order.folder)]
+    if not journals:
+        print("Nothing is unfinished.")
+        return DONE
+    works = [(journal.plan(), journal) for journal in journals]
+    for plan, journal in works:
+        print(
+            f"{plan.unit}, {plan.profile}: {journal.confirmed} of {len(plan.steps)} steps are done."
+        )
+    if not order.yes and not _agrees(f"Go on with {overview([plan for plan, _ in works])}?"):
+        return NO
+    return await _apply_all(works, order)
+
+
+async def _apply_all(
+    works: Sequence[tuple[UnitPlan, ApplyJournal | None]], order: ApplyOrder
+) -> int:
+    journals = {plan.unit: journal for plan, journal in works}
+    plans = [plan for plan, _ in works]
+
+    def may_go_on(left: int) -> bool:
+        return order.yes or _agrees(f"The first went well. Go on with the other {left}?")
+
+    with _progress(sum(len(plan.steps) for plan in plans)) as advance:
+
+        async def one(plan: UnitPlan) -> None:
+            journal = journals[plan.unit] or ApplyJournal.begin(order.folder, plan)
+            try:
+                login = order.logins.at(plan.address)
+                async with polite_client(plan.address, login, order.ca_file) as client:
+                    await Applier(plan, client, journal, advance).run()
+            finally:
+                journal.close()
+
+        results = await roll_out(
+            plans, one, canary=order.canary, batch=order.batch, may_go_on=may_go_on
+        )
+    return _tell(results, order.folder)
+
+
+def _tell(results: Sequence[RolledOut], folder: Path) -> int:
+    for one in results:
+        if not one.is_begun:
+            print(f"{one.unit}: not begun.")
+        elif not one.trouble:
+            print(f"{one.unit}: done.")
+    stopped = [one for one in results if one.is_begun and one.trouble]
+    for one in stopped:
+        print(f"leverframe: {one.trouble}", file=sys.stderr)
+    if stopped:
+        print(f"leverframe: the journals are in {folder}.", file=sys.stderr)
+    return NOT_DONE if stopped else DONE if all(one.is_begun for one in results) else NO
+
+
+def _agrees(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise BadPlan("Nobody can be asked here; say --yes to send it.")
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar while commands are sent, for people who look at a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("sending"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,155 @@
+"""The journal of a change: what was sent to a unit and what came back, a line for each.
+
+A line is on disk before what it tells of is sent. It never holds a secret. The first line holds
+what the settings were, so that they can be had back, and the plan lies beside the journal until it
+is done, so that it can be resumed: that file is for its owner alone.
+"""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from leverframe.engine.tree import is_confidential
+from leverframe.storage.private_file import open_private
+from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
+
+SUFFIX = ".jsonl"
+PLAN_SUFFIX = ".plan.json"
+_SAFE = "abcdefghijklmnopqrstuvwxyz0123456789-."
+
+#: What became of a step.
+Event = Literal["begun", "sending", "answered", "confirmed", "stopped", "done", "resumed"]
+
+
+class JournalLine(Struct, frozen=True, omit_defaults=True):
+    at: str
+    event: Event
+    #: Counted from 1.
+    step: int = 0
+    request: str = ""
+    #: What was read back, or why it stopped.
+    told: str = ""
+    status: int = 0
+    unit: str = ""
+    address: str = ""
+    hw: str = ""
+    sw: str = ""
+    digest: str = ""
+    #: What was read before, without secrets.
+    before: Mapping[str, Any] = {}
+    #: What could not be read, or is secret.
+    unread: tuple[str, ...] = ()
+    #: The settings that the plan changes.
+    changed: tuple[str, ...] = ()
+
+
+class ApplyJournal:
+    """The journal of one unit, open to be written."""
+
+    def __init__(self, path: Path, lines: tuple[JournalLine, ...] = ()) -> None:
+        self.path = path
+        self.lines = list(lines)
+        self._descriptor = open_private(path)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    @classmethod
+    def begin(cls, folder: Path, plan: UnitPlan) -> "ApplyJournal":
+        """Open the journal of a plan that is about to be carried out."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        moment = datetime.now(UTC)
+        stem = f"{_file_name(plan.unit)}-{moment:%Y%m%dT%H%M%S.%fZ}"
+        write_plans(folder / (stem + PLAN_SUFFIX), [plan])
+        journal = cls(folder / (stem + SUFFIX))
+        secret = [path for path in plan.before if is_confidential(path)]
+        journal.add(
+            "begun",
+            unit=plan.unit,
+            address=plan.address,
+            hw=plan.hw,
+            sw=plan.sw,
+            digest=plan.digest,
+            before={path: value for path, value in plan.before.items() if path not in secret},
+            unread=(*plan.unread, *secret),
+            changed=tuple(
+                dict.fromkeys(change.path for step in plan.steps for change in step.changes)
+            ),
+        )
+        return journal
+
+    def add(self, event: Event, **told: Any) -> None:
+        """Write a line; it is on disk when this returns."""
+        line = JournalLine(datetime.now(UTC).isoformat(timespec="milliseconds"), event, **told)
+        os.write(self._descriptor, msgspec.json.encode(line) + b"\n")
+        os.fsync(self._descriptor)
+        self.lines.append(line)
+
+    def finish(self) -> None:
+        """Tell that all is done; the plan is not needed any more."""
+        self.add("done")
+        abandon(self.path)
+
+    def plan(self) -> UnitPlan:
+        (plan,) = read_plans(plan_path(self.path))
+        return plan
+
+    @property
+    def confirmed(self) -> int:
+        """How many steps are known to be carried out."""
+        return max((line.step for line in self.lines if line.event == "confirmed"), default=0)
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Tell whether a further step was sent of which it is not known what became of it."""
+        sent = max((line.step for line in self.lines if line.event == "sending"), default=0)
+        return sent > self.confirmed
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def plan_path(journal: Path) -> Path:
+    """Return where the plan of a journal lies as long as it is not done."""
+    return journal.with_name(journal.name.removesuffix(SUFFIX) + PLAN_SUFFIX)
+
+
+def _file_name(unit: str) -> str:
+    name = unit.lower().removeprefix("http://").removeprefix("https://")
+    return "".join(letter if letter in _SAFE else "-" for letter in name).strip(".-") or "unit"
+
+
+def read_journal(path: Path) -> tuple[JournalLine, ...]:
+    """Read a journal; a last line that was not written whole is left out."""
+    found = []
+    *lines, rest = path.read_bytes().split(b"\n")
+    try:
+        found = [msgspec.json.decode(line, type=JournalLine) for line in lines]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise BadPlan(f"{path} is no journal of a change.") from None
+    if not found or found[0].event != "begun":
+        raise BadPlan(f"{path} is no journal of a change.")
+    return tuple(found)
+
+
+def abandon(journal: Path) -> None:
+    """Make a change one that is not gone on with any more."""
+    plan_path(journal).unlink(missing_ok=True)
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Return the journals in a folder that were begun and not finished, the oldest first."""
+    return [path for path in sorted(folder.glob(f"*{SUFFIX}")) if plan_path(path).exists()]
+
+
+def reopened(path: Path) -> ApplyJournal:
+    """Open a journal to go on with it, without a last line that was not written whole."""
+    lines = read_journal(path)
+    journal = ApplyJournal(path, lines)
+    whole = path.read_bytes().rpartition(b"\n")
+    os.ftruncate(journal._descriptor, len(whole[0]) + len(whole[1]))
+    os.lseek(journal._descriptor, 0, os.SEEK_END)
+    return journal

@@ -1,0 +1,248 @@
+"""A plan carried out on one unit, step by step, each read back before the next.
+
+A command is sent once. Where its answer is lost, or the work was interrupted, the unit is looked at
+first: a step that was carried out is not sent again, one that was not is, and where neither can be
+seen the work stops, unless sending it again does the same as sending it once. At the first
+difference the work stops with a sentence; the journal says how far it came.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import UNSET
+
+from leverframe.errors import ErrorForPeople
+from leverframe.recording.unit_client import UnitSilent
+from leverframe.units.apply_journal import ApplyJournal
+from leverframe.units.changed_login import follow_accounts
+from leverframe.units.client import PoliteClient, SignInNeeded, UnitAnswer
+from leverframe.units.file_keys import key_of
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+from leverframe.units.state_reading import is_leverframe, read_settings
+from leverframe.units.unit_plan import (
+    SettingChange,
+    UnitPlan,
+    UnitStep,
+    as_stored,
+    stored_leaves,
+)
+
+#: What the unit shows of a step: carried out, not carried out, something else, or nothing.
+Seen = Literal["new", "old", "other", "nothing"]
+_MAX_TOLD = 200
+
+
+class ApplyStopped(ErrorForPeople):
+    """Why a plan was not carried through, and how far it came: one sentence or two."""
+
+
+class Applier:
+    """Carries a plan out on the unit of a client."""
+
+    def __init__(
+        self,
+        plan: UnitPlan,
+        client: PoliteClient,
+        journal: ApplyJournal,
+        advance: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._plan = plan
+        self._client = client
+        self._journal = journal
+        self._advance = advance
+
+    async def run(self) -> None:
+        """Carry out what is not known to be done; raise `ApplyStopped` where that is not right."""
+        plan, journal = self._plan, self._journal
+        first = journal.confirmed
+        uncertain = journal.is_uncertain
+        if first or uncertain:
+            journal.add("resumed", step=first + 1)
+        try:
+            self._follow_accounts_of(plan.steps[:first])
+            await self._check_unchanged_before(first, uncertain=uncertain)
+            for _ in range(first):
+                self._advance()
+            for number, step in enumerate(plan.steps[first:], start=first + 1):
+                await self._carry_out(number, step, is_uncertain=uncertain)
+                uncertain = False
+                self._advance()
+            await self._check_unchanged(len(plan.steps), uncertain=False)
+        except ErrorForPeople as error:
+            journal.add("stopped", told=str(error))
+            if isinstance(error, ApplyStopped):
+                raise
+            raise ApplyStopped(f"{self._where()}: {error}") from error
+        journal.finish()
+
+    def _where(self) -> str:
+        return (
+            f"{self._plan.unit}, after {self._journal.confirmed} of {len(self._plan.steps)} steps"
+        )
+
+    def _follow_accounts_of(self, steps: Sequence[UnitStep]) -> None:
+        """Sign in as the steps that are done made it, unless whoever resumes does so already."""
+        for step in steps:
+            follow_accounts(self._client, step, self._plan)
+
+    async def _check_unchanged_before(self, done: int, *, uncertain: bool) -> None:
+        try:
+            await self._check_unchanged(done, uncertain=uncertain)
+        except SignInNeeded:
+            if not uncertain:
+                raise
+            # The step of which nothing is known may have changed the account.
+            follow_accounts(self._client, self._plan.steps[done], self._plan)
+            await self._check_unchanged(done, uncertain=True)
+
+    async def _check_unchanged(self, done: int, *, uncertain: bool) -> None:
+        """Compare all that can be read with what it should be after so many steps."""
+        pulled = await pull_unit(self._client)
+        plan = self._plan
+        if (pulled.profile, is_leverframe(pulled)) != (plan.profile, plan.is_leverframe):
+            raise ApplyStopped(
+                f"{plan.unit} is {pulled.profile} now, and the plan was made for {plan.profile}; "
+                "make it again."
+            )
+        if not done and not uncertain and pulled.digest == plan.digest:
+            return
+        open_paths = set()
+        if uncertain and done < len(plan.steps):
+            open_paths = {change.path for change in plan.steps[done].changes}
+        expected = expected_leaves(plan, done)
+        found = stored_leaves(pulled.read_leaves())
+        for path in sorted(expected.keys() | found.keys()):
+            was, should = found.get(path, UNSET), expected.get(path, UNSET)
+            why = pulled.why_unread(path)
+            if why is not None and path in expected:
+                raise ApplyStopped(
+                    f"{self._where()}: {key_of(path)} cannot be read any more: {why}. "
+                    "Nothing more was sent."
+                )
+            if was == should or path in open_paths or not self._can_tell(path, pulled):
+                continue
+            raise ApplyStopped(self._unlike(path, should, was, done))
+
+    def _can_tell(self, path: str, pulled: PulledUnit) -> bool:
+        is_profile = path.startswith("profile.")
+        doubtful = pulled.why_unread(path) is not None or pulled.why_lossy(path) is not None
+        return not is_profile and not doubtful and self._plan.is_compared(path)
+
+    def _unlike(self, path: str, should: Any, was: Any, done: int) -> str:
+        change = SettingChange(path, was, should)
+        shown = f"{change.key} is {change.shown(was)}, not {change.shown(should)}"
+        if done:
+            return f"{self._where()}: {shown}. Somebody else changed the unit; make a new plan."
+        return (
+            f"{self._plan.unit} has changed since the plan was made: {shown}. Nothing was sent; "
+            "make a new plan."
+        )
+
+    async def _carry_out(self, number: int, step: UnitStep, *, is_uncertain: bool) -> None:
+        if is_uncertain:
+            seen = await self._look_with_any(step)
+            if seen == "new":
+                self._confirm(number, step)
+                return
+            if seen != "old" and not step.is_repeatable:
+                raise ApplyStopped(
+                    f"{self._where()}: it is not known whether {self._shown(step)} was carried out,"
+                    " and it must not be sent twice. Look at the unit and make a new plan."
+                )
+        answer = await self._send(number, step)
+        if answer is None and await self._look_with_any(step) == "old" and step.is_repeatable:
+            # It is known to be needed, and harmless.
+            answer = await self._send(number, step)
+        if answer is not None and not answer.is_ok:
+            raise ApplyStopped(
+                f"{self._where()}: the unit refused {self._shown(step)} with status "
+                f"{answer.status}; it and what follows was not carried out."
+            )
+        follow_accounts(self._client, step, self._plan)
+        seen = await self._look(step)
+        if seen == "new" or (seen == "nothing" and answer is not None):
+            self._confirm(number, step)
+            return
+        if answer is None:
+            raise ApplyStopped(
+                f"{self._where()}: the unit did not answer to {self._shown(step)}, and it is not "
+                "known whether it was carried out; --resume looks at it first."
+            )
+        raise ApplyStopped(
+            f"{self._where()}: {self._shown(step)} was answered, but {await self._differing(step)}."
+        )
+
+    async def _send(self, number: int, step: UnitStep) -> UnitAnswer | None:
+        """Send a step; None where it is not known what became of it."""
+        request = step.request
+        self._journal.add("sending", step=number, request=self._shown(step))
+        try:
+            answer = await self._client.command(
+                request.target, request.body.encode() if request.method == "POST" else None
+            )
+        except UnitSilent as error:
+            self._journal.add("answered", step=number, told=str(error))
+            return None
+        self._journal.add("answered", step=number, status=answer.status)
+        return answer
+
+    def _confirm(self, number: int, step: UnitStep) -> None:
+        told = "; ".join(map(str, step.changes))
+        self._journal.add("confirmed", step=number, told=told[:_MAX_TOLD])
+
+    def _shown(self, step: UnitStep) -> str:
+        request = step.shown_request(self._plan.profile)
+        return f"{request.method} {request.target}"
+
+    async def _look(self, step: UnitStep) -> Seen:
+        """Read what a step changes, as far as that can be read."""
+        compared = [change for change in step.changes if self._plan.is_compared(change.path)]
+        if not compared:
+            return "nothing"
+        found = await self._read(compared)
+        if all(_value(found, one) == as_stored(one.new) for one in compared):
+            return "new"
+        if all(_value(found, one) == as_stored(one.old) for one in compared):
+            return "old"
+        return "other"
+
+    async def _look_with_any(self, step: UnitStep) -> Seen:
+        """Look with the login as it was, and as the step makes it."""
+        try:
+            return await self._look(step)
+        except SignInNeeded:
+            follow_accounts(self._client, step, self._plan)
+            return await self._look(step)
+
+    async def _differing(self, step: UnitStep) -> str:
+        compared = [change for change in step.changes if self._plan.is_compared(change.path)]
+        found = await self._read(compared)
+        for one in compared:
+            if (value := _value(found, one)) != as_stored(one.new):
+                return f"{one.key} is {one.shown(value)}, not {one.shown(one.new)}"
+        return "it showed other settings for a while"
+
+    async def _read(self, changes: Sequence[SettingChange]) -> Mapping[str, Any]:
+        return await read_settings(
+            self._client,
+            self._plan.profile,
+            [change.path for change in changes],
+            is_leverframe=self._plan.is_leverframe,
+        )
+
+
+def _value(found: Mapping[str, Any], change: SettingChange) -> Any:
+    return as_stored(found.get(change.path, UNSET))
+
+
+def expected_leaves(plan: UnitPlan, done: int) -> dict[str, Any]:
+    """Return what the settings that were read should be after so many steps."""
+    expected = plan.all_before()
+    for step in plan.steps[:done]:
+        for change in step.changes:
+            if change.new is UNSET:
+                expected.pop(change.path, None)
+            elif plan.is_compared(change.path):
+                expected[change.path] = as_stored(change.new)
+    return expected

@@ -1,0 +1,123 @@
+"""A plan for a unit: made from what was read of it, and proven on a twin before it is offered."""
+
+from collections.abc import Collection
+
+from leverframe.commands.plan.planning import Plan, plan_between
+from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, leaves
+from leverframe.units.changed_login import follow_accounts
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+from leverframe.units.state_reading import is_leverframe
+from leverframe.units.trial_twin import trial_twin
+from leverframe.units.unit_file import UnitFile
+from leverframe.units.unit_plan import (
+    BadPlan,
+    LeftOutSetting,
+    SettingChange,
+    UnitPlan,
+    UnitStep,
+)
+
+_ACCESS = "access."
+
+
+async def plan_for_file(unit: str, pulled: PulledUnit, file: UnitFile) -> UnitPlan:
+    """Plan what leads a unit to a unit file; what its version cannot hold of it is told."""
+    for_unit, lost = file.for_version(pulled.profile)
+    wanted = for_unit.over(pulled.settings)
+    named = [path for path, _ in leaves(wanted) if for_unit.names(path)]
+    left_out = [LeftOutSetting(one.path, one.reason) for one in lost]
+    return await plan_for_settings(unit, pulled, wanted, named, left_out)
+
+
+async def plan_for_settings(
+    unit: str,
+    pulled: PulledUnit,
+    wanted: Settings,
+    named: Collection[str],
+    left_out: Collection[LeftOutSetting] = (),
+) -> UnitPlan:
+    """Plan what leads a unit to settings of its version, and prove it on a twin.
+
+    `named` are the settings that are wanted although they could not be read.
+    """
+    own = is_leverframe(pulled)
+    plan = plan_between(
+        pulled.profile,
+        pulled.settings,
+        wanted,
+        unread=pulled.unread,
+        named=named,
+        rows=TABLE if own else REAL_UNIT_ROWS,
+    )
+    made = UnitPlan(
+        unit=unit,
+        address=pulled.identity.address,
+        hw=pulled.profile.hw,
+        sw=pulled.profile.sw,
+        is_leverframe=own,
+        digest=pulled.digest,
+        before=_before(pulled),
+        unread=tuple(sorted(pulled.unread)),
+        lossy=tuple(sorted(pulled.lossy)),
+        steps=tuple(
+            UnitStep(step.request, tuple(SettingChange(*change) for change in step.changes))
+            for step in plan.steps
+        ),
+        left_out=(
+            *left_out,
+            *(LeftOutSetting(one.path, one.reason) for one in plan.unreachable),
+        ),
+    )
+    await _prove(made, pulled, plan)
+    return made
+
+
+def _before(pulled: PulledUnit) -> dict[str, object]:
+    standard = defaults(pulled.profile)
+    return {
+        path: value
+        for path, _, value in difference(standard, pulled.settings)
+        if pulled.why_unread(path) is None
+    }
+
+
+async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> None:
+    """Carry a plan out on a twin and read that; raise `BadPlan` where it does not lead there."""
+    touches_accounts = any(
+        change.path.startswith(_ACCESS) for step in made.steps for change in step.changes
+    )
+    signs_in = touches_accounts or pulled.settings.access.required
+    async with trial_twin(pulled.profile, pulled.settings, signs_in=signs_in) as twin:
+        for number, step in enumerate(made.steps, start=1):
+            request = step.request
+            body = request.body.encode() if request.method == "POST" else None
+            answer = await twin.command(request.target, body)
+            if not answer.is_ok:
+                raise BadPlan(
+                    f"Step {number} of the plan for {made.unit} "
+                    f"({step.shown_request(made.profile).target}) is refused by a twin of "
+                    f"{made.profile}; nothing was sent to the unit."
+                )
+            follow_accounts(twin, step, made)
+        result = await pull_unit(twin, by_files=not made.is_leverframe)
+    _compare(made, result, plan.settings)
+
+
+def _compare(made: UnitPlan, result: PulledUnit, expected: Settings) -> None:
+    for path, was, should in difference(result.settings, expected):
+        if path.startswith("profile.") or not made.is_compared(path) or _is_doubtful(path, result):
+            continue
+        change = SettingChange(path, was, should)
+        raise BadPlan(
+            f"The plan for {made.unit} does not lead to what is wanted on a twin of "
+            f"{made.profile}: {change.key} is {change.shown(was)} there, not "
+            f"{change.shown(should)}. Nothing was sent to the unit."
+        )
+
+
+def _is_doubtful(path: str, result: PulledUnit) -> bool:
+    return result.why_unread(path) is not None or result.why_lossy(path) is not None

@@ -1,0 +1,55 @@
+"""The settings that a unit had before a change, as its journal tells them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, settings_from_leaves, value_at, with_value
+from leverframe.profile import Profile
+from leverframe.units.apply_journal import JournalLine
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.unit_plan import BadPlan, LeftOutSetting
+
+_NOT_READ = "It was never read, so that it cannot be had back; give it again."
+
+
+class Restorable(NamedTuple):
+    """What a unit should be again."""
+
+    settings: Settings
+    #: What the change set and was known before, also where the unit does not tell it now.
+    named: tuple[str, ...]
+    #: What nobody knows.
+    lost: tuple[LeftOutSetting, ...]
+
+
+def settings_to_restore(begun: JournalLine, pulled: PulledUnit) -> Restorable:
+    """Return what a unit was before a change."""
+    profile = Profile(begun.hw, begun.sw)
+    if pulled.profile != profile:
+        raise BadPlan(
+            f"{begun.unit} is {pulled.profile} now, and the journal is of {profile}; settings of "
+            "another version are not put back."
+        )
+    before, _ = settings_from_leaves(profile, dict(begun.before))
+    wanted = pulled.settings
+    for branch in type(before).__struct_fields__:
+        if branch == "profile":
+            continue
+        hidden = [path for path in begun.unread if path.partition(".")[0] == branch]
+        if not hidden:
+            wanted = with_value(wanted, branch, value_at(before, branch))
+            continue
+        for path, _, value in difference(wanted, before):
+            if path.partition(".")[0] == branch and not _is_below(path, hidden):
+                wanted = with_value(wanted, path, value)
+    unknown = [path for path in begun.changed if _is_below(path, begun.unread)]
+    return Restorable(
+        wanted,
+        tuple(path for path in begun.changed if path not in unknown),
+        tuple(LeftOutSetting(path, _NOT_READ) for path in unknown),
+    )
+
+
+def _is_below(path: str, branches: Sequence[str]) -> bool:
+    return any(path == branch or path.startswith(f"{branch}.") for branch in branches)

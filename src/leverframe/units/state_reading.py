@@ -1,0 +1,90 @@
+"""Some settings of a unit, read again while it is changed: only the files that tell them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from msgspec import UNSET
+
+from leverframe.commands.plan.written import leaf_or_missing
+from leverframe.engine.settings import Settings
+from leverframe.profile import Profile
+from leverframe.status_files.catalogue import keys_of
+from leverframe.status_files.decoding import keys_in
+from leverframe.status_files.forms import NotReadable
+from leverframe.status_files.reading_back import FileContent, files_of, read_back
+from leverframe.units.client import PoliteClient, UnusableAnswer
+from leverframe.units.own_settings import own_document
+from leverframe.units.pulled_unit import PulledUnit, reason_at
+from leverframe.units.pulling import SETTINGS_PATH
+
+#: Settings of the pages stand among the stored variables.
+_KEPT_ELSEWHERE = {"ui": "variables"}
+
+
+async def read_settings(
+    client: PoliteClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
+) -> Mapping[str, Any]:
+    """Read settings again.
+
+    One of an entry that the unit does not have is not there; if one of the paths is not told, the
+    answer is refused.
+    """
+    if is_leverframe:
+        document = own_document(await client.read(SETTINGS_PATH))
+        if document is None:
+            raise UnusableAnswer(f"{client.address} does not tell its settings any more.")
+        return {path: value for path in paths if (value := _in_tree(document, path)) is not UNSET}
+    files: dict[str, FileContent] = {}
+    for file in files_telling(profile, paths):
+        answer = await client.read(file)
+        if not answer.is_ok:
+            raise UnusableAnswer(f"{client.address} answers {answer.status} for {file}.")
+        try:
+            files[file] = keys_in(file, answer.body)
+        except NotReadable as error:
+            raise UnusableAnswer(f"{file} of {client.address} {error}.") from None
+    found = read_back(profile, files)
+    return _checked(client, paths, found.settings, found.unread)
+
+
+def _in_tree(document: Any, path: str) -> Any:
+    """Return a leaf of the settings as `/api/settings` tells them; UNSET if there is none."""
+    for step in path.split("."):
+        try:
+            document = document[int(step)] if isinstance(document, list) else document[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return UNSET
+    return document
+
+
+def _checked(
+    client: PoliteClient, paths: Collection[str], settings: Settings, unread: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Refuse an answer that leaves out what the unit told before."""
+    for path in paths:
+        if (why := reason_at(unread, path)) is not None:
+            raise UnusableAnswer(f"{client.address} does not tell {path}: {why}.")
+    found = ((path, leaf_or_missing(settings, path)) for path in paths)
+    return {path: value for path, value in found if value is not UNSET}
+
+
+def files_telling(profile: Profile, paths: Collection[str]) -> list[str]:
+    """Return the files of a version that tell one of these settings."""
+    branches = {path.partition(".")[0] for path in paths}
+    branches |= {_KEPT_ELSEWHERE[branch] for branch in branches if branch in _KEPT_ELSEWHERE}
+    found = []
+    for file in files_of(profile):
+        patterns = (
+            pattern
+            for keys in keys_of(file, profile) or ()
+            if keys.stored is not None
+            for pattern in keys.stored.patterns
+        )
+        if any(pattern.partition(".")[0] in branches for pattern in patterns):
+            found.append(file)
+    return found
+
+
+def is_leverframe(pulled: PulledUnit) -> bool:
+    """Tell whether a unit is one of ours: it tells what no status file does."""
+    return pulled.why_unread("mqtt.prefix") is None

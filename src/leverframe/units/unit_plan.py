@@ -1,0 +1,191 @@
+"""The plan of one unit: what will be sent, what that changes, and the state that it was made from.
+
+A plan file holds the plans of several units. It is for its owner alone: what is sent may hold
+passwords.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from leverframe.commands.plan.written import PlannedRequest, tried
+from leverframe.commands.table.masked_query import masked_items
+from leverframe.commands.table.matching import Call, find, items_of
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import (
+    MASK,
+    is_confidential,
+    is_secret,
+    leaves,
+    settings_from_leaves,
+    with_value,
+)
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.storage.private_file import write_private
+from leverframe.units.file_keys import key_of
+
+FORMAT = 1
+_DELETES = "/inpa.cgi?eventdel="
+
+
+class BadPlan(ErrorForPeople):
+    """A plan that cannot be made, read or carried out: one sentence."""
+
+
+class SettingChange(Struct, frozen=True, omit_defaults=True):
+    """One setting that a step changes; a value that is not there is of an entry that is not."""
+
+    path: str
+    old: Any | UnsetType = UNSET
+    new: Any | UnsetType = UNSET
+
+    def shown(self, value: Any) -> str:
+        """Return a value as others may see it."""
+        if value is UNSET:
+            return "nothing"
+        return MASK if is_confidential(self.path) else msgspec.json.encode(value).decode()
+
+    def __str__(self) -> str:
+        if self.old == self.new:
+            # It could not be read.
+            return f"{self.key}: set to {self.shown(self.new)}"
+        return f"{self.key}: {self.shown(self.old)} -> {self.shown(self.new)}"
+
+    @property
+    def key(self) -> str:
+        """Return what unit files call the setting."""
+        return key_of(self.path)
+
+
+class UnitStep(Struct, frozen=True):
+    """One request, with the settings that it changes."""
+
+    request: PlannedRequest
+    changes: tuple[SettingChange, ...]
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Tell whether sending it twice does the same as sending it once."""
+        return not self.request.target.startswith(_DELETES)
+
+    def shown_request(self, profile: Profile) -> PlannedRequest:
+        """Return the request as others may see it."""
+        request = self.request
+        query, _ = masked_items(request.query)
+        target = f"{request.path}?{query}"
+        found = find(request.method, request.path, items_of(request.query), profile)
+        is_secret = any(isinstance(call, Call) and call.row.secret for call in found)
+        return PlannedRequest(
+            request.method, target, MASK if request.body and is_secret else request.body
+        )
+
+    def words(self, profile: Profile) -> str:
+        """Return what the command does, as the reference says it: the first sentence."""
+        found = find(self.request.method, self.request.path, items_of(self.request.query), profile)
+        docs = (call.row.doc for call in found if isinstance(call, Call))
+        return next((doc.partition(". ")[0].rstrip(".") for doc in docs), "")
+
+
+class LeftOutSetting(Struct, frozen=True):
+    """A wanted setting that the plan does not reach, and why, as a sentence."""
+
+    path: str
+    reason: str
+
+
+class UnitPlan(Struct, frozen=True, kw_only=True):
+    """What leads one unit to its wanted settings."""
+
+    #: What people call it: its name in the inventory, or its address.
+    unit: str
+    address: str
+    hw: str
+    sw: str
+    #: It has the commands of our own.
+    is_leverframe: bool
+    #: Stands for everything that was read of the unit; it must be the same when the plan is used.
+    digest: str
+    #: What was read that differs from the factory settings.
+    before: dict[str, Any]
+    unread: tuple[str, ...]
+    #: What was read and may be another: it is not compared.
+    lossy: tuple[str, ...]
+    steps: tuple[UnitStep, ...]
+    left_out: tuple[LeftOutSetting, ...] = ()
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(self.hw, self.sw)
+
+    def settings_before(self) -> Settings:
+        settings, _ = settings_from_leaves(self.profile, self.before)
+        return settings
+
+    def course(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
+        """Yield every step with the settings before it and after it."""
+        settings = self.settings_before()
+        if not settings.access.admin.password:
+            # There may be one: it is never read.
+            settings = with_value(settings, "access.admin.password", MASK)
+        for step in self.steps:
+            after = tried(step.request, settings, self.profile).settings
+            yield step, settings, after
+            settings = after
+
+    def settings_after(self) -> Settings:
+        settings = self.settings_before()
+        for _, _, after in self.course():
+            settings = after
+        return settings
+
+    def all_before(self) -> dict[str, Any]:
+        """Return every setting that was read, by path."""
+        return {
+            path: value
+            for path, value in stored_leaves(leaves(self.settings_before())).items()
+            if self.is_compared(path)
+        }
+
+    def is_compared(self, path: str) -> bool:
+        """Tell whether a setting can be read from the unit and is what it seems."""
+        # Of a secret a unit tells at most that there is none.
+        return not is_secret(path) and not any(
+            path == branch or path.startswith(f"{branch}.")
+            for branch in (*self.unread, *self.lossy)
+        )
+
+
+class _PlanFile(Struct, frozen=True):
+    format: int
+    plans: tuple[UnitPlan, ...]
+
+
+def write_plans(path: Path, plans: Iterable[UnitPlan]) -> None:
+    content = msgspec.json.encode(_PlanFile(FORMAT, tuple(plans)))
+    write_private(path, msgspec.json.format(content, indent=1))
+
+
+def read_plans(path: Path) -> tuple[UnitPlan, ...]:
+    """Read a plan file, or refuse it with a sentence."""
+    try:
+        file = msgspec.json.decode(path.read_bytes(), type=_PlanFile)
+        for plan in file.plans:
+            plan.settings_before()
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        raise BadPlan(f"{path} is no plan that this version wrote: {error}.") from None
+    if file.format != FORMAT:
+        raise BadPlan(f"{path} has the format {file.format}; this version writes {FORMAT}.")
+    return file.plans
+
+
+def as_stored(value: Any) -> Any:
+    """Return a value as a plan file gives it back, to compare it with one of a unit."""
+    return [as_stored(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def stored_leaves(found: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+    return {path: as_stored(value) for path, value in found}

@@ -1,0 +1,303 @@
+"""A plan on a unit: read back, stopped at the first difference, resumed, taken back."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Rule, Settings, StoredAccount
+from leverframe.engine.tree import with_value
+from leverframe.profile import Profile
+from leverframe.recording.replayer import UnitLogin
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.units.apply_journal import ApplyJournal, read_journal, reopened, unfinished
+from leverframe.units.applying import Applier, ApplyStopped
+from leverframe.units.plan_making import plan_for_settings
+from leverframe.units.pulling import pull_unit
+from leverframe.units.rolling_back import settings_to_restore
+from leverframe.units.unit_plan import BadPlan, UnitPlan
+from tests.effort import some_of
+from tests.units.told_twin import Killed, ToldTwin, told_twin
+
+NEW = Profile("3.9", "1.75")
+OLD = Profile("3.5", "1.44")
+WARM = Rule(source="DS1", reference=20.0, enabled=True)
+COLD = Rule(source="DS2", reference=5.0, compare="<", action="OUT1", enabled=True)
+
+
+def tree(profile: Profile, **values: object) -> Settings:
+    """The factory settings with some leaves: `outputs__0__name="Pump"`."""
+    settings = defaults(profile)
+    for path, value in values.items():
+        settings = with_value(settings, path.replace("__", "."), value)
+    return settings
+
+
+def before(profile: Profile) -> Settings:
+    return tree(profile, rules=(WARM, COLD), outputs__0__name="Old", output_flags__lock=True)
+
+
+def after(profile: Profile) -> Settings:
+    return tree(
+        profile,
+        rules=(replace(COLD, reference=7.0),),
+        outputs__0__name="Pump",
+        outputs__1__return_time=60,
+        output_flags__lock=True,
+        weather__altitude=120,
+    )
+
+
+def journals_in(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.glob("*.jsonl"))
+
+
+def modes_in(folder: Path) -> set[int]:
+    return {path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+async def plan_of(unit: ToldTwin, wanted: Settings, login: UnitLogin | None = None) -> UnitPlan:
+    pulled = await pull_unit(unit.client(login))
+    return await plan_for_settings("north", pulled, wanted, ())
+
+
+async def applied(
+    unit: ToldTwin, plan: UnitPlan, folder: Path, login: UnitLogin | None = None
+) -> ApplyJournal:
+    journal = ApplyJournal.begin(folder, plan)
+    await Applier(plan, unit.client(login), journal).run()
+    return journal
+
+
+async def resumed(unit: ToldTwin, folder: Path, login: UnitLogin | None = None) -> None:
+    (path,) = unfinished(folder)
+    journal = reopened(path)
+    await Applier(journal.plan(), unit.client(login), journal).run()
+    journal.close()
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+async def test_a_plan_leads_a_unit_to_the_wanted_settings(tmp_path: Path, is_real: bool) -> None:
+    async with told_twin(NEW, before(NEW), is_real=is_real) as unit:
+        plan = await plan_of(unit, after(NEW))
+        assert plan.left_out == ()
+        journal = await applied(unit, plan, tmp_path)
+        assert unit.settings == after(NEW)
+        assert unit.carried_out == [step.request.target for step in plan.steps]
+        assert journal.lines[-1].event == "done"
+        assert unfinished(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "fate"),
+    some_of([*product(range(1, 11), ["killed before", "killed after"])][1:]),
+)
+async def test_a_change_that_is_killed_at_any_step_ends_in_the_same_state_when_resumed(
+    tmp_path: Path, number: int, fate: str
+) -> None:
+    async with told_twin(OLD, before(OLD), is_real=number % 3 == 0) as unit:
+        plan = await plan_of(unit, after(OLD))
+        assert len(plan.steps) == 10
+        unit.fate = lambda count, _: fate if count == number else None
+        with pytest.raises(Killed):
+            await applied(unit, plan, tmp_path)
+        unit.fate = lambda count, _: None
+        await resumed(unit, tmp_path)
+        assert unit.settings == after(OLD)
+        # Never twice.
+        assert unit.carried_out == [step.request.target for step in plan.steps]
+
+
+@pytest.mark.parametrize("fate", ["lost", "dropped"])
+async def test_a_lost_answer_is_looked_into_and_the_step_sent_again_only_where_it_is_needed(
+    tmp_path: Path, fate: str
+) -> None:
+    async with told_twin(NEW, before(NEW)) as unit:
+        plan = await plan_of(unit, after(NEW))
+        unit.fate = lambda count, _: fate if count == 3 else None
+        await applied(unit, plan, tmp_path)
+        assert unit.settings == after(NEW)
+        assert unit.carried_out == [step.request.target for step in plan.steps]
+
+
+async def test_a_deletion_without_an_answer_is_not_sent_twice(tmp_path: Path) -> None:
+    async with told_twin(NEW, tree(NEW, rules=(WARM,))) as unit:
+        plan = replace(await plan_of(unit, tree(NEW)), unread=("rules",))
+        number = next(n for n, x in enumerate(plan.steps, 1) if "eventdel" in x.request.target)
+        unit.fate = lambda count, _: "lost" if count == number else None
+        with pytest.raises(ApplyStopped, match="not known whether it was carried out; --resume"):
+            await applied(unit, plan, tmp_path)
+        with pytest.raises(ApplyStopped, match="must not be sent twice"):
+            await resumed(unit, tmp_path)
+        assert len(unit.carried_out) == number
+
+
+async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: Path) -> None:
+    async with told_twin(NEW, before(NEW)) as unit:
+        plan = await plan_of(unit, after(NEW))
+        await unit.twin.ok("/stm.cgi?oname=3Valve")
+        with pytest.raises(ApplyStopped) as stopped:
+            await applied(unit, plan, tmp_path)
+        assert str(stopped.value) == (
+            'north has changed since the plan was made: outputs.OUT3.name is "Valve", not "". '
+            "Nothing was sent; make a new plan."
+        )
+        assert unit.carried_out == []
+
+
+async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    async with told_twin(NEW, before(NEW)) as unit:
+        plan = await plan_of(unit, after(NEW))
+        unit.fate = lambda count, _: "killed before" if count == 3 else None
+        with pytest.raises(Killed):
+            await applied(unit, plan, tmp_path)
+        await unit.twin.ok("/stm.cgi?oname=3Valve")
+        with pytest.raises(ApplyStopped, match="after 2 of 10 steps.*Somebody else changed"):
+            await resumed(unit, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fate", "sentence"),
+    [
+        ("400", "refused .* with status 400"),
+        ("503", "refused .* with status 503"),
+        ("401", "asks for a login"),
+        ("swallowed", r"was answered, but .* is .*, not "),
+    ],
+)
+async def test_it_stops_at_the_first_difference_with_a_sentence(
+    tmp_path: Path, fate: str, sentence: str
+) -> None:
+    async with told_twin(NEW, before(NEW), is_real=fate == "swallowed") as unit:
+        plan = await plan_of(unit, after(NEW))
+        unit.fate = lambda count, _: fate if count == 4 else None
+        with pytest.raises(ApplyStopped, match=f"after 3 of 10 steps.*{sentence}"):
+            await applied(unit, plan, tmp_path)
+        assert len(unit.carried_out) == 3
+        (path,) = unfinished(tmp_path)
+        assert read_journal(path)[-1].event == "stopped"
+        unit.fate = lambda count, _: None
+        await resumed(unit, tmp_path)
+        assert unit.settings == after(NEW)
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+async def test_nonsense_in_place_of_settings_stops_it(tmp_path: Path, is_real: bool) -> None:
+    async with told_twin(NEW, before(NEW), is_real=is_real) as unit:
+        plan = await plan_of(unit, after(NEW))
+
+        def garble(count: int, _: str) -> None:
+            if count == 2:
+                unit.told_instead = b"\x00nonsense"
+
+        unit.fate = garble
+        with pytest.raises(ApplyStopped, match="after 1 of 10 steps"):
+            await applied(unit, plan, tmp_path)
+        assert len(unit.carried_out) == 2
+        unit.told_instead = None
+        await resumed(unit, tmp_path)
+        assert unit.settings == after(NEW)
+        assert unit.carried_out == [step.request.target for step in plan.steps]
+
+
+async def test_a_unit_of_another_version_is_refused(tmp_path: Path) -> None:
+    async with told_twin(NEW, before(NEW)) as unit, told_twin(OLD, before(OLD)) as other:
+        plan = await plan_of(unit, after(NEW))
+        with pytest.raises(ApplyStopped, match=f"north is {OLD} now"):
+            await applied(other, plan, tmp_path)
+        assert other.carried_out == []
+
+
+@pytest.mark.parametrize("fate", [None, "lost", "killed after"])
+async def test_the_login_follows_the_account_that_it_changes(
+    tmp_path: Path, fate: str | None
+) -> None:
+    login = UnitLogin("admin", "the first password")
+    settings = tree(NEW, access__required=True)
+    account = StoredAccount("admin", await Passwords().hash(login.password))
+    settings = with_value(settings, "access.admin", account)
+    async with told_twin(NEW, settings) as unit:
+        pulled = await pull_unit(unit.client(login))
+        wanted = with_value(
+            pulled.settings, "access.admin", StoredAccount("keeper", "the second one")
+        )
+        plan = await plan_for_settings("north", pulled, wanted, ["access.admin.password"])
+        unit.fate = lambda count, _: fate
+        if fate == "killed after":
+            with pytest.raises(Killed):
+                await applied(unit, plan, tmp_path, login)
+            unit.fate = lambda count, _: None
+            await resumed(unit, tmp_path, login)
+        else:
+            await applied(unit, plan, tmp_path, login)
+        assert unit.settings.access.admin.name == "keeper"
+        assert len(unit.carried_out) == 1
+        await pull_unit(unit.client(UnitLogin("keeper", "the second one")))
+        assert "the second one" not in journals_in(tmp_path)
+
+
+async def test_no_secret_is_in_the_journal_and_the_plan_beside_it_is_private(
+    tmp_path: Path,
+) -> None:
+    async with told_twin(NEW, tree(NEW)) as unit:
+        wanted = tree(NEW, email__password="hidden words", http__0__url="example.org/hidden")
+        plan = await plan_of(unit, wanted)
+        unit.fate = lambda count, _: "killed before" if count == 2 else None
+        with pytest.raises(Killed):
+            await applied(unit, plan, tmp_path)
+        assert "hidden" not in journals_in(tmp_path)
+        assert modes_in(tmp_path) == {0o600}
+
+
+@pytest.mark.parametrize("number", [7, 11])
+async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: int) -> None:
+    async with told_twin(NEW, before(NEW)) as unit:
+        plan = await plan_of(unit, after(NEW))
+        unit.fate = lambda count, _: "killed after" if count == number else None
+        try:
+            journal = await applied(unit, plan, tmp_path)
+        except Killed:
+            journal = reopened(unfinished(tmp_path)[0])
+        unit.fate = lambda count, _: None
+        pulled = await pull_unit(unit.client())
+        old = settings_to_restore(journal.lines[0], pulled)
+        assert old.lost == ()
+        back = await plan_for_settings("north", pulled, old.settings, old.named)
+        await applied(unit, back, tmp_path / "back")
+        assert unit.settings == before(NEW)
+
+
+async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
+    tmp_path: Path,
+) -> None:
+    secret = tree(NEW, email__password="old words")
+    async with told_twin(NEW, secret) as unit, told_twin(OLD, before(OLD)) as other:
+        pulled = await pull_unit(unit.client())
+        wanted = with_value(pulled.settings, "email.password", "new words")
+        plan = await plan_for_settings("north", pulled, wanted, ["email.password"])
+        journal = await applied(unit, plan, tmp_path)
+        old = settings_to_restore(journal.lines[0], await pull_unit(unit.client()))
+        assert [one.path for one in old.lost] == ["email.password"]
+        with pytest.raises(BadPlan, match="another version are not put back"):
+            settings_to_restore(journal.lines[0], await pull_unit(other.client()))
+
+
+def test_a_journal_whose_last_line_was_not_written_whole_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "north.jsonl"
+    path.write_bytes(b'{"at":"x","event":"begun","unit":"north"}\n{"at":"y","ev')
+    journal = reopened(path)
+    journal.add("sending", step=1)
+    journal.close()
+    assert [line.event for line in read_journal(path)] == ["begun", "sending"]
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense\n", b'{"at":"x","event":"done"}\n'])
+def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "north.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(BadPlan, match="is no journal"):
+        read_journal(path)

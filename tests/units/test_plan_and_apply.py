@@ -1,0 +1,348 @@
+"""`unit plan`, `unit apply` and `unit rollback`, over HTTP to twins."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import msgspec
+import pytest
+
+from leverframe.command_line.entry import carry_out
+from leverframe.profile import Profile
+from leverframe.testing import Fleet, Twin, faults
+from leverframe.units import apply, plan_making
+from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.applying import Applier, ApplyStopped
+from leverframe.units.client import polite_client
+from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
+from tests.simulation.test_what_if import fill
+
+FILE = """
+    [outputs.OUT0]
+    name = "Pump"
+    return_time = "60s"
+
+    [rules]
+    1 = "when DS1 < 12 (hysteresis 1), then OUT0 on"
+
+    [email]
+    password = { env = "MAIL_PASSWORD" }
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MAIL_PASSWORD", "hidden words")
+    Path("unit.toml").write_text(dedent(FILE))
+
+
+@pytest.fixture
+def twin() -> Iterator[Twin]:
+    with Twin() as one:
+        yield one
+
+
+def run(*words: str | Path) -> int:
+    return carry_out(["unit", *map(str, words)])
+
+
+def is_as_the_file_says(twin: Twin) -> bool:
+    settings = twin.settings
+    output = settings["outputs"][0]
+    return (output["name"], output["return_time"], len(settings["rules"])) == ("Pump", 60, 1)
+
+
+def journals() -> list[Path]:
+    return sorted(Path("unit-journal").glob("*.jsonl"))
+
+
+def test_a_plan_is_shown_in_words_without_secrets_and_nothing_is_sent(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "unit.toml", twin.url) == 0
+    told = capsys.readouterr().out
+    assert f"{twin.url}, {Profile()}: 5 steps, proven on a twin." in told
+    assert 'Name an output\n      outputs.OUT0.name: "" -> "Pump"\n' in told
+    assert "GET /stm.cgi?em4=***" in told
+    assert "hidden" not in told
+    assert not is_as_the_file_says(twin)
+
+
+def test_a_plan_is_written_as_curl_and_as_json(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "unit.toml", twin.url, "--curl") == 0
+    told = capsys.readouterr().out
+    assert f"/dev/null '{twin.url}/stm.cgi?oname=0Pump'\n" in told
+    assert "# put the secret in the place of ***" in told
+    assert run("plan", "unit.toml", twin.url, "--json") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    shown = msgspec.json.decode(line)
+    assert (shown["hw"], len(shown["steps"]), shown["left_out"]) == ("3.9", 5, [])
+    assert "hidden" not in line
+
+
+def test_a_written_plan_is_private_and_is_carried_out_later(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("plan", "unit.toml", twin.url, "--out", "plan.json") == 0
+    assert Path("plan.json").stat().st_mode & 0o777 == 0o600
+    assert run("apply", "plan.json", "--yes") == 0
+    assert capsys.readouterr().out.endswith(f"{twin.url}: done.\n")
+    assert is_as_the_file_says(twin)
+    assert twin.controller.engine.settings.email.password == "hidden words"
+    (journal,) = journals()
+    assert "hidden" not in journal.read_text()
+    # A second time the unit is not what the plan was made from.
+    assert run("apply", "plan.json", "--yes") == 2
+    assert "has changed since the plan was made" in capsys.readouterr().err
+
+
+def test_where_nothing_differs_nothing_is_sent(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
+    assert run("apply", "names.toml", twin.url, "--yes") == 0
+    capsys.readouterr()
+    assert run("apply", "names.toml", twin.url, "--yes") == 0
+    assert capsys.readouterr().out == f"{twin.url}, {Profile()}: nothing to send.\n"
+
+
+def test_a_change_is_taken_back_by_its_journal(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = twin.settings
+    assert run("apply", "unit.toml", twin.url, "--yes") == 0
+    assert run("rollback", *journals(), "--yes") == 0
+    assert (
+        "rule 1 was: disabled: when DS1 < 12 (hysteresis 1), then OUT0 on"
+        in capsys.readouterr().out
+    )
+    assert twin.settings == before
+    assert unfinished(Path("unit-journal")) == []
+
+
+def test_somebody_is_asked_and_may_say_no(
+    twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("apply", "unit.toml", twin.url) == 2
+    assert "say --yes" in capsys.readouterr().err
+    monkeypatch.setattr(apply.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert run("apply", "unit.toml", twin.url) == 1
+    assert capsys.readouterr().out.endswith("Nothing was sent.\n")
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    assert run("apply", "unit.toml", twin.url) == 0
+    assert is_as_the_file_says(twin)
+
+
+def test_an_interrupted_change_must_be_resumed_or_taken_back_before_another(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("plan", "unit.toml", twin.url, "--out", "plan.json")
+    (plan,) = read_plans(Path("plan.json"))
+    ApplyJournal.begin(Path("unit-journal"), plan).close()
+    assert run("apply", "plan.json", "--yes") == 2
+    assert "is not finished: go on with `leverframe unit apply --resume`" in (
+        capsys.readouterr().err
+    )
+    assert run("apply", "plan.json", "--resume") == 2
+    assert run("apply", "--resume") == 2
+    assert run("apply", "--resume", "--yes") == 0
+    assert is_as_the_file_says(twin)
+    capsys.readouterr()
+    assert run("apply", "--resume", "--yes") == 0
+    assert capsys.readouterr().out == "Nothing is unfinished.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("apply",), "Name a plan, a unit file or an inventory"),
+        (("apply", "unit.toml"), "Name the units"),
+        (("apply", "unit.toml", "x", "--group", "g"), "A group is one of an inventory"),
+        (("apply", "plan.json", "south", "--yes"), "The plan is not about south"),
+        (("apply", "bad.json"), "bad.json is no plan that this version wrote"),
+        (("apply", "late.json"), "late.json has the format 9"),
+        (("apply", "unit.toml", "x", "--canary", "many"), "Write a whole number"),
+        (("apply", "unit.toml", "x", "--batch", "0"), "At least one unit at a time"),
+    ],
+)
+def test_what_cannot_be_carried_out_is_told(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_plans(Path("plan.json"), [empty_plan("north")])
+    Path("bad.json").write_text('{"format": 1, "plans": [{}]}')
+    Path("late.json").write_text('{"format": 9, "plans": []}')
+    assert code_of(*words) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def code_of(*words: str) -> object:
+    """The exit code, also where the parser itself ends the program."""
+    try:
+        return run(*words)
+    except SystemExit as end:
+        return end.code
+
+
+def empty_plan(unit: str) -> UnitPlan:
+    return UnitPlan(
+        unit=unit,
+        address=f"http://{unit}",
+        hw="3.9",
+        sw="1.75",
+        is_leverframe=True,
+        digest="",
+        before={},
+        unread=(),
+        lossy=(),
+        steps=(),
+    )
+
+
+def test_a_file_that_names_what_the_version_lacks_is_told_with_its_line_and_nothing_is_sent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("new.toml").write_text('[outputs.OUT0]\nname = "Pump"\n\n[ui]\nnames_only = true\n')
+    with Twin(hw="3.0", sw="1.58a") as twin:
+        assert run("apply", "new.toml", twin.url, "--yes") == 2
+        told = capsys.readouterr().err
+        assert "new.toml, line 5:" in told
+        assert "Nothing was sent to any unit." in told
+        assert twin.settings["outputs"][0]["name"] == ""
+
+
+def test_what_a_unit_of_another_version_cannot_hold_is_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("new.toml").write_text(
+        'hardware = "3.9"\nsoftware = "1.75"\n[outputs.OUT0]\nname = "Pump"\n'
+        "[ui]\nnames_only = true\n"
+    )
+    with Twin(hw="3.0", sw="1.58a") as twin:
+        assert run("plan", "new.toml", twin.url) == 1
+        assert "ui.names_only is not reached." in capsys.readouterr().out
+
+
+def test_a_plan_that_does_not_lead_there_is_never_offered(
+    twin: Twin, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = plan_making.plan_between
+
+    def forgetful(*given: object, **named: object) -> object:
+        plan = real(*given, **named)  # type: ignore[arg-type]
+        return plan._replace(steps=plan.steps[1:])
+
+    monkeypatch.setattr(plan_making, "plan_between", forgetful)
+    Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
+    assert run("plan", "names.toml", twin.url, "--out", "plan.json") == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert 'outputs.OUT0.name is "" there, not "Pump"' in told.err
+
+
+def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
+    twin: Twin, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twin.command("outs.cgi?oafs=01")
+    Path("always.toml").write_text('[rules]\n1 = "when DS1 < 50, then OUT1 on"\n')
+    Path("plants.toml").write_text(
+        '[[plants]]\nkind = "room"\nreading = "DS1"\nheater = "OUT1"\noutside = 5\npower = 20\n'
+        'time_constant = "1h"\nstart = 14\n'
+    )
+    assert run("plan", "always.toml", twin.url, "--plants", "plants.toml", "--for", "1h") == 0
+    assert "entries differ" in capsys.readouterr().out
+    assert run("plan", "always.toml", twin.url, "--plants", "plants.toml", "--json") == 0
+    assert msgspec.json.decode(capsys.readouterr().out.splitlines()[1])["differing"]
+    Path("hot.toml").write_text('[rules]\n1 = "when DS1 >= 30, then OUT1 on"\n')
+    folder = fill(Path("recorded"))
+    assert run("plan", "hot.toml", twin.url, "--readings", folder) == 0
+    # Warm for 10000 s of the day that was recorded.
+    assert "2h46m40s" in capsys.readouterr().out
+
+
+def test_an_inventory_gives_addresses_logins_files_and_groups(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNIT_PASSWORD", "of the keeper")
+    Path("named.toml").write_text('[outputs.OUT0]\nname = "${zone}"\n')
+    with Twin(accounts={"keeper": "of the keeper"}) as north, Twin() as south:
+        Path("units.toml").write_text(
+            '[groups.closed]\nuser = "keeper"\npassword = { env = "UNIT_PASSWORD" }\n'
+            f'[units.north]\naddress = "{north.url}"\ngroups = ["closed"]\nfile = "named.toml"\n'
+            'values = { zone = "North" }\n'
+            f'[units.south]\naddress = "{south.url}"\nvalues = {{ zone = "South" }}\n'
+        )
+        assert run("plan", "units.toml") == 2
+        assert "names no file for south" in capsys.readouterr().err
+        assert run("apply", "units.toml", "--group", "closed", "--yes") == 0
+        assert north.settings["outputs"][0]["name"] == "North"
+        assert run("apply", "named.toml", "south", "--inventory", "units.toml", "--yes") == 0
+        assert south.settings["outputs"][0]["name"] == "South"
+
+
+def test_a_canary_that_fails_keeps_the_others_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("names.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
+    with Fleet(3) as fleet:
+        urls = [twin.url for twin in fleet]
+        assert run("plan", "names.toml", *urls, "--out", "plan.json") == 0
+        fleet[0].command("stm.cgi?oname=3Valve")
+        assert run("apply", "plan.json", "--yes", "--canary", "1", "--batch", "2") == 2
+        told = capsys.readouterr()
+        assert f"{urls[1]}: not begun.\n{urls[2]}: not begun.\n" in told.out
+        assert [twin.settings["outputs"][0]["name"] for twin in fleet] == ["", "", ""]
+
+
+def two_names() -> Path:
+    path = Path("names.toml")
+    path.write_text('[outputs.OUT0]\nname = "Pump"\n[outputs.OUT1]\nname = "Fan"\n')
+    return path
+
+
+async def outcome(applier: Applier) -> str:
+    try:
+        await applier.run()
+    except ApplyStopped as stopped:
+        return str(stopped)
+    return ""
+
+
+NO_ANSWER = "did not answer"
+#: Faults of units, and what is told of each.
+TROUBLES = {
+    "slow": (faults.slow("2s"), NO_ANSWER),
+    "reset": (faults.reset(), NO_ANSWER),
+    "garbage": (faults.garbage("answer"), NO_ANSWER),
+    "status": (faults.status(500), "refused GET /stm.cgi"),
+    "sign-in": (faults.status(401), "asks for a login"),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
+    twin: Twin, trouble: str
+) -> None:
+    fault, sentence = TROUBLES[trouble]
+    target = apply.Selection.of(two_names(), None)
+    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    (plan,) = found.plans
+    journal = ApplyJournal.begin(Path("unit-journal"), plan)
+    async with polite_client(twin.url, answer_s=0.4, retry_waits_s=()) as client:
+        with twin.fault(fault, path="/stm.cgi"):
+            told = await outcome(Applier(plan, client, journal))
+        # What came of a command is read where its answer is nonsense: all may be done.
+        assert sentence in told or (not told and sentence == NO_ANSWER)
+        if told:
+            assert journal.lines[-1].event == "stopped"
+            await Applier(plan, client, journal).run()
+    names = [output["name"] for output in twin.settings["outputs"][:2]]
+    assert names == ["Pump", "Fan"]
+
+
+async def test_a_plan_for_no_unit_is_refused() -> None:
+    with pytest.raises(BadPlan, match="Name the units"):
+        apply.Selection.of(Path("unit.toml"), None).targets([], None, apply.Logins(None, None))

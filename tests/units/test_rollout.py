@@ -1,0 +1,106 @@
+"""Plans on many units: the first ones first, and nothing after a failure."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from leverframe.units.applying import ApplyStopped
+from leverframe.units.rollout import RolledOut, roll_out
+from leverframe.units.unit_plan import UnitPlan
+
+
+def plan(unit: str) -> UnitPlan:
+    return UnitPlan(
+        unit=unit,
+        address=f"http://{unit}",
+        hw="3.9",
+        sw="1.75",
+        is_leverframe=True,
+        digest="",
+        before={},
+        unread=(),
+        lossy=(),
+        steps=(),
+    )
+
+
+UNITS = [plan(name) for name in "abcdef"]
+
+
+class Bench:
+    def __init__(self, *bad: str) -> None:
+        self.begun: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self._bad = bad
+
+    async def apply(self, one: UnitPlan) -> None:
+        self.begun.append(one.unit)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        if one.unit in self._bad:
+            self.at_once -= 1
+            raise ApplyStopped(f"{one.unit} failed")
+        await self._others()
+        self.at_once -= 1
+
+    async def _others(self) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+
+def outcome(results: list[RolledOut]) -> dict[str, str]:
+    return {one.unit: one.trouble for one in results}
+
+
+async def test_units_are_done_in_batches_after_those_that_are_tried_first() -> None:
+    bench = Bench()
+    results = await roll_out(UNITS, bench.apply, canary=1, batch=3)
+    assert bench.begun == list("abcdef")
+    assert bench.most_at_once == 3
+    assert outcome(results) == dict.fromkeys("abcdef", "")
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+async def test_a_canary_that_fails_stops_the_rest(batch: int) -> None:
+    bench = Bench("b")
+    results = await roll_out(UNITS, bench.apply, canary=2, batch=batch)
+    assert bench.begun == ["a", "b"]
+    assert outcome(results) == {"a": "", "b": "b failed", **dict.fromkeys("cdef", "not begun")}
+    assert [one.is_begun for one in results] == [True, True, *[False] * 4]
+
+
+async def test_a_batch_is_ended_and_the_next_not_begun_where_one_of_it_failed() -> None:
+    bench = Bench("a")
+    results = await roll_out(UNITS, bench.apply, batch=2)
+    assert bench.begun == ["a", "b"]
+    assert outcome(results)["b"] == ""
+
+
+@pytest.mark.parametrize(("answer", "begun"), [(True, "abcdef"), (False, "ab")])
+async def test_somebody_is_asked_after_the_canaries(answer: bool, begun: str) -> None:
+    asked: list[int] = []
+    bench = Bench()
+
+    def may_go_on(left: int) -> bool:
+        asked.append(left)
+        return answer
+
+    await roll_out(UNITS, bench.apply, canary=2, may_go_on=may_go_on)
+    assert (asked, "".join(bench.begun)) == ([4], begun)
+
+
+async def test_nobody_is_asked_where_all_are_canaries() -> None:
+    def refuse(left: int) -> bool:
+        raise AssertionError
+
+    ask: Callable[[int], bool] = refuse
+    assert len(await roll_out(UNITS, Bench().apply, canary=9, may_go_on=ask)) == 6
+
+
+async def test_a_mistake_of_the_program_is_not_taken_for_a_stop() -> None:
+    async def fail(one: UnitPlan) -> None:
+        raise KeyError(one.unit)
+
+    with pytest.raises(KeyError):
+        await roll_out(UNITS, fail)
