@@ -22,13 +22,14 @@ from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import Lane, MemoryLane
 from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.history.worker import NullHistory
+from leverframe.storage.sqlite import SqliteStore
 
 GOAL_IDLE_KB, GOAL_USED_KB, GOAL_BUILD_S = 60.0, 200.0, 30.0
 GOAL_IDLE_PERCENT, GOAL_PAUSE_MS, GOAL_CHANGES = 2.0, 50.0, 6000.0
 FEW, MANY, ADDED = 1_000, 10_000, 1_000
 BATCH = 50
 USES = 1_000
-WRITING, CLIENTS_EACH = 100, 2
+WRITING, CLIENTS_EACH = 100, 1
 PROFILE = Profile()
 
 
@@ -180,7 +181,7 @@ async def _used(uses: int) -> Figure:
         progress()
         await node.close()
     return Figure(
-        f"more after {uses} changes and {uses} switches each",
+        f"what {uses} changes and {uses} switches add to each",
         f"{each:.0f} KB",
         "",
         f"under {GOAL_USED_KB:g} KB",
@@ -197,29 +198,35 @@ async def _use(controllers: Sequence[BuiltController], uses: int) -> None:
 
 
 async def _durable(seconds: float, rounds: int) -> Figure:
+    """Compare in turns with one controller on a store of its own that has as many clients."""
     with tempfile.TemporaryDirectory() as folder:
         node = Node(SqliteLane(Path(folder) / "fleet.db", Path(folder) / "key"), SystemClock)
         await node.add(WRITING)
-        rates, costs = [], []
+        alone = await build(PROFILE, SqliteStore(Path(folder) / "store.db"), SystemClock(), UTC)
+        rates, of_one, costs = [], [], []
         for _ in range(rounds):
             progress()
             began = time.process_time()
-            done = await _changes_within(node.built, seconds)
+            done = await _changes_within(node.built, CLIENTS_EACH, seconds)
             rates.append(done / seconds)
             costs.append((time.process_time() - began) / done * 1e6)
+            of_one.append(await _changes_within([alone], WRITING, seconds) / seconds)
+        await alone.stop()
         await node.close()
     rate = statistics.median(rates)
     return Figure(
         f"durable changes by {WRITING} controllers",
-        f"{rate:.0f}/s",
-        f"{statistics.median(costs):.0f} us of a core each",
+        f"{rate:.0f}/s, {statistics.median(costs):.0f} us of a core each",
+        f"one controller with its own store {statistics.median(of_one):.0f}/s",
         f"over {GOAL_CHANGES:g}/s",
         rate > GOAL_CHANGES,
-        listed(rates, "/s"),
+        f"{listed(rates)}; {listed(of_one, '/s')}",
     )
 
 
-async def _changes_within(controllers: Sequence[BuiltController], seconds: float) -> int:
+async def _changes_within(
+    controllers: Sequence[BuiltController], clients_each: int, seconds: float
+) -> int:
     done, end = 0, time.perf_counter() + seconds
 
     async def change(built: BuiltController, client: int) -> None:
@@ -227,10 +234,9 @@ async def _changes_within(controllers: Sequence[BuiltController], seconds: float
         number = 0
         while time.perf_counter() < end:
             number += 1
-            await _ask(built, f"/stm.cgi?oname={client}n{number}")
+            await _ask(built, f"/stm.cgi?oname={client % 6}n{client}-{number}")
             done += 1
 
-    await asyncio.gather(
-        *(change(built, client) for built in controllers for client in range(CLIENTS_EACH))
-    )
+    clients = [change(built, client) for built in controllers for client in range(clients_each)]
+    await asyncio.gather(*clients)
     return done

@@ -4,6 +4,7 @@ Logs are passed around, so that what only the administrator sees is not shown ei
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,7 +16,11 @@ MAX_LISTED = 5
 MAX_LETTERS = 60
 
 
-class ChangeDescription(msgspec.Struct):
+#: Shared by most descriptions, of which many are kept.
+_NONE: Mapping[str, bool] = MappingProxyType({})
+
+
+class ChangeDescription(msgspec.Struct, gc=False):
     """The changes of one request; `str` puts them into one line."""
 
     leaves: Sequence[tuple[str, Any, Any]]
@@ -28,8 +33,8 @@ class ChangeDescription(msgspec.Struct):
         cls, leaves: Sequence[tuple[str, Any, Any]], blobs: Mapping[str, bytes | None]
     ) -> "ChangeDescription":
         """Keep what is reported of a change, and not the change itself, which may be large."""
-        uploads = {name: body is not None for name, body in blobs.items()}
-        return cls(leaves[:MAX_LISTED], uploads, max(0, len(leaves) - MAX_LISTED))
+        uploads = {name: body is not None for name, body in blobs.items()} if blobs else _NONE
+        return cls(tuple(leaves[:MAX_LISTED]), uploads, max(0, len(leaves) - MAX_LISTED))
 
     def __str__(self) -> str:
         parts = [_leaf_text(*leaf) for leaf in self.leaves]

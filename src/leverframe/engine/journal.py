@@ -7,7 +7,7 @@ sent `outbox`; of what is written to modules `modbus`; of what is not as it shou
 """
 
 from collections import deque
-from itertools import islice
+from itertools import count, islice
 
 import msgspec
 
@@ -39,12 +39,12 @@ class Journal:
 
     def __init__(self) -> None:
         #: `str` makes the text of an entry only when it is read: most never are.
-        self._entries: deque[tuple[int, float, Cause, object]] = deque(maxlen=KEPT_ENTRIES)
+        self._entries: deque[tuple[float, Cause, object]] = deque(maxlen=KEPT_ENTRIES)
         self._number = 0
 
     def add(self, wall: float, cause: Cause, text: object) -> None:
         self._number += 1
-        self._entries.append((self._number, wall, cause, text))
+        self._entries.append((wall, cause, text))
 
     def copy(self) -> "Journal":
         copy = Journal()
@@ -64,5 +64,8 @@ class Journal:
         """List the entries after the one with that number, as far as they are still kept."""
         new = min(self._number - number, len(self._entries))
         newest = islice(reversed(self._entries), new) if new > 0 else ()
-        entries = [Entry(number, wall, cause, str(text)) for number, wall, cause, text in newest]
+        numbered = zip(count(self._number, -1), newest, strict=False)
+        entries = [
+            Entry(number, wall, cause, str(text)) for number, (wall, cause, text) in numbered
+        ]
         return entries[::-1]

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from leverframe.engine.effects import WriteModbus
 from leverframe.engine.labels import (
     ANALOG_INPUTS,
@@ -48,7 +50,7 @@ BARE = {"VCC": 12.0, "TEMP": 25.0, **dict.fromkeys(ANALOG_INPUTS, 0.0)}
 ROOM_TEMPERATURE = 20.0
 #: The reading that lists the sensors of the 1-Wire bus.
 BUS = "onewire"
-KEPT_HISTORY = 1000
+KEPT_HISTORY = 200
 KEPT_MESSAGES = 20
 #: What makes the state of a board, by attribute.
 _LIVE = (
@@ -57,7 +59,7 @@ _LIVE = (
 )
 
 
-class Driven(NamedTuple):
+class Driven(Struct, frozen=True, gc=False):
     now: float
     what: str
     value: float | int

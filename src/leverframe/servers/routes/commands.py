@@ -88,6 +88,8 @@ class CommandEndpoint:
         self._controller = controller
         self._passwords = passwords
         self._lenient = lenient
+        #: Of the last request.
+        self._cause = Cause("command")
         #: By path and query: parsing and checking them takes 10 us.
         self._kept: dict[tuple[str, str], Commands] = {}
         #: The last status reply, and the state it shows.
@@ -182,8 +184,11 @@ class CommandEndpoint:
     def _carry_out(
         self, commands: Sequence[Command], request: Request, account: Account
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        peer, name = request.peer, account.name
-        cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
+        peer, name, cause = request.peer, account.name, self._cause
+        if cause.source != peer or cause.account != name:
+            # The journal keeps many; those of one client in a row are one object.
+            cause = Cause("command", f"{name} {peer}" if name else peer, name, peer)
+            self._cause = cause
         try:
             outstanding = self._submit(commands, cause, account, NO_HASHES)
         except NeedsHashing as needed:
