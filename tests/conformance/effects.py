@@ -268,6 +268,7 @@ STATES: dict[str, Callable[[Values, State], dict[str, Any]]] = {
     "GET /stm.cgi?pwm<A>=<B>": lambda v, state: {f"PWM{v['A']}": v["B"]},
     "GET /outs.cgi?out=out<A>": lambda v, state: _toggled([f"OUT{v['A']}"], state),
     "GET /outs.cgi?out<A>=<B>": lambda v, state: {f"OUT{v['A']}": v["B"]},
+    "GET /outs.cgi?pulse<A>=<B>": lambda v, state: {f"OUT{v['A']}": 1},
     "GET /outs.cgi?out=<A>": lambda v, state: _toggled([f"OUT{n}" for n in v["A"]], state),
     "GET /outs.cgi?vout<A>=<B>": lambda v, state: {f"EVENT{v['A'] + 1}": v["B"]},
     "GET /inpa.cgi?powset=<A><B>": lambda v, state: {f"ENERGY{v['A'] + 1}": v["B"]},

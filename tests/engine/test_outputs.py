@@ -2,7 +2,7 @@
 
 import pytest
 
-from leverframe.engine.actions import OFF, ON, REVERSE, ForgetCounters, Switch
+from leverframe.engine.actions import OFF, ON, REVERSE, ForgetCounters, Pulse, Switch
 from leverframe.engine.effects import DriveOutput, Persist
 from leverframe.engine.labels import OUTPUTS
 
@@ -24,6 +24,64 @@ def states_by_second(bench: Bench, seconds: int, label: str = "OUT0") -> str:
         bench.wait(1)
         states += str(bench.values[label])
     return states
+
+
+# Pulses
+
+
+def test_a_pulse_ends_by_itself_and_leaves_the_return_time_alone() -> None:
+    bench = Bench({"outputs.0.return_time": 2})
+    bench.do(Pulse(0, 4))
+    assert states_by_second(bench, 6) == "1111000"
+    assert bench.history() == ["command test: OUT0 on", "timer pulse: OUT0 off"]
+    assert bench.settings.outputs[0].return_time == 2
+    bench.switch_on("OUT0")
+    assert states_by_second(bench, 3) == "1100"
+
+
+def test_a_pulse_of_an_output_that_is_on_ends_it_then() -> None:
+    bench = Bench()
+    bench.switch_on("OUT0")
+    bench.do(Pulse(0, 3))
+    assert states_by_second(bench, 4) == "11100"
+
+
+def test_a_second_pulse_counts_anew() -> None:
+    bench = Bench()
+    bench.do(Pulse(0, 3))
+    bench.wait(2)
+    bench.do(Pulse(0, 3))
+    assert states_by_second(bench, 4) == "11100"
+
+
+@pytest.mark.parametrize(("value", "after"), [(OFF, "0000"), (ON, "1111")])
+def test_whatever_switches_the_output_ends_the_pulse(value: int, after: str) -> None:
+    bench = Bench()
+    bench.do(Pulse(0, 2))
+    bench.do(Switch("OUT0", value))
+    assert states_by_second(bench, 3) == after
+
+
+def test_a_changed_return_time_does_not_touch_a_pulse() -> None:
+    bench = Bench()
+    bench.do(Pulse(0, 3))
+    bench.set(outputs__0__return_time=1)
+    assert states_by_second(bench, 4) == "11100"
+
+
+def test_a_pulse_is_remembered_as_off() -> None:
+    bench = Bench({"outputs.0.remember": True})
+    bench.do(Pulse(0, 3))
+    assert bench.effects(Persist)[-1] == Persist("output.0", False)
+    bench.do(ForgetCounters())
+    assert bench.effects(Persist)[0] == Persist("output.0", False)
+
+
+def test_what_is_left_of_a_pulse_is_told() -> None:
+    bench = Bench({"outputs.0.return_time": 60})
+    bench.do(Pulse(0, 5))
+    bench.wait(2)
+    assert bench.engine.outputs.returns_in(0, bench.now) == 3
 
 
 # Switching

@@ -65,10 +65,11 @@ async def test_what_an_account_switches_is_noted_with_old_and_new_value() -> Non
     [
         ("out0=1&pwm1=1&vout3=1", [("OUT0", 0, 1), ("PWM1", 0, 1), ("EVENT4", 0, 1)]),
         ("out=out0&out=out0", [("OUT0", 0, 1), ("OUT0", 1, 0)]),
+        ("pulse0=10", [("OUT0", 0, "on for 10 s")]),
     ],
 )
 async def test_joined_commands_are_one_entry(
-    query: str, expected: list[tuple[str, int, int]]
+    query: str, expected: list[tuple[str, int, int | str]]
 ) -> None:
     twin = await LoopTwin.start()
     await twin.ok(f"/outs.cgi?{query}")

@@ -85,6 +85,43 @@ def test_nothing_wrong_is_said(open_page: OpenPage) -> None:
     expect(open_page("status").get_by_text("Everything is as it should be.")).to_be_visible()
 
 
+def test_a_pulse_takes_two_clicks_and_leaves_the_return_time_alone(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/outs.cgi?ortime=0600")
+    page = open_page("status")
+    page.locator("summary[aria-label='OUT0: on for']").click()
+    page.get_by_role("button", name="10 s").click()
+    expect(lever(page, "OUT0")).to_contain_text("returns in 10 s")
+    assert twin.settings()["outputs"][0]["return_time"] == 600
+    twin.get("/sim.cgi?advance=10")
+    expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "false")
+
+
+def test_a_pulse_lasts_until_a_time_of_day(twin: ServedTwin, open_page: OpenPage) -> None:
+    page = open_page("status")
+    menu = page.locator("details.pulse").first
+    menu.locator("summary").click()
+    until = page.evaluate(
+        "(seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5)",
+        twin.state()["time"] + 120,
+    )
+    menu.locator("input[type=time]").fill(until)
+    menu.get_by_role("button", name="Switch on").click()
+    expect(lever(page, "OUT0")).to_contain_text("returns in 120 s")
+    expect(menu).not_to_have_attribute("open", "")
+
+
+def test_escape_closes_the_menu_of_pulses(open_page: OpenPage) -> None:
+    page = open_page("status")
+    menu = page.locator("details.pulse").first
+    menu.locator("summary").click()
+    expect(menu).to_have_attribute("open", "")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+    expect(menu.locator("summary")).to_be_focused()
+
+
 def test_without_a_connection_nothing_is_said_to_be_fine(open_page: OpenPage) -> None:
     page = open_page("status", allow=LOSSES)
     page.context.set_offline(True)

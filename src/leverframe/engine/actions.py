@@ -36,6 +36,13 @@ class Switch(Struct, frozen=True):
     value: int
 
 
+class Pulse(Struct, frozen=True):
+    """The switching on of an output for some seconds, whatever its return time is."""
+
+    index: int
+    seconds: int
+
+
 class FollowSetting(Struct, frozen=True):
     """The return to a setting that one of the `OVERRIDING` actions may have overridden.
 
@@ -107,6 +114,7 @@ class StartBootloader(Struct, frozen=True):
 
 Action = (
     Switch
+    | Pulse
     | FollowSetting
     | FollowDuty
     | ResumeWatchdog

@@ -36,6 +36,7 @@ from leverframe.engine.actions import (
     ForgetCounters,
     ModemCommand,
     NextOneWireId,
+    Pulse,
     RaiseRestartFlag,
     Restart,
     ResumeWatchdog,
@@ -317,6 +318,8 @@ class Engine:
             return
         machine = self.machine
         match action:
+            case Pulse(index, seconds):
+                self.outputs.pulse(index, seconds, cause)
             case FollowSetting(name):
                 if not self.rules.keeps(name):
                     self.actuator.follow_setting(name, cause)

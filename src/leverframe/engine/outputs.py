@@ -11,6 +11,8 @@ Where the interface document is silent:
   output as it is; a rule that ends it switches the output off (see `actuator.py`).
 - While a rule or the schedule has periodic switching run that is not set, the output is remembered
   as off: after a power cut nobody would end the phase that it was in.
+- A pulse ends by itself, or by whatever else switches the output; a return time does not shorten or
+  prolong it. It is remembered as off, as well.
 - At a start the first of these decides: periodic switching, the remembered state, on after start.
   Switching an output during its start delay drops the delay.
 - The return time of an output that is on after the start counts from the start.
@@ -27,6 +29,7 @@ from leverframe.engine.settings import Output, Settings
 from leverframe.engine.timers import Key
 
 _RETURN: tuple[Key, ...] = tuple(("outputs", "return", index) for index in range(len(OUTPUTS)))
+_PULSE: tuple[Key, ...] = tuple(("outputs", "pulse", index) for index in range(len(OUTPUTS)))
 _PHASE: tuple[Key, ...] = tuple(("outputs", "phase", index) for index in range(len(OUTPUTS)))
 _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(len(OUTPUTS)))
 
@@ -38,6 +41,7 @@ _TOLD = tuple((f"{label} off", f"{label} on") for label in OUTPUTS)
 
 _BY_START = Cause("start")
 _BY_RETURN_TIME = Cause("timer", "return time")
+_BY_PULSE = Cause("timer", "pulse")
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
 _BY_START_DELAY = Cause("timer", "start delay")
 
@@ -73,6 +77,8 @@ class Outputs:
         assert isinstance(index, int)
         if kind == "return":
             self._set(index, False, _BY_RETURN_TIME)
+        elif kind == "pulse":
+            self._set(index, False, _BY_PULSE)
         elif kind == "phase":
             self._begin_phase(index, on=not self._in_on_phase[index])
         else:
@@ -82,12 +88,22 @@ class Outputs:
         """Set (0, 1) or reverse (2) an output."""
         self._set(index, after_switching(value, self.is_on(index)), cause)
 
+    def pulse(self, index: int, seconds: int, cause: Cause) -> None:
+        """Switch an output on for so many seconds from now on."""
+        machine = self._machine
+        self._set(index, True, cause)
+        machine.timers.cancel(_RETURN[index])
+        machine.timers.set(_PULSE[index], machine.at.now + seconds)
+        if machine.settings.outputs[index].remember:
+            self._keep(index)
+
     def is_on(self, index: int) -> bool:
         return bool(self._machine.values[OUTPUTS[index]])
 
     def returns_in(self, index: int, now: float) -> float | None:
-        """Return the seconds until the output goes off by its return time, or None."""
-        when = self._machine.timers.when(_RETURN[index])
+        """Return the seconds until a pulse or the return time switches it off, or None."""
+        timers = self._machine.timers
+        when = timers.when(_PULSE[index]) or timers.when(_RETURN[index])
         return None if when is None else max(0.0, when - now)
 
     def is_periodic(self, index: int) -> bool:
@@ -145,7 +161,8 @@ class Outputs:
             self._take_up_periodic(index, after.periodic)
         elif (after.on_time, after.off_time) != (before.on_time, before.off_time):
             self._take_up_periodic(index, self.is_periodic(index))
-        if after.return_time != before.return_time and self.is_on(index):
+        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
+        if after.return_time != before.return_time and self.is_on(index) and not is_pulsed:
             self._time_return(index)
         if after.remember != before.remember or (
             after.remember and after.periodic != before.periodic
@@ -157,6 +174,7 @@ class Outputs:
     def _set(self, index: int, on: bool, cause: Cause) -> None:
         machine = self._machine
         machine.timers.cancel(_DELAY[index])
+        machine.timers.cancel(_PULSE[index])
         if machine.put(OUTPUTS[index], int(on)):
             machine.emit(_DRIVE[index][on])
             machine.log_switching(OUTPUTS[index], cause, _TOLD[index][on])
@@ -204,7 +222,8 @@ class Outputs:
         self._set(index, on, _BY_PERIODIC_SWITCHING)
 
     def _keep(self, index: int) -> None:
-        state = self.is_on(index) and not self._is_periodic_live(index)
+        is_pulsed = self._machine.timers.when(_PULSE[index]) is not None
+        state = self.is_on(index) and not is_pulsed and not self._is_periodic_live(index)
         remember = self._machine.settings.outputs[index].remember
         self._machine.emit(Persist(kept_name(index), state if remember else None))
 

@@ -23,7 +23,7 @@ from leverframe.engine import actions
 from leverframe.engine.actuator import is_overridden
 from leverframe.engine.engine import wall_of_local
 from leverframe.engine.journal import Cause
-from leverframe.engine.labels import ENERGIES
+from leverframe.engine.labels import ENERGIES, OUTPUTS
 from leverframe.engine.machine import Machine
 from leverframe.engine.pwm import DUTIES
 from leverframe.engine.tree import MASK
@@ -274,6 +274,9 @@ def _done(machine: Machine, action: actions.Action, wall: float) -> AuditChange:
     if isinstance(action, actions.SetEnergy):
         label = ENERGIES[action.index]
         return AuditChange(label, machine.values[label], action.value)
+    if isinstance(action, actions.Pulse):
+        label = OUTPUTS[action.index]
+        return AuditChange(label, machine.values[label], f"on for {action.seconds} s")
     if isinstance(action, actions.WriteToModule):
         kind = "coil" if action.type == "coil" else "register"
         return AuditChange(

@@ -72,6 +72,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
+    ("Pulses of outputs", outputs.PULSE_ROWS),
     ("Writing to Modbus modules", modbus_writes.ROWS),
     ("Further Modbus commands", modbus.FURTHER_ROWS),
     ("Notifications", notifications.ROWS),

@@ -4,7 +4,7 @@ from leverframe.commands.table.codes import HW35_SW
 from leverframe.commands.table.params import INT32, Flag, Int, Text
 from leverframe.commands.table.row import CONTROL, row
 from leverframe.commands.table.stage import Stage
-from leverframe.engine.actions import AUTO_SWITCH, REVERSE, FollowSetting
+from leverframe.engine.actions import AUTO_SWITCH, REVERSE, FollowSetting, Pulse
 from leverframe.engine.labels import OUTPUTS
 
 OUTPUT_INDEX = Int(0, 5)
@@ -22,6 +22,11 @@ def toggle_several(stage: Stage, A: str) -> None:
 
 def switch(stage: Stage, A: int, B: int) -> None:
     stage.switch_output(OUTPUTS[A], B)
+
+
+def pulse(stage: Stage, A: int, B: int) -> None:
+    stage.check_unlocked(OUTPUTS[A])
+    stage.do(Pulse(A, B))
 
 
 def check_unlocked(stage: Stage, A: int, B: int) -> None:
@@ -133,6 +138,19 @@ ROWS = (
         sets="outputs.{A}.remember",
         when=HW35_SW["1.30"],
         doc="Restore the output's last state after a restart.",
+    ),
+)
+
+#: Ours: the document can only change the return time for good.
+PULSE_ROWS = (
+    row(
+        "GET /outs.cgi?pulse<A>=<B>",
+        A=OUTPUT_INDEX,
+        B=Int(1, INT32),
+        run=pulse,
+        role=CONTROL,
+        doc="Switch an output on for that many seconds from now on; its return time stays as it "
+        "is. Refused while outputs are locked.",
     ),
 )
 

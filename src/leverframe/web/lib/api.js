@@ -177,6 +177,8 @@ export const pullUnit = (name) => send(`/api/units/pull?unit=${encodeURIComponen
 
 /** @param {number} index @param {boolean} on */
 export const switchOutput = (index, on) => send(`/outs.cgi?out${index}=${on ? 1 : 0}`);
+/** @param {number} index @param {number} seconds */
+export const pulseOutput = (index, seconds) => send(`/outs.cgi?pulse${index}=${seconds}`);
 /** @param {number} index @param {boolean} on */
 export const switchPwm = (index, on) => send(`/outs.cgi?pwm${index}=${on ? 1 : 0}`);
 /** @param {number} index @param {number} percent */

@@ -27,7 +27,7 @@ export function findPage(name) {
 /** @param {Context} context @param {PageEntry} page */
 export const mayOpen = (context, page) => isOffered(context)(page);
 
-/** @param {string} name @param {string} text @param {unknown} current @param {unknown} [beside] */
+/** @param {string} name @param {string} text @param {unknown} current @param {Template} [beside] */
 const link = (name, text, current, beside = nothing) =>
   html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}${beside}</a>`;
 

@@ -4,9 +4,10 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { Duty } from "../lib/duty.js";
-import { OUTPUTS, PWMS, VARIABLES } from "../lib/labels.js";
+import { OUTPUTS, PWMS, VARIABLES, indexOf } from "../lib/labels.js";
 import { Switches } from "../lib/switches.js";
 import { t } from "../lib/words.js";
+import { PulseMenu } from "./status/pulse.js";
 import { section } from "./status/section.js";
 
 /** @import { Beside } from "./status/beside.js" */
@@ -16,6 +17,8 @@ export class Page {
   #overview;
   #switches;
   #duties;
+  /** @type {Map<string, PulseMenu>} */
+  #pulses = new Map();
   /** @type {Beside | null} */
   #beside = null;
   #isClosed = false;
@@ -64,7 +67,24 @@ export class Page {
   #levers(name, labels) {
     const chosen = this.#chosen(labels);
     if (chosen.length === 0) return nothing;
-    return section(name, chosen.map((label) => this.#switches.lever(label)));
+    return section(
+      name,
+      chosen.map(
+        (label) =>
+          html`<div class="pulsed">
+            ${this.#switches.lever(label)}
+            ${this.#switches.hindrance(label) === null ? this.#pulse(label).view() : nothing}
+          </div>`,
+      ),
+    );
+  }
+
+  /** @param {string} label */
+  #pulse(label) {
+    const name = () => this.#overview.name(label) || label;
+    const menu = this.#pulses.get(label) ?? new PulseMenu(this.#context, indexOf(label), name);
+    this.#pulses.set(label, menu);
+    return menu;
   }
 
   #pwms() {
