@@ -76,6 +76,11 @@ def test_a_rule_with_an_idle_second_condition_has_no_sentence() -> None:
     assert sentence_of(Rule(source2="DS1")) is None
 
 
+def test_a_rule_that_no_version_allows_has_no_sentence() -> None:
+    assert sentence_of(Rule(source="what nobody has")) is None
+    assert sentence_of(Rule(value=7)) is None
+
+
 @pytest.mark.parametrize(
     ("sentence", "told"),
     [

@@ -18,6 +18,7 @@ from leverframe.units.unit_comparison import (
     compared,
 )
 from tests.random_settings import random_settings
+from tests.units.unit_files import PROFILES
 
 NEWEST = Profile()
 OLDER = Profile("3.5", "1.44")
@@ -120,7 +121,7 @@ def test_places_of_schedule_entries_do_not_count() -> None:
 def test_the_same_settings_in_two_versions_differ_only_by_what_one_cannot_hold(
     target: Profile,
 ) -> None:
-    settings = random_settings(NEWEST, Random(7), 120)
+    settings = random_settings(NEWEST, Random(7), 60)
     content = Content(NEWEST, dict(leaves(settings)), with_secrets=True)
     carried = carry_over(content, target, defaults(target))
     for first, second in (
@@ -133,6 +134,16 @@ def test_the_same_settings_in_two_versions_differ_only_by_what_one_cannot_hold(
             carried.not_carried_over
         )
     assert compared(side(defaults(NEWEST)), side(defaults(target), "b")).is_same
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_units_of_any_versions_are_compared_both_ways(seed: int) -> None:
+    random = Random(seed)
+    first, second = (random_settings(one, random, 40) for one in random.sample(PROFILES, k=2))
+    there, back = compared(side(first), side(second, "b")), compared(side(second, "b"), side(first))
+    assert not there.is_same
+    assert {one.key for one in there.cannot_hold} == {one.key for one in back.cannot_hold}
+    assert {one.key for one in there.differences} == {one.key for one in back.differences}
 
 
 def test_what_a_version_cannot_hold_is_told() -> None:

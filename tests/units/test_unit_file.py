@@ -250,6 +250,12 @@ def test_a_circle_of_includes_is_told(tmp_path: Path) -> None:
     assert told == "common.toml, line 2: unit.toml includes itself in the end; leave it out."
 
 
+def test_more_includes_than_anybody_needs_are_told(tmp_path: Path) -> None:
+    written(tmp_path, "", "common.toml")
+    (told,) = mistakes(written(tmp_path, f"include = {['common.toml'] * 101}\n"))
+    assert told == "unit.toml, line 1: More than 100 files are included."
+
+
 def test_a_mistake_in_an_included_file_is_told_with_its_own_line(tmp_path: Path) -> None:
     written(tmp_path, "\n\n[pwm.PWM0]\nduty = 300\n", "common.toml")
     (told,) = mistakes(written(tmp_path, 'include = ["common.toml"]\n'))
@@ -393,7 +399,7 @@ def test_whatever_a_file_holds_is_read_or_told(tmp_path: Path) -> None:
     ]
     keys += ["include", "values", "unread", "complete", "hardware", "software", "secrets", "rules"]
     random = Random(5)
-    for _ in range(60):
+    for _ in range(25):
         chosen = dict.fromkeys(random.sample(keys, k=6))
         text = "".join(f"{key} = {random.choice(odd)}\n" for key in chosen)
         with suppress(BadUnitFile):

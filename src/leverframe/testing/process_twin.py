@@ -40,8 +40,8 @@ from leverframe.testing.any_twin import (
     AnyTwin,
     TwinAddress,
 )
-from leverframe.testing.recorded_unit import content_of_unit, recorded_unit
 from leverframe.testing.twin_client import ANSWER_S, checked
+from leverframe.units.recorded_unit import content_of_unit, recorded_unit
 
 #: How long a start and an end may take, in real seconds.
 START_S, END_S = 30.0, 10.0

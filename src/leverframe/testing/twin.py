@@ -50,8 +50,8 @@ from leverframe.testing.any_twin import (
 )
 from leverframe.testing.loop_thread import LOOP_THREAD
 from leverframe.testing.process_twin import ProcessTwin
-from leverframe.testing.recorded_unit import content_of_unit, recorded_unit
 from leverframe.testing.twin_client import checked
+from leverframe.units.recorded_unit import content_of_unit, recorded_unit
 
 #: Who is the cause of what a test does to a twin.
 BY_TEST = "test"

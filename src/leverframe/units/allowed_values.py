@@ -10,7 +10,6 @@ from leverframe.commands.table.params import (
     Base64Text,
     Bits,
     Changed,
-    Depends,
     Flag,
     ListOf,
     Param,
@@ -27,7 +26,6 @@ from leverframe.units.file_keys import DURATIONS, type_at
 JsonSchema = dict[str, Any]
 
 _DURATION: JsonSchema = {"type": "string", "pattern": "^[0-9.]+(ms|s|m|min|h|d)[0-9a-z. ]*$"}
-_PLAIN = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def schema_at(path: str, profile: Profile) -> JsonSchema | None:
@@ -49,8 +47,6 @@ def value_schema(param: Param, profile: Profile) -> JsonSchema:
             return value_schema(param.pick(profile), profile)
         case Trailing(inner):
             return value_schema(inner, profile)
-        case Depends(cases=cases):
-            return {"anyOf": [value_schema(inner, profile) for _, inner in cases]}
         case Flag():
             return {"type": "boolean"}
         case Word(table, numeric):

@@ -39,10 +39,11 @@ _EXAMPLE = "write it like: when DS1 >= 30 (hysteresis 0.5), then OUT0 on"
 
 def sentence_of(rule: Rule) -> str | None:
     """Return the rule as a sentence; None if no sentence says all of it."""
-    said = sentence_about(rule)
     try:
+        said = sentence_about(rule)
         return said if rule_from_sentence(said) == rule else None
-    except BadEntry:
+    except (BadEntry, IndexError):
+        # What no version allows, such as another value than 0 to 2.
         return None
 
 

@@ -12,20 +12,16 @@ from leverframe.maintenance.readable_backup import read
 from leverframe.process.build import stored_profile
 from leverframe.profile import Profile
 from leverframe.recording.replayer import UnitLogin
-from leverframe.status_files.catalogue import FILES
-from leverframe.status_files.decoding import keys_in
-from leverframe.status_files.forms import NotReadable
-from leverframe.status_files.reading_back import FileContent
 from leverframe.storage.backup import content_of
 from leverframe.storage.datafolder import folder_with_store
 from leverframe.storage.encrypting import EncryptingStore
-from leverframe.storage.recording_file import read_recording
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.units.client import polite_client
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.pulling import identity_in, pull_unit, pulled_from_files
+from leverframe.units.pulling import pull_unit
+from leverframe.units.recorded_unit import recorded_unit
 from leverframe.units.unit_comparison import ComparedUnit, NotComparable
 from leverframe.units.unit_file import UnitFile
 
@@ -121,16 +117,7 @@ async def _data_folder(named: str, path: Path) -> ComparedUnit:
 
 
 def _recording(named: str, path: Path) -> ComparedUnit:
-    """Read the settings that the last recorded status files tell."""
-    files: dict[str, FileContent] = {}
-    for one in read_recording(path):
-        if one.method != "GET" or one.path not in FILES or one.answer.status != 200:
-            continue
-        try:
-            files[one.path] = keys_in(one.path, one.answer.body.content())
-        except NotReadable as error:
-            files[one.path] = str(error)
-    identity = identity_in(named, files.values())
-    if not identity.hardware or not identity.software:
+    pulled = recorded_unit(path, in_the_end=True)
+    if not pulled.identity.hardware or not pulled.identity.software:
         raise NotComparable(f"{named} holds no status file that tells the version of the unit.")
-    return _pulled(named, pulled_from_files(identity, files))
+    return _pulled(named, pulled)

@@ -1,6 +1,7 @@
 """The settings that a recording of a unit shows: as `unit pull` reads them, from recorded answers.
 
-Of each file the first answer counts: a twin begins where the recording began.
+Of each file the first answer counts, because a twin begins where the recording began; or the last,
+for what the unit was in the end.
 """
 
 from pathlib import Path
@@ -22,13 +23,14 @@ from leverframe.units.pulling import SETTINGS_PATH, identity_in, pulled_from_fil
 NOT_RECORDED = "is not in the recording"
 
 
-def recorded_unit(recording: Path) -> PulledUnit:
+def recorded_unit(recording: Path, *, in_the_end: bool = False) -> PulledUnit:
     """Return what a recording tells of the unit, and what it does not."""
     answers: dict[str, RecordedAnswer] = {}
     for one in read_recording(recording):
         is_whole = one.answer.status == 200 and not one.answer.body.left_out
-        if one.method == "GET" and one.query is None and is_whole:
-            answers.setdefault(one.path, one.answer)
+        is_wanted = in_the_end or one.path not in answers
+        if one.method == "GET" and one.query is None and is_whole and is_wanted:
+            answers[one.path] = one.answer
     files = {path: _content(path, answers.get(path)) for path in PATHS}
     identity = identity_in(str(recording), files.values())
     if (answer := answers.get(SETTINGS_PATH)) is not None:
