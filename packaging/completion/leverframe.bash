@@ -7,7 +7,7 @@ _leverframe() {
     else
         case "$first" in
             fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
-            unit) words="find pull diff check schema plan apply rollback watch take-over" ;;
+            unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
             site) words="build reset" ;;
@@ -46,6 +46,7 @@ _leverframe() {
             "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
             "unit watch") words="--port --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --user --ca-file -h --help" ;;
+            "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;
             "passwd "*) words="--generate --config --data -h --help" ;;
             "config check") words="--config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --recorded --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;

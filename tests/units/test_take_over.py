@@ -13,12 +13,15 @@ from leverframe.config import Config
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import Twin, faults
 from leverframe.units import client
 from leverframe.units.client import SignInNeeded
+from leverframe.units.give_back import give_back
 from leverframe.units.take_over import CannotTakeOver, take_over
+from leverframe.units.unit_plan import read_plans
 
 MAC = "D8:80:39:91:73:89"
 #: What clients read, and what never stays the same in them.
@@ -124,3 +127,73 @@ async def test_the_account_that_signed_in_is_taken_over(
     told = capsys.readouterr().out
     assert "the one that you signed in with" in told
     assert "a long password" not in told + (tmp_path / "cellar.toml").read_text()
+
+
+# --- the way back ---------------------------------------------------------------------------------
+
+
+async def changed_there(config: Config, *commands: str) -> None:
+    """Let clients change something on the controller."""
+    async with running(config) as built:
+        for command in commands:
+            path, _, query = command.partition("?")
+            answer = built.web.handle(Request("GET", path, query, {}, b"", "127.0.0.1"))
+            reply = answer if isinstance(answer, Reply) else await answer
+            assert reply.status == 200, reply
+
+
+@pytest.mark.parametrize("is_real", [True, False])
+async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
+    tmp_path: Path, is_real: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan_file = tmp_path / "plan.json"
+    async with Twin(hw="3.5", sw="1.49", mac=MAC) as twin:
+        if is_real:
+            twin.fault(faults.status(404), path="/api/settings")
+        await twin.acommand("/stm.cgi?oname=0Pump", "/stm.cgi?oname=1Lamp")
+        config = await taken(twin, tmp_path)
+        await changed_there(config, "/stm.cgi?oname=0Well", "/stm.cgi?oname=2Heater")
+        # Somebody was at the unit, too.
+        await twin.acommand("/stm.cgi?oname=1Light", "/stm.cgi?oname=2Fan")
+        capsys.readouterr()
+        done = await give_back(tmp_path / "data", None, None, None, plan_file)
+        told = capsys.readouterr().out
+        (plan,) = read_plans(plan_file)
+    assert done == 0
+    new = {change.path: change.new for step in plan.steps for change in step.changes}
+    assert new == {"outputs.0.name": "Well", "outputs.2.name": "Heater"}
+    assert "outputs.OUT2.name was changed on the unit, too" in told
+    assert "outputs.OUT1.name" not in told
+
+
+async def test_nothing_is_planned_for_another_unit_or_version(tmp_path: Path) -> None:
+    async with Twin(mac=MAC) as twin:
+        await taken(twin, tmp_path)
+    for other, said in (
+        (Twin(mac="02:00:00:00:00:01"), "MAC address"),
+        (Twin(mac=MAC, sw="1.49"), "compare them"),
+    ):
+        async with other as twin:
+            with pytest.raises(CannotTakeOver, match=said):
+                await give_back(tmp_path / "data", twin.url, None, None, None)
+
+
+async def test_a_folder_that_took_no_place_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CannotTakeOver, match="is not the data folder"):
+        await give_back(tmp_path, None, None, None, None)
+    (tmp_path / "taken-over.json").write_text("{}")
+    with pytest.raises(CannotTakeOver, match="damaged"):
+        await give_back(tmp_path, None, None, None, None)
+
+
+async def test_rules_that_were_added_go_back_as_a_whole(tmp_path: Path) -> None:
+    rule = "/inpa.cgi?event={}*9*1*2000*100*0*1*0*0*0*0*0"
+    async with Twin(hw="3.0", sw="1.58a", mac=MAC) as twin:
+        await twin.acommand(rule.format(0))
+        config = await taken(twin, tmp_path)
+        await changed_there(config, rule.format(1))
+        await give_back(tmp_path / "data", twin.url, None, None, tmp_path / "plan.json")
+        (plan,) = read_plans(tmp_path / "plan.json")
+    assert {change.path.partition(".")[0] for step in plan.steps for change in step.changes} == {
+        "rules"
+    }

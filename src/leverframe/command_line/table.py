@@ -890,6 +890,29 @@ read; nothing is changed there.
 """,
 )
 
+_UNIT_GIVE_BACK = Task(
+    "give-back",
+    "units.give_back:give_back",
+    "plan what brings the changes of a controller back to the unit whose place it took",
+    (
+        argument("--data", metavar="DIR", type=Path, required=True, help="its data folder"),
+        argument("--to", metavar="URL", help="the unit (default: the one that was taken over)"),
+        argument("--out", metavar="FILE", type=Path, help="write the plan, for unit apply"),
+        _UNIT_USER,
+        _CA_FILE,
+    ),
+    """\
+Compare a controller that was made by `unit take-over`, and is stopped, with what it began with, and
+plan the same changes for the unit: proven on a twin, and nothing is sent. What was not changed on
+the controller stays as it is on the unit. Accounts stay as they are.
+
+  leverframe unit give-back --data cellar --out back.json
+  leverframe unit apply back.json
+
+The exit code is 0 where the plan reaches everything and 1 where it does not.
+""",
+)
+
 UNIT = Group(
     "unit",
     "read, compare, change and watch units in the field",
@@ -908,6 +931,7 @@ http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a
         _UNIT_ROLLBACK,
         _UNIT_WATCH,
         _UNIT_TAKE_OVER,
+        _UNIT_GIVE_BACK,
     ),
 )
 

@@ -1,12 +1,20 @@
 """What differs between a unit and its file: only what the file names and the unit can tell."""
 
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_comparison import ComparedUnit, compared
+from leverframe.units.unit_comparison import ComparedUnit, UnitDifference, compared
 from leverframe.units.unit_file import UnitFile
 
 
 def drift_from(file: UnitFile, pulled: PulledUnit) -> list[str]:
     """Return a sentence without its end for each setting that is not as the file wants it."""
+    return [
+        f"{one.words} is {one.first}, not {one.second}"
+        for one in compared_with(file, pulled).differences
+    ]
+
+
+def compared_with(file: UnitFile, pulled: PulledUnit) -> UnitDifference:
+    """Compare a unit, first, with its file, second."""
     for_unit, _ = file.for_version(pulled.profile)
     present = ComparedUnit(
         "the unit",
@@ -18,7 +26,4 @@ def drift_from(file: UnitFile, pulled: PulledUnit) -> list[str]:
     wanted = ComparedUnit(
         "its file", pulled.profile, for_unit.over(pulled.settings), speaks=for_unit.names
     )
-    return [
-        f"{one.words} is {one.first}, not {one.second}"
-        for one in compared(present, wanted).differences
-    ]
+    return compared(present, wanted)

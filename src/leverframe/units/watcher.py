@@ -6,8 +6,8 @@ it is never asked two things at a time. Nothing that a unit answers ends its tas
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from leverframe.clock import Clock
@@ -128,6 +128,12 @@ class UnitWatcher:
             if self.health[name].is_up and self._clock.now() >= self._next_pull[name]:
                 await self.pull(name)
             await asyncio.sleep(self._look_every_s)
+
+    @asynccontextmanager
+    async def turn(self, name: str) -> AsyncIterator[PoliteClient]:
+        """Lend the client of a unit; nobody else asks the unit meanwhile."""
+        async with self._turns[name]:
+            yield self._clients[name]
 
     async def look(self, name: str) -> UnitHealth:
         """Look at a unit once."""

@@ -1,0 +1,147 @@
+"""`leverframe unit give-back`: the way back from a controller that took the place of a unit.
+
+What was changed on the controller meanwhile becomes a plan for the unit; what was not changed there
+stays as it is on the unit, also where somebody has changed it there. The plan is proven on a twin,
+printed, and written for `leverframe unit apply`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import MISSING, difference, leaves, settings_from_leaves
+from leverframe.exit_codes import DONE, NO
+from leverframe.recording.asked_login import asked_login
+from leverframe.storage.datafolder import folder_with_store
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.units.client import polite_client
+from leverframe.units.file_keys import key_of
+from leverframe.units.mac_addresses import normal_mac
+from leverframe.units.plan_making import plan_for_settings
+from leverframe.units.plan_text import plan_in_words
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulling import pull_unit
+from leverframe.units.take_over import TAKEN_OVER, CannotTakeOver, TakenOver
+from leverframe.units.unit_plan import write_plans
+
+#: Accounts of the controller are its own: the unit has kept those that it had.
+_STAYS = ("access", "profile")
+
+
+class Merged(NamedTuple):
+    """What a unit is to have: its own settings with the changes of the controller."""
+
+    settings: Settings
+    #: Paths that the controller changed.
+    changed: tuple[str, ...]
+    #: Paths that were changed on the unit, too, otherwise.
+    disputed: tuple[str, ...]
+
+
+async def give_back(
+    data: Path, to: str | None, user: str | None, ca_file: str | None, out: Path | None
+) -> int:
+    """Print the plan that brings the changes of a controller to the unit whose place it took."""
+    taken = read_taken_over(data)
+    present = await _settings_of(data, taken)
+    async with polite_client(to or taken.address, asked_login(user), ca_file) as client:
+        pulled = await pull_unit(client)
+    _refuse_another(taken, pulled)
+    merged = changes_for(taken.tree(), present, pulled)
+    for path in merged.disputed:
+        print(f"{key_of(path)} was changed on the unit, too; the controller's value is planned.")
+    named = [path for path in merged.changed if pulled.why_unread(path) is not None]
+    plan = await plan_for_settings(
+        pulled.identity.name or pulled.identity.address, pulled, merged.settings, named
+    )
+    print("\n".join(plan_in_words(plan)))
+    if out is not None:
+        write_plans(out, [plan])
+        print(f"Written to {out}: send it with `leverframe unit apply {out}`.")
+    return NO if plan.left_out else DONE
+
+
+def read_taken_over(data: Path) -> TakenOver:
+    """Read what was kept of the unit when its place was taken."""
+    try:
+        return msgspec.json.decode((data / TAKEN_OVER).read_bytes(), type=TakenOver)
+    except (FileNotFoundError, NotADirectoryError):
+        raise CannotTakeOver(
+            f"{data} is not the data folder of a controller that took the place of a unit."
+        ) from None
+    except msgspec.MsgspecError as error:
+        raise CannotTakeOver(f"{data / TAKEN_OVER} is damaged: {error}.") from None
+
+
+async def _settings_of(data: Path, taken: TakenOver) -> Settings:
+    with folder_with_store(data) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        try:
+            settings, _ = settings_from_leaves(taken.profile, store.load().settings)
+        finally:
+            await store.close()
+    return settings
+
+
+def _refuse_another(taken: TakenOver, pulled: PulledUnit) -> None:
+    mac = normal_mac(pulled.identity.mac)
+    if mac != taken.mac:
+        raise CannotTakeOver(
+            f"The unit at {pulled.identity.address} has the MAC address {mac}, not {taken.mac} of"
+            " the one whose place was taken; nothing was planned."
+        )
+    if pulled.profile != taken.profile:
+        raise CannotTakeOver(
+            f"The unit is {pulled.profile} now and was {taken.profile} when its place was taken;"
+            " compare them with `leverframe unit diff` and change it by a unit file."
+        )
+
+
+def changes_for(old: Settings, new: Settings, pulled: PulledUnit) -> Merged:
+    """Bring what differs between old and new to the settings of a unit."""
+    changed, disputed = [], []
+    for path, before, after in _counting(old, new):
+        changed.append(path)
+        if pulled.why_unread(path) is None and _leaf(pulled.settings, path) not in (before, after):
+            disputed.append(path)
+    settings = _merged(old, new, pulled.settings)
+    return Merged(settings, tuple(changed), tuple(disputed))
+
+
+def _counting(old: Settings, new: Settings) -> Iterator[tuple[str, Any, Any]]:
+    for path, before, after in difference(old, new):
+        if path.partition(".")[0] not in _STAYS:
+            yield path, before, after
+
+
+def _leaf(settings: Settings, path: str) -> Any:
+    return dict(leaves(settings)).get(path, MISSING)
+
+
+def _merged(old: Settings, new: Settings, present: Settings) -> Settings:
+    """Take every part that was changed from the new settings, the others from the present ones."""
+    parts = {
+        name: _part(getattr(old, name), getattr(new, name), getattr(present, name))
+        for name in present.__struct_fields__
+        if name not in _STAYS
+    }
+    return msgspec.structs.replace(present, **parts)
+
+
+def _part(old: Any, new: Any, present: Any) -> Any:
+    if old == new:
+        return present
+    if isinstance(new, msgspec.Struct) and type(old) is type(new) is type(present):
+        parts = {
+            name: _part(getattr(old, name), getattr(new, name), getattr(present, name))
+            for name in new.__struct_fields__
+        }
+        return msgspec.structs.replace(new, **parts)
+    if isinstance(new, tuple) and len(old) == len(new) == len(present):
+        return tuple(map(_part, old, new, present))
+    # A list that became longer or shorter, such as the rules, is what it is as a whole.
+    return new
