@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -9,6 +10,7 @@ from leverframe.profile import UnknownProfile
 from leverframe.testing import Fleet, Twin
 from leverframe.testing.fleet import BadFleet
 from leverframe.testing.loop_thread import LOOP_THREAD
+from leverframe.testing.twin_client import fetched
 
 
 def test_a_fleet_has_its_versions_in_turn_and_each_its_own_address() -> None:
@@ -116,3 +118,50 @@ def test_a_loop_of_the_code_under_test_lives_by_the_time_of_the_twins(twin: Twin
     with asyncio.Runner(loop_factory=twin.clock.new_event_loop) as runner:
         assert runner.run(code_under_test()) == 3600
     twin.advance("1h")
+
+
+def test_the_twins_of_a_fleet_share_one_port_and_have_an_address_each() -> None:
+    with Fleet(3, modbus=True, snmp=True, mac="02:00:00:00:00:01") as fleet:
+        parts = [urlsplit(twin.url) for twin in fleet]
+        assert len({one.port for one in parts}) == 1
+        assert len({one.hostname for one in parts}) == 3
+        assert {twin.mac for twin in fleet} == {"02:00:00:00:00:01"}
+        assert fleet[1].modbus.host == fleet[1].snmp.host == parts[1].hostname
+        fleet[1].command("outs.cgi?out0=1")
+        assert '"out0":"1"' in fetched(fleet[1].url, "/json/all.json", None, None)
+        with fleet[1].fork() as fork:
+            assert fork.state["OUT0"] == 1
+            assert fork.url not in {twin.url for twin in fleet}
+    with fleet:
+        assert fleet[1].state["OUT0"] == 0
+
+
+def test_a_command_to_a_fleet_has_a_result_for_each_twin() -> None:
+    with Fleet(4, versions=["3.9", "3.9", "3.9", "3.0/1.18"]) as fleet:
+        newer = "stm.cgi?eventname=1Frost"
+        tried = fleet.send(newer, dry_run=True)
+        assert (tried.done, tried.refused) == (3, 1)
+        assert "HW 3.0 SW 1.18" in str(tried.results[3].detail)
+        assert fleet.send(newer, all_or_none=True).done == 0
+        assert fleet.send("outs.cgi?out0=1").done == 4
+        snapshots, digest = fleet.snapshot(), fleet.journal_digest
+        fleet.send("outs.cgi?out0=0")
+        assert fleet.journal_digest != digest
+        fleet.restore(snapshots)
+        assert [twin.state["OUT0"] for twin in fleet] == [1, 1, 1, 1]
+        assert fleet.journal_digest == digest
+    with pytest.raises(BadFleet, match="The twins are off"):
+        fleet.send("outs.cgi?out0=1")
+
+
+def test_twins_that_a_node_cannot_have_get_ports_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Fleet(2, name="Same") as fleet:
+        assert {twin.name for twin in fleet} == {"Same"}
+        assert len({urlsplit(twin.url).port for twin in fleet}) == 2
+        with pytest.raises(BadFleet, match="ports of their own"):
+            fleet.send("outs.cgi?out0=1")
+    monkeypatch.setattr("leverframe.fleet.door.bound_to_loopback", lambda *_: None)
+    with Fleet(2) as fleet:
+        assert len({urlsplit(twin.url).port for twin in fleet}) == 2

@@ -117,7 +117,7 @@ class Door:
         self._listener: HttpListener | None = None
         self._host = ""
         #: All addresses of 127.0.0.0/8 lead here.
-        self._takes_loopback = False
+        self.takes_loopback = False
         self._context: ssl.SSLContext | None = None
 
     # --- listening --------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Door:
         self._host, self._context = host, context
         self.is_secure = context is not None
         loopback = bound_to_loopback(socket.SOCK_STREAM, host, port)
-        self._takes_loopback = loopback is not None
+        self.takes_loopback = loopback is not None
         if loopback is not None:
             loopback.listen(BACKLOG)
             self._listener = self._listener_of([loopback], None)
@@ -147,15 +147,22 @@ class Door:
         )
 
     @property
-    def port(self) -> int:
-        assert self._listener is not None
+    def open_port(self) -> int | None:
+        """Where it listens at present."""
+        if self._listener is None:
+            return None
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
+
+    @property
+    def port(self) -> int:
+        assert self.open_port is not None
+        return self.open_port
 
     def url_of(self, name: str) -> str:
         """Return where the pages of a controller are."""
         scheme, usual = ("https", 443) if self.is_secure else ("http", 80)
-        port = usual if self._listener is None else self.port
+        port = self.open_port or usual
         place = f"{name}.{self._domains[-1]}"
         return f"{scheme}://{place}/" if port == usual else f"{scheme}://{place}:{port}/"
 
@@ -197,7 +204,7 @@ class Door:
         """Refuse an address whose connections would not come here."""
         if self._listener is None or _is_any(self._host):
             return
-        if not (self._takes_loopback and ip_address(address).is_loopback):
+        if not (self.takes_loopback and ip_address(address).is_loopback):
             raise Conflict(
                 f"{name}: the node listens on {self._host}, so nobody would come by {address}.",
                 field="address",

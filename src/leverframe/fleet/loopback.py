@@ -13,11 +13,11 @@ def is_loopback4(host: str) -> bool:
 
 
 def bound_to_loopback(kind: socket.SocketKind, host: str, port: int) -> socket.socket | None:
-    """Bind to the loopback interface; None on another host, or without the right to do so.
+    """Bind to the loopback interface; None on another host, or where that cannot be done.
 
-    Kernels before 5.7 let only root bind to an interface.
+    It takes Linux, whose kernels before 5.7 let only root bind to an interface.
     """
-    if not is_loopback4(host):
+    if not (is_loopback4(host) and hasattr(socket, "SO_BINDTODEVICE")):
         return None
     bound = socket.socket(socket.AF_INET, kind)
     try:

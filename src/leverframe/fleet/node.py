@@ -261,6 +261,7 @@ class FleetNode:
             CONTROLLER.reset(before)
         controller = built.controller
         controller.settings_watchers += self.settings_watchers
+        controller.ports["http"] = lambda: self.door.open_port
         handler = built.noting(built.web.handle)
         entrance = Entrance(record.name, handler, built.web.admit_body)
         if controller.faults is not None:

@@ -1,15 +1,19 @@
-"""Many twins that share one time."""
+"""Many twins that share one time, and the process of one node."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, overload
 
+from leverframe.controller.live_snapshot import LiveSnapshot
 from leverframe.errors import ErrorForPeople
-from leverframe.fleet.group_time import advance_together
+from leverframe.fleet.bulk import BulkReport, send
+from leverframe.fleet.group_time import advance_together, journal_digest
+from leverframe.fleet.node import Member
 from leverframe.fleet.time_words import Duration, WhenText, seconds_of, wall_of
 from leverframe.testing.loop_thread import LOOP_THREAD
-from leverframe.testing.twin import Twin
+from leverframe.testing.member_twin import MemberTwin, TwinNode
+from leverframe.testing.twin import BY_TEST, Twin
 from leverframe.testing.twin_clock import TwinClock
 from leverframe.testing.versions import version_parameters
 
@@ -36,8 +40,10 @@ class Fleet(Sequence[Twin]):
         if count < 1:
             raise BadFleet(f"A fleet has at least one twin, not {count}.")
         asked = [version_parameters(version) for version in versions] or [{}]
+        node = TwinNode()
         self._twins = [
-            Twin(
+            MemberTwin(
+                node,
                 **{**parameters, **asked[number % len(asked)]},
                 seed=None if seed is None else seed + number,
             )
@@ -102,6 +108,38 @@ class Fleet(Sequence[Twin]):
         """Carry out commands on every twin."""
         for twin in self._twins:
             twin.command(*commands)
+
+    def send(self, command: str, *, dry_run: bool = False, all_or_none: bool = False) -> BulkReport:
+        """Carry out a command on every twin; the report has a result for each, refusals too.
+
+        `send("outs.cgi?out0=1")`. With `dry_run` nothing is changed, with `all_or_none` nothing
+        where one of them refuses it.
+        """
+        members = self._members()
+        return LOOP_THREAD.run(
+            send(members, command, BY_TEST, dry_run=dry_run, all_or_none=all_or_none)
+        )
+
+    def snapshot(self) -> list[LiveSnapshot]:
+        """Take a snapshot of every twin."""
+        return [twin.snapshot() for twin in self._twins]
+
+    def restore(self, snapshots: Sequence[LiveSnapshot]) -> None:
+        """Let every twin go on from its snapshot."""
+        for twin, snapshot in zip(self._twins, snapshots, strict=True):
+            twin.restore(snapshot)
+        self.clock.was_moved()
+
+    @property
+    def journal_digest(self) -> str:
+        """One text for all that happened, by the journals: equal runs have equal texts."""
+        return journal_digest([twin.controller for twin in self._twins])
+
+    def _members(self) -> list[Member]:
+        members = [twin.member for twin in self._twins if twin.member is not None]
+        if len(members) < len(self._twins):
+            raise BadFleet("The twins are off, or have ports of their own; use `command` instead.")
+        return members
 
     def reset(self) -> None:
         """Let every twin go on from its start."""

@@ -205,6 +205,13 @@ class Twin(AnyTwin):
 
     async def _store(self) -> MemoryStore:
         """Make the store of a unit that was set up before."""
+        store = MemoryStore()
+        leaves, identity = await self._first_rows()
+        await store.commit(Changes(settings=leaves, kept=identity))
+        return store
+
+    async def _first_rows(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the settings that it begins with, and what makes it this one."""
         chance = Random(self.seed)
         tail = chance.randbytes(5)
         identity = {
@@ -212,11 +219,9 @@ class Twin(AnyTwin):
             "identity.mac": ":".join(f"{byte:02X}" for byte in (0x02, *tail)),
             "identity.cookie": f"leverframe_{chance.randbytes(6).hex().upper()}",
         }
-        store, leaves = MemoryStore(), self._leaves
-        if self._accounts:
-            leaves = {**leaves, **await _account_leaves(self._accounts)}
-        await store.commit(Changes(settings=leaves, kept=identity))
-        return store
+        if not self._accounts:
+            return self._leaves, identity
+        return {**self._leaves, **await _account_leaves(self._accounts)}, identity
 
     @classmethod
     def process(cls, **parameters: Any) -> ProcessTwin:

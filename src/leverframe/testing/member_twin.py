@@ -1,0 +1,127 @@
+"""A twin that is a controller of a node, behind the one door of all twins of a fleet.
+
+It has an address of 127.0.0.0/8 of its own. Where that cannot be, and for what a node does not have
+for one controller alone (TLS, a recording, a name that all share), it is a twin like any other.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+from ipaddress import ip_address
+from itertools import count
+from typing import Any
+
+from leverframe.clock import VirtualClock
+from leverframe.config import Config
+from leverframe.controller.live_snapshot import take_snapshot
+from leverframe.fleet.node import FleetNode, Member, NewController
+from leverframe.fleet.node_web import NodeWeb
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.serve import node_of
+from leverframe.shutdown import close_all
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.testing.any_twin import HOST, TwinAddress
+from leverframe.testing.twin import GRACE_S, Twin
+
+FIRST_ADDRESS = ip_address("127.77.0.1")
+
+
+class TwinNode:
+    """The node of a fleet of twins; it is there while one of them is on."""
+
+    def __init__(self) -> None:
+        self._lane = MemoryLane()
+        self._web: NodeWeb | None = None
+        self._numbers = count()
+        self._changing = asyncio.Lock()
+
+    async def add(self, config: Config, wall: float, new: NewController) -> Member | None:
+        """Make a controller with an address of its own; None where there are no such addresses."""
+        async with self._changing:
+            if self._web is None:
+                self._lane = MemoryLane()
+                node_config = Config(
+                    timezone=config.timezone,
+                    lenient=config.lenient,
+                    capture=True,
+                    modbus_port=0,
+                    snmp_port=0,
+                )
+                self._web = await node_of(node_config, self._lane, VirtualClock(wall))
+                await self._web.node.door.listen(HOST, 0)
+            node = self._web.node
+            if not node.door.takes_loopback:
+                await self._end(node)
+                return None
+            number = next(self._numbers)
+            record = MemberRecord(
+                f"twin-{number + 1}",
+                hw=new.record.hw,
+                sw=new.record.sw,
+                address=str(FIRST_ADDRESS + number),
+            )
+            (member,) = await node.add([NewController(record, new.profile, new.leaves, new.kept)])
+            return member
+
+    async def remove(self, member: Member) -> None:
+        async with self._changing:
+            assert self._web is not None
+            node = self._web.node
+            await node.remove([member])
+            if not node.members:
+                await self._end(node)
+
+    async def _end(self, node: FleetNode) -> None:
+        self._web = None
+        await close_all([lambda: node.door.stop(GRACE_S), node.close])
+
+    def store_of(self, member: Member) -> Any:
+        return self._lane.store(member.number)
+
+    @property
+    def port(self) -> int:
+        assert self._web is not None
+        return self._web.node.door.port
+
+
+class MemberTwin(Twin):
+    """A twin of a fleet."""
+
+    def __init__(self, node: TwinNode, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._node = node
+        #: None while it is off, and where it has a port of its own.
+        self.member: Member | None = None
+
+    async def _start(self) -> None:
+        if self._config.tls or self._config.name or self._answers is not None:
+            await super()._start()
+            return
+        leaves, identity = await self._first_rows()
+        if self._identity.mac is not None:
+            identity["identity.mac"] = self._identity.mac
+        record = MemberRecord("", hw=self._profile.hw, sw=self._profile.sw)
+        new = NewController(record, self._profile, leaves, identity)
+        member = await self._node.add(self._config, self._wall, new)
+        if member is None:
+            await super()._start()
+            return
+        async with AsyncExitStack() as parts:
+            parts.push_async_callback(self._removed, member)
+            if self._uses_mqtt:
+                member.built.mqtt.start()
+                parts.push_async_callback(member.built.mqtt.close)
+            self._memory = self._node.store_of(member)
+            self.url = f"http://{member.record.address}:{self._node.port}"
+            self._first = await take_snapshot(member.controller)
+            self.member, self._built = member, member.built
+            self._parts = parts.pop_all()
+
+    async def _removed(self, member: Member) -> None:
+        self.member = None
+        await self._node.remove(member)
+
+    def _port(self, key: str, what: str, parameter: str) -> TwinAddress:
+        place = super()._port(key, what, parameter)
+        if self.member is None or self.member.record.address is None:
+            return place
+        return TwinAddress(self.member.record.address, place.port)
