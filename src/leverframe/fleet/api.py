@@ -20,6 +20,7 @@ from leverframe.commands.table.refusals import BadValue, Malformed
 from leverframe.commands.table.row import ADMIN, ANYBODY
 from leverframe.durations import BadDuration, seconds_from_text
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of, send
+from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import GroupSnapshots, GroupTime, fork, set_fault
 from leverframe.fleet.node import FleetNode, Member, NewController
@@ -33,8 +34,10 @@ from leverframe.fleet.records import (
 from leverframe.fleet.time_words import BadMoment, wall_of
 from leverframe.maintenance.readable_backup import changed_settings
 from leverframe.profile import UnknownProfile
-from leverframe.servers.http.messages import Request
+from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.routes.metrics import METRICS
 from leverframe.storage.backup import BackupFile, BackupRefused, encode_backup, unpack
+from leverframe.wire.prometheus import prometheus_text
 
 MAX_AT_ONCE = 10_000
 LABEL = r"[\w. -]{1,40}"
@@ -377,6 +380,18 @@ async def fault_set(context: FleetContext) -> BulkReport:
     return await set_fault(context.chosen(), text, context.given.get("seed", 0))
 
 
+async def node_metrics(context: FleetContext) -> Reply:
+    tags = context.texts("tag")
+    single = context.node.select((), tags) if tags else []
+    if len(single) > MAX_SINGLE:
+        raise BadValue(
+            f"{len(single)} controllers have the tag.",
+            field="tag",
+            allowed=f"a tag that at most {MAX_SINGLE} controllers have",
+        )
+    return Reply(200, METRICS, prometheus_text(await node_families(context.node, single)))
+
+
 def openapi_of_node(context: FleetContext) -> dict[str, Any]:
     info = {
         "title": "Leverframe fleet",
@@ -397,6 +412,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         reply=NodeHealth,
         function=node_health,
         doc="Tell supervisors whether the node runs.",
+    ),
+    FleetEndpoint(
+        "/metrics",
+        role=ADMIN,
+        reply=str,
+        content_type=METRICS,
+        query=(TAGS,),
+        function=node_metrics,
+        doc="List sums over all controllers as Prometheus reads them; with a tag also all figures "
+        "of the controllers that have it, with their names as the label `controller`.",
     ),
     FleetEndpoint(
         "/api/openapi.json",

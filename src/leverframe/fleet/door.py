@@ -155,6 +155,10 @@ class Door:
         return port
 
     @property
+    def connection_count(self) -> int:
+        return len(self.state.connections)
+
+    @property
     def port(self) -> int:
         assert self.open_port is not None
         return self.open_port

@@ -5,6 +5,11 @@ from collections.abc import Awaitable, Iterator
 from datetime import UTC
 
 from leverframe.clock import VirtualClock
+from leverframe.config import Config
+from leverframe.fleet.fleet_metrics import node_families
+from leverframe.fleet.node import NewController
+from leverframe.fleet.records import MemberRecord
+from leverframe.fleet.serve import node_of
 from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.process.build import build
 from leverframe.process.serve import http_limits
@@ -13,6 +18,7 @@ from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.http.messages import Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.routes.metrics import families, modbus_families, server_families
+from leverframe.storage.fleet.lane import MemoryLane
 from leverframe.storage.store import MemoryStore
 from leverframe.units.unit_health import UnitHealth
 from leverframe.units.watch_metrics import unit_families
@@ -38,10 +44,32 @@ values while it does not answer as it should: [units](../how-to/units.md).
 """
 
 
+_OF_NODE = """\
+## A node with many controllers
+
+`/metrics` of a [node](../how-to/fleet.md) has sums over all its controllers. `?tag=critical` adds
+the figures above of the controllers that have a tag, each with its name as the label `controller`;
+at most 500 of them.
+"""
+
+
 def metrics_page() -> str:
-    rows = asyncio.run(_rows())
+    rows, of_node = asyncio.run(_rows()), asyncio.run(_rows_of_node())
     of_units = [_row(family) for family in unit_families([_any_unit()])]
-    return f"{_OPENING}\n{table(_HEADS, rows)}\n\n{_OF_UNITS}\n{table(_HEADS, of_units)}\n"
+    names = {row[0] for row in rows}
+    sums = [row for row in of_node if row[0] not in names]
+    parts = (_OPENING, table(_HEADS, rows), _OF_NODE, table(_HEADS, sums))
+    return "\n\n".join(part.strip() for part in parts) + (
+        f"\n\n{_OF_UNITS}\n{table(_HEADS, of_units)}\n"
+    )
+
+
+async def _rows_of_node() -> list[tuple[str, str, str, str]]:
+    web = await node_of(Config(), MemoryLane(), VirtualClock())
+    await web.node.add([NewController(MemberRecord("any"), Profile())])
+    rows = [_row(family) for family in await node_families(web.node, ())]
+    await web.node.close()
+    return rows
 
 
 def _any_unit() -> UnitHealth:

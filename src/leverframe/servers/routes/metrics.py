@@ -6,6 +6,7 @@ HTTP server) add theirs by the functions in `controller.figures`.
 
 import resource
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from leverframe import __version__
 from leverframe.controller import Controller
@@ -14,9 +15,9 @@ from leverframe.engine.pwm import DUTIES
 from leverframe.hardware.module_slot import SlotStatistics
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import ChannelFigures
-from leverframe.servers.descriptors import FULL, SHARE, TLS
+from leverframe.servers.descriptors import FULL, SHARE, TLS, DescriptorBudget
 from leverframe.servers.http.messages import Reply
-from leverframe.servers.http.server import HttpServer
+from leverframe.servers.http.server_state import ServerState
 from leverframe.servers.routes.context import Context
 from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.history.worker import Figures
@@ -30,12 +31,17 @@ def metrics(context: Context) -> Reply:
 
 
 def families(controller: Controller) -> Iterable[Family]:
+    yield from controller_families(controller)
+    yield from process_families()
+
+
+def controller_families(controller: Controller) -> Iterable[Family]:
+    """Return what belongs to a controller, not to its process."""
     yield from _of_machine(controller)
     yield from _of_readings(controller)
     yield from _of_rules(controller)
     for tell in controller.figures:
         yield from tell()
-    yield from process_families()
 
 
 def _of_machine(controller: Controller) -> Iterable[Family]:
@@ -195,7 +201,17 @@ def modbus_families(slots: Mapping[str, SlotStatistics]) -> Iterable[Family]:
         )
 
 
-def server_families(server: HttpServer) -> Iterable[Family]:
+class CountedServer(Protocol):
+    """A server whose connections and answers are counted."""
+
+    state: ServerState
+    descriptors: DescriptorBudget
+
+    @property
+    def connection_count(self) -> int: ...
+
+
+def server_families(server: CountedServer) -> Iterable[Family]:
     state = server.state
     yield Family(
         "leverframe_http_requests_total",

@@ -1,0 +1,100 @@
+"""`/metrics` of a node: sums over all controllers, and single ones by a tag where that is asked.
+
+A controller has hundreds of figures; those of ten thousand would be too many for whoever collects
+them. So what can be summed up is, and `?tag=critical` adds all figures of the controllers that have
+a tag, each with its name as the label `controller`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from leverframe import __version__
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.servers.routes.metrics import (
+    controller_families,
+    process_families,
+    server_families,
+)
+from leverframe.wire.prometheus import COUNTER, GAUGE, NO_LABELS, Family, Sample
+
+#: Controllers whose figures are told by name, at most.
+MAX_SINGLE = 500
+#: Controllers that are looked at before other requests have their turn.
+AT_A_TIME = 20
+#: Figures besides counters that mean something as a sum.
+SUMMED_GAUGES = ("leverframe_troubles", "leverframe_outbox_waiting", "leverframe_streams")
+#: Counters that do not: each is in a unit of its own.
+NOT_SUMMED = ("leverframe_energy_total",)
+
+
+async def node_families(node: FleetNode, single: Sequence[Member]) -> list[Family]:
+    """Return the figures of a node, and those of some of its controllers by their names."""
+    members = tuple(node.members.values())
+    found = [*_of_node(node, members), *server_families(node.door), *process_families()]
+    sums: dict[str, Family] = {}
+    for number, member in enumerate(members, start=1):
+        for family in controller_families(member.controller):
+            if _is_summed(family):
+                _add(sums, family)
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    by_name: dict[str, Family] = {}
+    for member in single:
+        for family in controller_families(member.controller):
+            _append(by_name, family, member.name)
+        await asyncio.sleep(0)
+    return found + [_of_fleet(family) for family in sums.values()] + list(by_name.values())
+
+
+def _of_node(node: FleetNode, members: Sequence[Member]) -> Iterable[Family]:
+    yield Family(
+        "leverframe_fleet_info", GAUGE, "Which node this is.", [({"version": __version__}, 1)]
+    )
+    versions: dict[tuple[str, str], int] = {}
+    for member in members:
+        profile = member.controller.profile
+        versions[profile.hw, profile.sw] = versions.get((profile.hw, profile.sw), 0) + 1
+    yield Family(
+        "leverframe_fleet_controllers",
+        GAUGE,
+        "Controllers of the node, by their version.",
+        [({"hw": hw, "sw": sw}, count) for (hw, sw), count in sorted(versions.items())],
+    )
+    yield Family(
+        "leverframe_fleet_degraded",
+        GAUGE,
+        "Controllers with a part that is in trouble.",
+        [(NO_LABELS, sum(bool(member.controller.troubles) for member in members))],
+    )
+
+
+def _is_summed(family: Family) -> bool:
+    if family.kind == COUNTER:
+        return family.name not in NOT_SUMMED
+    return family.name in SUMMED_GAUGES
+
+
+def _add(sums: dict[str, Family], family: Family) -> None:
+    """Add the samples of one more controller to those with the same labels."""
+    known = sums.get(family.name)
+    values = {} if known is None else {tuple(labels.items()): n for labels, n in known.samples}
+    for labels, number in family.samples:
+        key = tuple(labels.items())
+        values[key] = (values.get(key) or 0) + (number or 0)
+    samples: list[Sample] = [(dict(key), number) for key, number in values.items()]
+    sums[family.name] = family._replace(samples=samples)
+
+
+def _append(by_name: dict[str, Family], family: Family, name: str) -> None:
+    known = by_name.get(family.name)
+    samples = [] if known is None else list(known.samples)
+    samples += [({"controller": name, **labels}, number) for labels, number in family.samples]
+    by_name[family.name] = family._replace(samples=samples)
+
+
+def _of_fleet(family: Family) -> Family:
+    """Name a sum so that it is not taken for the figure of one controller."""
+    return family._replace(
+        name=family.name.replace("leverframe_", "leverframe_fleet_", 1),
+        help=f"Of all controllers: {family.help}",
+    )
