@@ -155,17 +155,26 @@ class ActionAudit:
     async def _thin(self) -> None:
         """Count what is on disk; where that is too much, write anew what stays, in one row."""
         try:
-            rows = await self._writer.store.audit(ACTION_PREFIX)
-            count, staying = await asyncio.to_thread(_counted, rows)
-            if count > MAX_ON_DISK:
-                thinned: dict[str, Any] = dict.fromkeys(rows, DELETED)
-                thinned[max(rows)] = msgspec.json.encode(staying).decode()
-                await self._writer.commit(Changes(kept=thinned))
-                count = len(staying)
-            self._on_disk = count
+            while self._on_disk is None or self._on_disk > MAX_ON_DISK:
+                # What is written meanwhile is counted, and thinned in the next round.
+                self._on_disk = 0
+                left = await self._thin_rows()
+                self._on_disk += left
         except ErrorForPeople as error:
             # Tried again with the next entry.
+            self._on_disk = None
             log.warning("the audit trail is not thinned: %s", error)
+
+    async def _thin_rows(self) -> int:
+        """Thin what is on disk now, and return the number of entries that are left of it."""
+        rows = await self._writer.store.audit(ACTION_PREFIX)
+        count, staying = await asyncio.to_thread(_counted, rows)
+        if count <= MAX_ON_DISK:
+            return count
+        thinned: dict[str, Any] = dict.fromkeys(rows, DELETED)
+        thinned[max(rows)] = msgspec.json.encode(staying).decode()
+        await self._writer.commit(Changes(kept=thinned))
+        return len(staying)
 
 
 class EntriesByAccount:
