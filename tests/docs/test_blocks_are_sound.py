@@ -20,7 +20,9 @@ from leverframe.commands.describe.openapi import openapi
 from leverframe.commands.describe.query_schema import item_names
 from leverframe.commands.table.matching import TABLE
 from leverframe.config import read_config
+from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE
+from leverframe.fleet.fleet_file import read_fleet
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
@@ -96,6 +98,11 @@ def test_toml_is_what_the_program_reads(block: Block, tmp_path: Path) -> None:
     values = tomllib.loads(block.text)
     if values.keys() & SCENARIO_KEYS:
         read_scenario(file)
+        return
+    if "controllers" in values:
+        backup = tmp_path / "cellar.toml"
+        backup.write_text('hw = "3.5"\nsw = "1.49"\n[settings]\n', encoding="utf-8")
+        assert read_fleet(Sources(file, {}, {})).mistakes == []
         return
     if values.keys() & UNIT_KEYS:
         shutil.copytree(PROJECT / "examples" / "units", tmp_path, dirs_exist_ok=True)
