@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
+from leverframe.engine.settings import ModbusMapping, Settings
 from leverframe.engine.tree import difference, leaves
 from leverframe.profile import Profile
 from leverframe.status_files.catalogue import keys_of
@@ -111,6 +111,8 @@ def test_a_value_that_no_unit_writes_is_never_taken_as_read(data: st.DataObject)
         ("/json/status.json", {"bit5": "2"}, "variables.bits", "`bit5`"),
         ("/json/status.json", {"postop": "1*2"}, "layout.top", "not allow"),
         ("/json/status.json", {"lang": "77"}, "ui.language", "no language code"),
+        ("/json/outputs.json", {"oname1": "<--#oname1-->"}, "outputs.1.name", "a marker"),
+        ("/json/outputs.json", {"oname1": "a\ufffd"}, "outputs.1.name", "was lost"),
         ("/json/inputs.json", {"inpdp": "16"}, "digital_inputs.0.pull_up", "no mask of 4 bits"),
         ("/json/inputs.json", {"sensor5": "19"}, "analog_inputs.5.sensor", "does not allow"),
         ("/json/dsi2c.json", {"i2csensors": "3"}, "i2c.sps30", "no selection of sensors"),
@@ -135,6 +137,21 @@ def test_a_value_that_cannot_be_is_unread_with_the_reason(
         # It keeps the places of the others.
         [leaf for leaf, _ in leaves(back.settings) if leaf.startswith("rules.0.")],
     )
+
+
+def test_a_mapping_of_modules_is_read_where_the_version_has_one() -> None:
+    with_mapping, without = Profile("3.5", "1.40"), Profile("3.5", "1.34")
+    bench = FilesBench(profile=with_mapping)
+    bench.send("/stm.cgi?modbusmapping=10*212" + "*00" * 28)
+    files = {path: bench.shown(path) for path in files_of(with_mapping)}
+    back = read_back(with_mapping, files)
+    assert back.settings.modbus_mapping[1] == ModbusMapping(2, 12)
+    for content in files.values():
+        if "modbusMapping" in content:
+            content["modbusMapping"] = "10*999" + "*00" * 28
+    back = read_back(with_mapping, files)
+    assert "no list of slots" in str(reason_at(back.unread, "modbus_mapping.1.slot"))
+    assert read_back(without, files_with(defaults(without), without)).settings.modbus_mapping == ()
 
 
 def test_one_entry_that_cannot_be_read_does_not_move_the_others() -> None:

@@ -112,3 +112,16 @@ async def test_an_endless_answer_is_not_read_to_its_end(monkeypatch: pytest.Monk
         async with quick_client(twin) as client:
             with pytest.raises(UnusableAnswer, match="more than 100 bytes"):
                 await client.read(FILE)
+
+
+async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, polite_client(f"http://127.0.0.1:{port}", paced=False) as client:
+        with pytest.raises(UnusableAnswer, match="sends its clients to https://unit.example/"):
+            await client.read(FILE)

@@ -1,5 +1,6 @@
 """A unit is read completely, or it is told what of it was not; never wrongly."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from leverframe.engine.factory_settings import defaults
+from leverframe.engine.settings import Rule, ScheduleEntry
 from leverframe.engine.tree import difference
 from leverframe.profile import Profile, newest_software, version
 from leverframe.recording.replayer import UnitLogin
@@ -203,6 +205,19 @@ async def test_files_of_two_units_are_not_mixed() -> None:
             await pulled(unit.url)
 
 
+async def test_what_a_unit_writes_does_nothing_to_a_terminal() -> None:
+    with Twin() as twin:
+        files = _files(twin)
+    for path in ("/json/status.json", "/json/all.json", "/json/network.json"):
+        content = msgspec.json.decode(files[path])
+        files[path] = msgspec.json.encode(content | {"sname": "a\x1b[2Jb", "\x1bc": "x"})
+    files["/xml/stat.xml"] = re.sub(b"<sname>.*</sname>", b"", files["/xml/stat.xml"])
+    async with served_files(files) as unit:
+        found = await pulled(unit.url)
+    assert found.identity.name == "a\ufffd[2Jb"
+    assert all(remark.isprintable() for remark in found.remarks)
+
+
 async def test_what_is_no_unit_is_told() -> None:
     for files in ({}, {"/json/status.json": {"a": "b"}}, {"/api/settings": b"{}"}):
         async with served_files(files) as unit:
@@ -230,7 +245,7 @@ def own_answer(**changes: Any) -> dict[str, bytes]:
 async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None:
     files = own_answer(novelty={"a": 1})
     document = msgspec.json.decode(files["/api/settings"])
-    del document["watchdog"], document["email"]["tls"]
+    del document["watchdog"], document["email"]["tls"], document["power"][2]["unit"]
     document["profile"]["sw"] = "1.99"
     document["outputs"][1]["return_time"] = -7
     files["/api/settings"] = msgspec.json.encode(document)
@@ -238,10 +253,31 @@ async def test_another_release_of_leverframe_is_read_as_far_as_it_goes() -> None
         found = await pulled(unit.url)
     assert found.why_unread("watchdog.0.host")
     assert found.why_unread("email.tls")
+    assert found.why_unread("power.2.unit")
+    assert found.why_unread("power.1.unit") is None
     assert "does not allow" in str(found.why_unread("outputs.1.return_time"))
     assert found.settings.outputs[1].return_time == 0
     assert any("1.99 is not known" in remark for remark in found.remarks)
     assert any("novelty" in remark for remark in found.remarks)
+
+
+async def test_entries_that_the_version_cannot_hold_are_unread() -> None:
+    rule, entry = Rule(action="dance"), ScheduleEntry(action="sing")
+    files = own_answer(
+        rules=[msgspec.to_builtins(rule)],
+        schedule=[msgspec.to_builtins(entry)],
+        outputs=[{"name": "Pump", "novelty": 1}],
+    )
+    async with served_files(files) as unit:
+        found = await pulled(unit.url)
+    assert "does not allow its action" in str(found.why_unread("rules.0.source"))
+    assert "does not allow its action" in str(found.why_unread("schedule.0"))
+    # A list that is too short does not tell the rest.
+    assert found.why_unread("outputs.0.name") is None
+    assert found.why_unread("outputs.1.name")
+    assert found.settings.rules == (Rule(),)
+    assert found.settings.schedule[0] is None
+    assert any("outputs.0.novelty" in remark for remark in found.remarks)
 
 
 async def test_settings_of_the_wrong_type_are_refused() -> None:
@@ -261,6 +297,7 @@ async def test_settings_of_the_wrong_type_are_refused() -> None:
         ("3.4", "1.30", Profile("3.0", "1.30")),
         ("1.0", "1.30", Profile("3.0", "1.30")),
         ("four", "new", Profile("3.9", "1.75")),
+        ("", "", Profile("3.9", "1.75")),
     ],
 )
 def test_an_unknown_version_is_taken_as_the_nearest_and_told(

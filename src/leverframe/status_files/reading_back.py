@@ -90,7 +90,7 @@ class _SettingsReader:
             ("has unknown keys:", [name for name in content if name not in set(names)]),
         ):
             if found:
-                self._remarks.append(f"{path} {what} {_listed(found)}.")
+                self._remarks.append(f"{path} {what} {listed(found)}.")
         for keys in groups:
             if keys.stored is not None:
                 self._read_keys(path, keys, content)
@@ -227,7 +227,7 @@ def without_unfit(tree: Settings, profile: Profile) -> tuple[Settings, dict[str,
 def unread_paths(profile: Profile, read: set[str], reasons: Mapping[str, str]) -> dict[str, str]:
     """Return why each leaf was not read; one path for a whole branch without one that was."""
     found: dict[str, str | None] = {
-        path: None if _is_read(path, read) else reasons.get(path, NOT_TOLD)
+        path: None if _is_read(path, read) else _reason(path, reasons)
         for path in settings_of(profile)
     }
     below: dict[str, set[str | None]] = {}
@@ -256,13 +256,25 @@ def _is_read(path: str, read: set[str]) -> bool:
     return any(branch in read for branch in _branches(path))
 
 
+def _reason(path: str, reasons: Mapping[str, str]) -> str:
+    return next((reasons[branch] for branch in _branches(path) if branch in reasons), NOT_TOLD)
+
+
 def _branches(path: str) -> list[str]:
     """Return a path and the branches above it, the highest first."""
     steps = path.split(".")
     return [".".join(steps[:count]) for count in range(1, len(steps) + 1)]
 
 
-def _listed(names: list[str]) -> str:
+def printable(text: str) -> str:
+    """Return a text of a unit so that it does nothing but stand in a line."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def listed(names: list[str]) -> str:
+    """Name what a unit has, however much and whatever it is."""
     more = len(names) - _MAX_NAMED
-    shown = [name if len(name) <= 40 else f"{name[:40]}..." for name in names[:_MAX_NAMED]]
+    shown = [
+        printable(name if len(name) <= 40 else f"{name[:40]}...") for name in names[:_MAX_NAMED]
+    ]
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

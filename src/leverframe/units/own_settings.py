@@ -11,12 +11,13 @@ import msgspec
 
 from leverframe.engine.settings import CONFIDENTIAL, Identity, Settings
 from leverframe.engine.tree import MASK, UnfitSettings, leaves, settings_from_leaves
-from leverframe.status_files.reading_back import without_unfit
+from leverframe.status_files.reading_back import listed, without_unfit
 from leverframe.units.client import UnitAnswer, UnusableAnswer
 from leverframe.units.nearest_profile import nearest_profile
 from leverframe.units.pulled_unit import PulledUnit, UnitIdentity
 
 SECRET = "it is a secret, which never leaves the unit"
+_PROFILE = "profile."
 UNTOLD = "this release of Leverframe does not tell it"
 
 
@@ -38,19 +39,25 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
         secrets = _take_out_secrets(document)
         tree = msgspec.convert(document, Settings)
         nearest = nearest_profile(tree.profile.hw, tree.profile.sw)
-        settings, foreign = settings_from_leaves(nearest.profile, _told(tree))
+        told = {path: value for path, value in leaves(tree) if not path.startswith(_PROFILE)}
+        settings, foreign = settings_from_leaves(nearest.profile, told)
     except (msgspec.MsgspecError, UnfitSettings) as error:
         raise UnusableAnswer(
             f"{identity.address} answers as Leverframe does, but its settings cannot be read:"
             f" {error}"
         ) from None
     settings, unfit = without_unfit(settings, nearest.profile)
-    whole = msgspec.to_builtins(tree)
-    missing = dict.fromkeys(_paths_beyond(whole, document), UNTOLD)
+    whole = msgspec.json.decode(msgspec.json.encode(tree))
+    untold = (path for path, _ in leaves(settings) if path not in told)
+    missing = {
+        path: UNTOLD
+        for path in (*_paths_beyond(whole, document), *untold)
+        if not path.startswith(_PROFILE)
+    }
     unknown = [*_paths_beyond(document, whole), *foreign]
     remarks = [nearest.remark] if nearest.remark else []
     if unknown:
-        remarks.append(f"Settings that this program does not know: {', '.join(unknown[:12])}.")
+        remarks.append(f"Settings that this program does not know: {listed(unknown)}.")
     return PulledUnit(
         nearest.profile,
         settings,
@@ -58,10 +65,6 @@ def pulled_from_own(document: dict[str, Any], identity: UnitIdentity) -> PulledU
         dict.fromkeys(secrets, SECRET) | missing | unfit,
         remarks=tuple(remarks),
     )
-
-
-def _told(tree: Settings) -> dict[str, Any]:
-    return {path: value for path, value in leaves(tree) if not path.startswith("profile.")}
 
 
 def _take_out_secrets(document: dict[str, Any]) -> list[str]:

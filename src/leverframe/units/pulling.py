@@ -12,7 +12,7 @@ from leverframe.recording.unit_client import UnitSilent
 from leverframe.status_files.decoding import keys_in
 from leverframe.status_files.entries import late_letters
 from leverframe.status_files.forms import NotReadable
-from leverframe.status_files.reading_back import FileContent, files_of, read_back
+from leverframe.status_files.reading_back import FileContent, files_of, printable, read_back
 from leverframe.status_files.states import told_uptime
 from leverframe.status_files.told_values import Unreadable
 from leverframe.units.client import PoliteClient, UnusableAnswer
@@ -98,7 +98,8 @@ def identity_in(address: str, files: Iterable[FileContent]) -> UnitIdentity:
                         f"{address} tells two values of its {field}, {found[field][:_MAX_TEXT]!r}"
                         f" and {text[:_MAX_TEXT]!r}: two units seem to answer there."
                     )
-    return UnitIdentity(address, **{field: text[:_MAX_TEXT] for field, text in found.items()})
+    shown = {field: printable(text[:_MAX_TEXT]) for field, text in found.items()}
+    return UnitIdentity(address, **shown)
 
 
 async def _identity(client: PoliteClient) -> UnitIdentity:
