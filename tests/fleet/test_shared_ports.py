@@ -146,6 +146,10 @@ async def test_discovery_answers_at_each_address_and_for_all_once_a_second() -> 
             discovery._take(b"\x12\xf4\x81", asked)
             discovery._take(QUESTION, asked)
             assert len(said) == 2
+            now[0] = 2.0
+            members["gh-1"].controller.lose_power()
+            discovery._take(QUESTION, asked)
+            assert len(said) == 3
         finally:
             await discovery.close()
         assert troubles == {}

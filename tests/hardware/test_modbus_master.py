@@ -20,6 +20,7 @@ from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.module_slot import NOT_AT_ONCE
 from leverframe.hardware.sensing import Readings
 from leverframe.hardware.serial_line import ANSWER_S
+from leverframe.hardware.troubles import Unusable
 from leverframe.profile import Profile
 from leverframe.wire.modbus import (
     DEVICE_BUSY,
@@ -126,6 +127,26 @@ def test_readings_become_m1_to_m30_by_the_mapping() -> None:
         assert bench.sensed["m2"] == 1234
         assert bench.sensed["slot1"][:8] == (123.4, 123.4, 123.4, 123.4, 1234, 1234, 123.4, 1234)
         assert "m3" not in bench.sensed
+        await bench.master.close()
+
+    run_virtually(scenario())
+
+
+def test_nothing_is_asked_without_power() -> None:
+    async def scenario() -> None:
+        bench = Bench(SimulatedBus(s7=1234), GTIL)
+        await asyncio.sleep(1.0)
+        bench.master.set_power(False)
+        await asyncio.sleep(1.0)
+        asked = len(bench.bus.asked)
+        with pytest.raises(Unusable, match="no power"):
+            await bench.master.request(1, Read(3, 0, 1))
+        bench.adopt(mapped(GTIL, (1, 2)))
+        await asyncio.sleep(60.0)
+        assert len(bench.bus.asked) == asked
+        bench.master.set_power(True)
+        await asyncio.sleep(1.0)
+        assert len(bench.bus.asked) > asked
         await bench.master.close()
 
     run_virtually(scenario())

@@ -181,12 +181,12 @@ async def test_choosing_another_module_opens_the_port_anew(bench: Bench) -> None
     await bench.hears(sds011.WAKE)
     bench.say(REPORT)
     await until(lambda: bench.values.get("PM2.5") == 123.6)
-    service.adopt(chosen(SDS011), chosen(MHZ19))
+    service.choose(MHZ19)
     await bench.hears(mhz19.REQUEST)
     bench.say(CO2_608)
     await bench.shows(CO2=608)
     assert bench.values["PM2.5"] is None
-    service.adopt(chosen(MHZ19), chosen("OFF"))
+    service.choose("OFF")
     await until(lambda: bench.values["CO2"] is None)
     await service.close()
 
@@ -295,7 +295,7 @@ async def test_a_module_whose_protocol_is_not_public_is_told(bench: Bench, modul
     service = bench.service()
     service.start(chosen(module))
     await until(lambda: "is not published" in bench.troubles.get("serial port", ""))
-    service.adopt(chosen(module), chosen("OFF"))
+    service.choose("OFF")
     await until(lambda: bench.troubles == {})
     await service.close()
 
@@ -326,7 +326,7 @@ async def test_a_module_that_cannot_be_left_is_told_and_the_next_one_is_served(
     )
     service.start(chosen(SDS011))
     await bench.hears(sds011.WAKE)
-    service.adopt(chosen(SDS011), chosen(MHZ19))
+    service.choose(MHZ19)
     await bench.hears(mhz19.REQUEST)
     await service.close()
     assert "ZeroDivisionError: port" in caplog.text

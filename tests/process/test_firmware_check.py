@@ -90,6 +90,18 @@ async def test_it_is_off_by_default(place: Place) -> None:
     assert place.heads == []
 
 
+async def test_nothing_is_asked_without_power(place: Place) -> None:
+    async with checking(place) as twin:
+        await twin.ok(SWITCH_ON)
+        await told(twin)
+        twin.controller.lose_power()
+        await twin.controller.advance(3 * DAY_S)
+        assert len(place.heads) == 1
+        twin.controller.restart()
+        await twin.controller.advance(FIRST_JITTER_S)
+        await until(lambda: len(place.heads) == 2)
+
+
 async def test_a_newer_version_is_shown_with_its_notes(place: Place) -> None:
     async with checking(place) as twin:
         await twin.ok(SWITCH_ON)

@@ -131,7 +131,8 @@ class Controller(Hooks):
         self.time = Scheduler(clock, self.next_deadline, self.tick)
         #: Firmware could be checked; else the bootloader is not started.
         self.takes_firmware = True
-        #: The monotonic second at which the bootloader gives up, while it waits.
+        #: The monotonic second at which the bootloader gives up, while it waits; never without
+        #: power. No way in does anything while this is not None.
         self.bootloader_until: float | None = None
         self._watched_version = NEVER_WATCHED
         self._telling: asyncio.Handle | None = None
@@ -175,14 +176,12 @@ class Controller(Hooks):
         self, engine: Engine, bootloader_until: float | None, former: Mapping[str, Value]
     ) -> None:
         """Live by another engine that has been started before; the board is as it knows it."""
-        was_waiting, waits = _waits(self.bootloader_until), _waits(bootloader_until)
         self.engine, self.pending = engine, engine.settings
-        self.bootloader_until = bootloader_until
+        before, self.bootloader_until = self.bootloader_until, bootloader_until
         engine.machine.samples = None if self.history is None else self.history.samples
         self._record_all(self.clock.read(), former)
         self._watched_version = NEVER_WATCHED
-        if was_waiting is not waits:
-            self.tell_of_bootloader(waits=waits)
+        self._tell_of_pause(before)
         self._tell_watchers()
 
     async def stop(self) -> None:
@@ -202,7 +201,21 @@ class Controller(Hooks):
     def lose_power(self) -> None:
         """Be off until a restart: pins drop out, nothing is sensed, no timer runs."""
         self.carry_out(self.engine.lose_power(self.clock.read()))
-        self.bootloader_until = inf
+        before, self.bootloader_until = self.bootloader_until, inf
+        self._tell_of_pause(before)
+
+    @property
+    def has_power(self) -> bool:
+        """Whether it is on; without power it is silent on every way in and out."""
+        return self.bootloader_until != inf
+
+    def _tell_of_pause(self, before: float | None) -> None:
+        """Tell whom it concerns if the bootloader or the power is not as it was before."""
+        now = self.bootloader_until
+        if _waits(before) is not _waits(now):
+            self.tell_of_bootloader(waits=_waits(now))
+        if (before == inf) is self.has_power:
+            self.tell_of_power(on=self.has_power)
 
     def forget_settings(self) -> None:
         """Start with factory settings; what was remembered is gone, too."""
@@ -220,16 +233,14 @@ class Controller(Hooks):
     def _start_anew(self, settings: Settings) -> None:
         self._power_off()
         journal = self.engine.machine.journal
-        was_waiting = _waits(self.bootloader_until)
-        self.bootloader_until = None
+        before, self.bootloader_until = self.bootloader_until, None
         former = self.engine.values
         self.engine = Engine(self.profile, settings, self._timezone, self.persistent.values)
         self.engine.machine.journal = journal
         # The new engine counts its changes from the beginning and may arrive at the same number.
         self._watched_version = NEVER_WATCHED
         self.start(former)
-        if was_waiting:
-            self.tell_of_bootloader(waits=False)
+        self._tell_of_pause(before)
 
     async def install(self, sw: str, site: bytes | None, cause: Cause) -> None:
         """Change to another software version, perhaps with a web site; commit in one step first."""

@@ -83,6 +83,9 @@ class Hooks:
         self.upload_watchers: list[Callable[[str], None]] = []
         #: Called with True when the bootloader begins to wait, with False when that is over.
         self.bootloader_watchers: list[Callable[[bool], None]] = []
+        #: Called with False when the power goes, and with True when it is back. Every way out and
+        #: in follows this, or asks `Controller.has_power`: without power a controller is silent.
+        self.power_watchers: list[Callable[[bool], None]] = []
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
         #: Follows every value and answers what was (`/api/history`).
@@ -154,6 +157,10 @@ class Hooks:
     def open_ports(self) -> dict[str, int]:
         """Return the ports that are open at present, by what is spoken there."""
         return {name: port for name, find in self.ports.items() if (port := find()) is not None}
+
+    def tell_of_power(self, *, on: bool) -> None:
+        for watcher in self.power_watchers:
+            watcher(on)
 
     def tell_of_bootloader(self, *, waits: bool) -> None:
         for watcher in self.bootloader_watchers:

@@ -71,6 +71,8 @@ class FleetDiscovery:
     def _answer(self, members: Iterable[Member], asked: Asked) -> None:
         for member in members:
             controller, address = member.controller, member.record.address
+            if not controller.has_power:
+                continue
             if self._port is not None and address and answers_discovery(controller.profile):
                 lines = discovery_answer(
                     controller, member.built.name, member.built.mac, self._http_port

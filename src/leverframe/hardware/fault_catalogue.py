@@ -219,7 +219,8 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "reboot": FaultKind(
         POWER,
-        "The controller goes off, is unreachable for a while, and starts.",
+        "The controller goes off for a while and starts. Meanwhile it is silent on every way: "
+        "ports are closed, open connections cut, datagrams not answered, and nothing is sent.",
         "A unit needs 3 to 10 s from power to its first answer; its outputs drop out meanwhile.",
         {
             "takes": Field(Duration(0.0, DAY_S), "how long it is off", 5.0),
@@ -229,7 +230,7 @@ FAULTS: dict[str, FaultKind] = {
     ),
     "brown_out": FaultKind(
         POWER,
-        "The power fails again and again.",
+        "The power fails again and again; each time the controller is silent as by `reboot`.",
         "A weak supply breaks down when relays pull in: the unit starts, switches, and falls over.",
         {
             "cycles": Field(_whole(1, 1000, "times"), "how often", 3.0),

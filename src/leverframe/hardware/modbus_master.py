@@ -50,6 +50,7 @@ class ModbusMaster:
         self._sense = sense
         self._troubles = Troubles(troubles)
         self._slots: dict[int, ModuleSlot] = {}
+        self._has_power = True
         self._wall = wall
         self._connect = connect
         self._workers: dict[str, BusWorker] = {}
@@ -75,6 +76,11 @@ class ModbusMaster:
             for number in numbers:
                 self._tell(number)
 
+    def set_power(self, on: bool) -> None:
+        """Ask nothing while the power is off."""
+        self._has_power = on
+        self._share_out(self._slots)
+
     async def request(self, slot: int, request: Read | Write) -> Data:
         """Have a request made to the module in a slot (1-3) before the next poll.
 
@@ -82,6 +88,8 @@ class ModbusMaster:
         `RequestRefused` where it answers with an exception, and `Unusable` where nothing comes or
         no module is in the slot; both say in a sentence what to do.
         """
+        if not self._has_power:
+            raise Unusable("the controller has no power.")
         if slot not in self._slots:
             if not self.has_bus_of(slot):
                 raise Unusable(NO_BUS)
@@ -131,6 +139,7 @@ class ModbusMaster:
 
     def _share_out(self, slots: dict[int, ModuleSlot]) -> None:
         """Give every bus its slots; connections that no slot names any more end."""
+        slots = slots if self._has_power else {}
         hosts = {slot.host for slot in slots.values()}
         for host in hosts - self._workers.keys():
             self._workers[host] = self._worker(self._connect(host))

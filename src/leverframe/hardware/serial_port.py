@@ -77,10 +77,10 @@ class SerialPortService:
         self._wanted = settings.serial.module
         self._task = asyncio.create_task(self._run())
 
-    def adopt(self, old: Settings, new: Settings) -> None:
-        """Follow the choice of a module."""
-        if new.serial.module != self._wanted:
-            self._wanted = new.serial.module
+    def choose(self, module: str | None) -> None:
+        """Follow the choice of a module; None leaves the port alone."""
+        if module != self._wanted:
+            self._wanted = module
             self._changed.set()
 
     async def close(self) -> None:

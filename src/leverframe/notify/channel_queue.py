@@ -89,6 +89,7 @@ class ChannelQueue:
         self._pace = AttemptPace(channel.limits.per_s, channel.limits.burst)
         self._failures = 0
         self._busy = False
+        self._has_power = True
         self._task: asyncio.Task[None] | None = None
         #: Messages that have stepped aside, and the tasks that go on with them.
         self._aside: dict[int, QueuedMessage] = {}
@@ -113,8 +114,8 @@ class ChannelQueue:
         """Queue a message and return the one that was dropped, if the queue was full."""
         dropped = self._make_room()
         self._messages.append(waiting)
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._work())
+        if self._task is None and self._has_power:
+            self._task = asyncio.get_running_loop().create_task(self._work(()))
         return dropped
 
     def _make_room(self) -> Message | None:
@@ -141,20 +142,39 @@ class ChannelQueue:
 
     async def close(self) -> None:
         """Stop trying; what waits stays on disk."""
-        tasks = [*self._aside_tasks, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
+        if tasks := self._cancelled():
             await asyncio.wait(tasks)
         await self.channel.close()
 
-    async def _work(self) -> None:
+    def _cancelled(self) -> "list[asyncio.Task[None]]":
+        tasks = [*self._aside_tasks, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    def set_power(self, on: bool) -> None:
+        """Cut attempts when the power goes; begin anew with all that waits when it is back."""
+        self._has_power = on
+        before = self._cancelled()
+        self._task = None
+        self._messages.extendleft(reversed(self._aside.values()))
+        self._aside.clear()
+        self._failures = 0
+        if before or (on and self._messages):
+            self._task = asyncio.get_running_loop().create_task(self._work(before))
+
+    async def _work(self, before: "Iterable[asyncio.Task[None]]") -> None:
         try:
-            await self._work_off()
+            if before:
+                await asyncio.wait(before)
+                await self.channel.close()
+            if self._has_power:
+                await self._work_off()
         except Exception:
             log.exception("%s: stopped unexpectedly, goes on with the next message", self.name)
         finally:
-            self._task = None
+            if self._task is asyncio.current_task():
+                self._task = None
 
     async def _work_off(self) -> None:
         while self._messages:

@@ -185,6 +185,10 @@ class BrokerConnection:
         self._send_held()
         self._on_answer(topic, reason)
 
+    def cut(self) -> None:
+        """End the connection without a word: the broker publishes the will."""
+        self._client._connection._transport.abort()
+
     async def close(self) -> None:
         self._lose_all()
         with contextlib.suppress(OSError):

@@ -53,6 +53,7 @@ class MqttLink:
         self._first_pause_s = first_pause_s
         self._chance = chance or CHANCE
         self._settings = Mqtt()
+        self._has_power = True
         self._connection: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         #: Why there is no connection although there should be one.
@@ -98,8 +99,17 @@ class MqttLink:
 
     def adopt(self, settings: Mqtt) -> None:
         """Connect as these settings say, or not at all."""
-        if settings == self._settings:
-            return
+        if settings != self._settings:
+            self._begin_anew(settings)
+
+    def set_power(self, on: bool) -> None:
+        """Cut the connection without a word when the power goes; connect again when it is back."""
+        self._has_power = on
+        if self._connection is not None and not on:
+            self._connection.cut()
+        self._begin_anew(self._settings)
+
+    def _begin_anew(self, settings: Mqtt) -> None:
         before, self._task = self._task, None
         if before is not None:
             before.cancel()
@@ -120,7 +130,7 @@ class MqttLink:
             await asyncio.wait([before])
         self._set_problem(None)
         failures = 0
-        while settings.enabled:
+        while settings.enabled and self._has_power:
             try:
                 lasted_s = await self._one_connection(settings)
             except Exception:
@@ -148,10 +158,11 @@ class MqttLink:
             self.on_change()
             await connection.lost.wait()
         except asyncio.CancelledError:
-            # On purpose, so the broker will not publish the will.
-            farewell = connection.publish(status_topic(settings), OFFLINE, True)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(farewell, 1.0)
+            if self._has_power:
+                # On purpose, so the broker will not publish the will.
+                farewell = connection.publish(status_topic(settings), OFFLINE, True)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(farewell, 1.0)
             raise
         finally:
             self._connection = None

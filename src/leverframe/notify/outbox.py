@@ -371,6 +371,11 @@ class Outbox:
         if queue is not None:
             queue.try_again()
 
+    def set_power(self, on: bool) -> None:
+        """Cut what is being sent when the power goes; go on with all that waits when it is back."""
+        for queue in self._queues.values():
+            queue.set_power(on)
+
     async def close(self) -> None:
         """Stop sending; what waits is on disk and goes on after the next start."""
         self._closed = True

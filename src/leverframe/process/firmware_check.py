@@ -57,6 +57,7 @@ class FirmwareCheck:
         self._due: float | None = None
         self._asking: asyncio.Task[None] | None = None
         controller.settings_watchers.append(self._settings_changed)
+        controller.power_watchers.append(self._set_power)
         if ask is not None:
             controller.timed.append(self)
         controller.firmware_report = self.report
@@ -97,6 +98,14 @@ class FirmwareCheck:
     def _settings_changed(self, old: Settings, new: Settings) -> None:
         if old.ui.firmware_check != new.ui.firmware_check:
             self._plan(new)
+
+    def _set_power(self, on: bool) -> None:
+        if on:
+            self._plan(self._controller.engine.settings)
+            return
+        self._due = None
+        if self._asking is not None:
+            self._asking.cancel()
 
     def _plan(self, settings: Settings) -> None:
         self._due = None

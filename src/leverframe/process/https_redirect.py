@@ -24,6 +24,16 @@ def redirect_port(config: Config, https_port: int) -> int | None:
 class HttpsRedirect:
     def __init__(self, server: HttpServer) -> None:
         self._server = server
+        self._is_closed = False
+
+    def follow_faults(self, is_faulty: bool, is_closed: bool) -> None:
+        """Be closed while faults close ports, or cut the power."""
+        if is_closed != self._is_closed:
+            self._is_closed = is_closed
+            if is_closed:
+                self._server.pause()
+            else:
+                self._server.resume()
 
     async def close(self) -> None:
         await self._server.stop(grace_s=0)
@@ -52,4 +62,7 @@ async def open_redirect(
         )
         return None
     controller.ports["redirect"] = lambda: server.port
-    return HttpsRedirect(server)
+    redirect = HttpsRedirect(server)
+    if controller.faults is not None:
+        controller.faults.join(redirect)
+    return redirect

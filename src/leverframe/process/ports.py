@@ -55,6 +55,7 @@ async def connect_modbus(
         lambda: controller.clock.read().wall,
     )
     controller.settings_watchers.append(master.adopt)
+    controller.power_watchers.append(master.set_power)
     controller.reports["modbus"] = master.report
     controller.reports["modbus_statistics"] = master.statistics
     controller.figures.append(lambda: modbus_families(master.statistics()))

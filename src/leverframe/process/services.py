@@ -69,7 +69,7 @@ class Sending(Struct, frozen=True):
 
 
 def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
-    """Connect the real display; it is dark while the bootloader waits."""
+    """Connect the real display; it is dark while the bootloader waits, and without power."""
     from leverframe.hardware.oled_panel import PanelService
 
     def lines() -> tuple[str, ...] | None:
@@ -79,6 +79,7 @@ def connect_panel(controller: Controller, wiring: OledWiring) -> Service:
     panel = PanelService(wiring, lines, controller.troubles)
     controller.watchers.add(panel.look)
     controller.bootloader_watchers.append(lambda _: panel.look())
+    controller.power_watchers.append(lambda _: panel.look())
     return panel
 
 
@@ -139,6 +140,7 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     outbox.add("email", Mail(name, trust))
     controller.on_notify = outbox.notify
     controller.settings_watchers.append(outbox.settings_changed)
+    controller.power_watchers.append(outbox.set_power)
     controller.outbox_report = outbox.report
     controller.live_parts.append(outbox)
     controller.forget_captured = outbox.forget_captured
@@ -187,7 +189,12 @@ def connect_serial(controller: Controller, port: str | None, outbox: Outbox) -> 
     }
     sessions[MODEM] = lambda: modem
     service = SerialPortService(port, sessions, controller.troubles, unreadable=UNREADABLE)
-    controller.settings_watchers += [service.adopt, modem.adopt]
+
+    def follow(*_: object) -> None:
+        service.choose(controller.engine.settings.serial.module if controller.has_power else None)
+
+    controller.settings_watchers += [follow, modem.adopt]
+    controller.power_watchers.append(follow)
     service.start(controller.engine.settings)
     return [service]
 

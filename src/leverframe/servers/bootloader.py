@@ -98,6 +98,8 @@ class BootloaderServer(asyncio.DatagramProtocol):
     # --- a transfer -------------------------------------------------------------------------------
 
     def datagram_received(self, data: bytes, address: tuple[str | Any, int]) -> None:
+        if not self._controller.has_power:
+            return
         sender = (address[0], address[1])
         answer = self._receiver.datagram(data, sender, asyncio.get_running_loop().time())
         if answer.packet is not None:
@@ -109,6 +111,8 @@ class BootloaderServer(asyncio.DatagramProtocol):
         cause = Cause("firmware", sender[0], source=sender[0])
         try:
             firmware = await asyncio.to_thread(self._checked, image)
+            if not self._controller.has_power:
+                return
             # The end of this server does not take back what is on its way to the disk.
             await self._controller.install(firmware.sw, firmware.site, cause)
         except (BadUpload, StoreUnavailable) as error:
@@ -124,13 +128,13 @@ class BootloaderServer(asyncio.DatagramProtocol):
         controller = self._controller
         wall = controller.clock.read().wall
         controller.engine.machine.journal.add(wall, cause, f"firmware refused: {reason}")
-        if controller.bootloader_until is not None:
+        if controller.bootloader_until is not None and controller.has_power:
             controller.restart()
 
     def _send(self, packet: bytes, sender: Sender) -> None:
         # A client that has left needs no answer.
         with suppress(OSError):
-            if self._transport is not None:
+            if self._transport is not None and self._controller.has_power:
                 self._transport.sendto(packet, sender)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:

@@ -42,6 +42,8 @@ class SmsCommands:
 
     async def take(self, sender: str, text: str) -> str | None:
         """Carry out the command of an SMS and return the answer; None where there is none."""
+        if not self._controller.has_power:
+            return None
         text = text.strip()
         shows_code = _shows_code(text)
         if shows_code and (wait_s := self._throttle.wait_s(sender)):

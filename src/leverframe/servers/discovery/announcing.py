@@ -60,5 +60,6 @@ async def announce(
         announcer.start([] if host == ANY_ADDRESS else [host], controller.troubles)
         controller.profile_watchers.append(lambda: announcer.become(controller.profile))
         controller.settings_watchers.append(lambda *_: announcer.rename(present_name()))
+        controller.power_watchers.append(announcer.set_power)
         started.append(announcer)
     return started

@@ -101,6 +101,8 @@ class DiscoveryServer:
             loop.add_reader(self._port, self._port.read)
 
     def _take(self, data: bytes, asked: Asked) -> None:
+        if not self._controller.has_power:
+            return
         if self._only is not None:
             if not self._only.is_meant_by(asked):
                 return

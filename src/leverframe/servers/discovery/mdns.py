@@ -33,6 +33,7 @@ class MdnsAnnouncer:
         self._port = port
         self._properties = {"hw": profile.hw, "sw": profile.sw, "mac": mac, "path": "/"}
         self._troubles = Troubles({})
+        self._addresses: Sequence[str] = ()
         self._services: list[ServiceInfo] = []
         self._announcing: asyncio.Task[None] | None = None
         self._zeroconf: AsyncZeroconf | None = None
@@ -40,6 +41,7 @@ class MdnsAnnouncer:
     def start(self, addresses: Sequence[str], troubles: MutableMapping[str, str]) -> None:
         """Announce on these addresses of the machine; an empty list means all."""
         self._troubles = Troubles(troubles)
+        self._addresses = addresses
         self._announcing = asyncio.create_task(
             self._see_through(partial(self._announce, addresses))
         )
@@ -59,6 +61,31 @@ class MdnsAnnouncer:
         if self._announcing is not None:
             anew = partial(self._announce_renamed, self._announcing)
             self._announcing = asyncio.create_task(self._see_through(anew))
+
+    def set_power(self, on: bool) -> None:
+        """Vanish without a word when the power goes; be announced again when it is back."""
+        if self._announcing is None:
+            return
+        before = self._announcing
+        if not on:
+            before.cancel()
+            if self._zeroconf is not None:
+                # Closing would tell everybody what is still registered that it is gone.
+                registry = self._zeroconf.zeroconf.registry
+                registry.async_remove(registry.async_get_service_infos())
+        then = partial(self._announce, self._addresses) if on else self._vanish
+        anew = partial(self._after, before, then)
+        self._announcing = asyncio.create_task(self._see_through(anew))
+
+    async def _after(self, before: asyncio.Task[None], then: Callable[[], Awaitable[None]]) -> None:
+        await asyncio.wait([before])
+        await then()
+
+    async def _vanish(self) -> None:
+        self._services = []
+        if self._zeroconf is not None:
+            await self._zeroconf.async_close()
+            self._zeroconf = None
 
     async def _announce_renamed(self, before: asyncio.Task[None]) -> None:
         await before

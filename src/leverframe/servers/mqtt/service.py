@@ -72,6 +72,7 @@ class MqttService:
     def start(self) -> None:
         self._controller.watchers.add(self._changed)
         self._controller.settings_watchers.append(self._adopt)
+        self._controller.power_watchers.append(self._link.set_power)
         self._link.adopt(self._controller.engine.settings.mqtt)
 
     def pages_are_at(self, address: PagesAddress) -> None:
@@ -84,6 +85,7 @@ class MqttService:
     async def close(self) -> None:
         self._controller.watchers.discard(self._changed)
         self._controller.settings_watchers.remove(self._adopt)
+        self._controller.power_watchers.remove(self._link.set_power)
         self._states.close()
         await self._link.close()
         self._announced.close()

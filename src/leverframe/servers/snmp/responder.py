@@ -56,11 +56,14 @@ class GatedTransport:
 
     _callback_function: Callable[[object, object, bytes], object]
 
-    def __init__(self, gate: SnmpGate) -> None:
+    def __init__(self, controller: Controller, gate: SnmpGate) -> None:
         super().__init__()
+        self._controller = controller
         self._gate = gate
 
     def datagram_received(self, datagram: bytes, address: tuple[Any, ...]) -> None:
+        if not self._controller.has_power:
+            return
         # At once instead of in the loop's next turn, so that its time and its faults are known.
         handle = partial(self._callback_function, self, address, datagram)
         self._gate.handle(datagram, str(address[0]), handle)
@@ -80,6 +83,7 @@ class Responder:
     ) -> None:
         self.port: int | None = None
         self._listener: socket.socket | None = None
+        self._controller = controller
         self._gate = SnmpGate(snmp)
         self._engine = make_engine(identity)
         served = context.SnmpContext(self._engine)
@@ -114,14 +118,15 @@ class Responder:
 
     def listen(self, listener: socket.socket | DatagramEndpoint) -> None:
         if not isinstance(listener, socket.socket):
-            shared = GatedUdp(self._gate)
+            shared = GatedUdp(self._controller, self._gate)
             shared.connection_made(listener)
             config.add_transport(self._engine, udp.DOMAIN_NAME, shared)
             listener.serve(shared.datagram_received)
             self.port = listener.port
             return
         is_v6 = listener.family == socket.AF_INET6
-        transport = (GatedUdp6 if is_v6 else GatedUdp)(self._gate).open_server_mode(sock=listener)
+        kind = GatedUdp6 if is_v6 else GatedUdp
+        transport = kind(self._controller, self._gate).open_server_mode(sock=listener)
         domain = (udp6 if is_v6 else udp).DOMAIN_NAME
         config.add_transport(self._engine, domain, transport)
         self._listener = listener
