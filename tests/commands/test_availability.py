@@ -13,6 +13,7 @@ from leverframe.commands.table.row import Row, row
 from leverframe.commands.table.versions import NEWEST, params_of, software_versions
 from leverframe.profile import Profile, VersionSpan, offered, spans_in_words, version
 from tests.boundary_profiles import BEFORE_ALL, PROFILES, VERSIONS
+from tests.cases import for_each
 
 FIELDS = [(row, letter) for row in TABLE for letter in params_of(row)]
 FIELD_IDS = [f"{row.line} {letter}" for row, letter in FIELDS]
@@ -22,7 +23,7 @@ def test_every_version_that_the_table_names_is_known() -> None:
     assert set(VERSIONS) - set(software_versions()) == {BEFORE_ALL}
 
 
-@pytest.mark.parametrize(("row", "letter"), FIELDS, ids=FIELD_IDS)
+@for_each(("row", "letter"), FIELDS, ids=FIELD_IDS)
 def test_each_version_is_told_exactly_what_it_allows(row: Row, letter: str) -> None:
     param = params_of(row)[letter]
 
@@ -53,7 +54,7 @@ def test_hardware_is_not_mentioned_where_it_makes_no_difference() -> None:
     assert spans_in_words(only.spans) == "all versions"
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.line)
+@for_each("row", TABLE, ids=lambda row: row.line)
 def test_newest_version_of_a_row_has_it_and_no_newer_one_does(row: Row) -> None:
     newest = newest_with(row)
     assert row.offered(newest)

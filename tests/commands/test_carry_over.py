@@ -17,6 +17,7 @@ from leverframe.engine.settings import Rule, ScheduleEntry, Settings
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
 from tests.boundary_profiles import PROFILES
+from tests.cases import for_each
 from tests.effort import some_of
 from tests.random_settings import random_settings
 
@@ -144,7 +145,7 @@ def test_dependences_follow_the_rule_they_meant() -> None:
     assert restored.settings.rules == unknown
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=str)
+@for_each("profile", PROFILES, ids=str)
 def test_a_version_with_dependences_leaves_out_no_rule(profile: Profile) -> None:
     if missing_of_rule(Rule(depends=1), profile):
         return

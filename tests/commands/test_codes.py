@@ -1,18 +1,17 @@
 """The tables of codes: numbers and words of every version."""
 
-import pytest
-
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import CodeTable
 from leverframe.commands.table.params import Word
 from leverframe.profile import Profile
 from tests.boundary_profiles import FAMILIES, NEWEST, PROFILES, VERSIONS
+from tests.cases import for_each
 
 TABLES = [table for table in vars(codes).values() if isinstance(table, CodeTable)]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-@pytest.mark.parametrize("hw", FAMILIES)
+@for_each("table", TABLES, ids=lambda table: table.name)
+@for_each("hw", FAMILIES)
 def test_no_version_has_a_number_or_a_word_twice(table: CodeTable, hw: str) -> None:
     for sw in VERSIONS:
         offered_codes = table.of(Profile(hw, sw))
@@ -20,7 +19,7 @@ def test_no_version_has_a_number_or_a_word_twice(table: CodeTable, hw: str) -> N
         assert len({code.word for code in offered_codes}) == len(offered_codes)
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+@for_each("table", TABLES, ids=lambda table: table.name)
 def test_numbers_and_words_translate_both_ways(table: CodeTable) -> None:
     for profile in PROFILES:
         for code in table.of(profile):

@@ -1,7 +1,5 @@
 """The example of every row is a request that the row takes, on every version."""
 
-import pytest
-
 from leverframe.commands.describe.examples import example_body, example_request
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import TABLE, Call, find
@@ -9,6 +7,7 @@ from leverframe.commands.table.row import Row
 from leverframe.commands.table.versions import params_of
 from leverframe.profile import Profile
 from tests.boundary_profiles import profiles_that_change
+from tests.cases import for_each
 
 CASES = [
     (row, profile)
@@ -19,7 +18,7 @@ CASES = [
 IDS = [f"{row.line} {profile}" for row, profile in CASES]
 
 
-@pytest.mark.parametrize(("row", "profile"), CASES, ids=IDS)
+@for_each(("row", "profile"), CASES, ids=IDS)
 def test_an_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
     method, target = example_request(row, profile).split(" ")
     assert (method, target.partition("?")[0]) == (row.form.method, row.form.path)
@@ -30,7 +29,7 @@ def test_an_example_is_taken_by_its_row(row: Row, profile: Profile) -> None:
         assert call.row is row
 
 
-@pytest.mark.parametrize(("row", "profile"), CASES, ids=IDS)
+@for_each(("row", "profile"), CASES, ids=IDS)
 def test_an_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> None:
     example = example_body(row, profile)
     if example is None:
@@ -40,6 +39,6 @@ def test_an_example_of_a_body_is_read_by_its_row(row: Row, profile: Profile) -> 
         assert row.body.read(example.encode(), "", profile)
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.line)
+@for_each("row", TABLE, ids=lambda row: row.line)
 def test_texts_chosen_for_an_example_are_of_fields_of_the_row(row: Row) -> None:
     assert set(row.example) <= set(params_of(row))

@@ -44,6 +44,7 @@ from leverframe.commands.table.refusals import BadValue
 from leverframe.commands.table.row import Row
 from leverframe.profile import Profile, offered
 from tests.boundary_profiles import NEWEST, PROFILES
+from tests.cases import for_each
 from tests.effort import examples
 
 
@@ -91,7 +92,7 @@ def distinct(param: Param, profiles: tuple[Profile, ...]) -> list[Profile]:
 # --- examples and refusals of all instances ------------------------------------------------------
 
 
-@pytest.mark.parametrize(("param", "profiles"), USES)
+@for_each(("param", "profiles"), USES)
 def test_every_example_is_accepted_and_written_again(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:
@@ -104,7 +105,7 @@ def test_every_example_is_accepted_and_written_again(
                 assert case.parse(case.format(value, profile, seen), profile, seen) == value
 
 
-@pytest.mark.parametrize(("param", "profiles"), USES)
+@for_each(("param", "profiles"), USES)
 def test_every_refused_text_is_refused_with_what_is_allowed(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:
@@ -119,7 +120,7 @@ def test_every_refused_text_is_refused_with_what_is_allowed(
                 assert refusal.value.detail.endswith(".")
 
 
-@pytest.mark.parametrize(("param", "profiles"), USES)
+@for_each(("param", "profiles"), USES)
 def test_every_parameter_says_in_words_and_as_schema_what_it_allows(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:
@@ -146,7 +147,7 @@ def is_accepted(param: Param, text: str, profile: Profile) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("param", "profiles"), USES)
+@for_each(("param", "profiles"), USES)
 def test_a_number_is_accepted_if_its_schema_allows_it(
     param: Param, profiles: tuple[Profile, ...]
 ) -> None:

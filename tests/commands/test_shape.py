@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.refusals import Malformed
 from leverframe.commands.table.shape import Form, Item, Template, name_key
+from tests.cases import for_each
 from tests.effort import examples
 
 NO_LETTERS: frozenset[str] = frozenset()
@@ -162,8 +163,8 @@ def test_a_template_is_literals_around_holes() -> None:
     assert template.write({"A": "x", "B": "y"}) == "0*x:y"
 
 
-@pytest.mark.parametrize("digit", ["0", "7"])
-@pytest.mark.parametrize("form", ITEMS)
+@for_each("digit", ["0", "7"])
+@for_each("form", ITEMS)
 def test_what_a_form_writes_it_splits_again(form: str, digit: str) -> None:
     item = Item(form)
     texts = dict.fromkeys(item.holes, digit)

@@ -16,6 +16,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
 from tests.boundary_profiles import NEWEST, PROFILES, profiles_that_change
+from tests.cases import for_each
 from tests.conformance.requests import Fields, Sample, accepted, misshapen, refused, takes
 from tests.effort import some_of
 
@@ -31,14 +32,14 @@ def profiles_of(number: int) -> list[Profile]:
 # --- each row ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_row_has_a_parameter_for_each_hole_of_its_form(number: int) -> None:
     row = TABLE[number]
     assert tuple(row.params) == row.form.holes
     assert row.form.holes == tuple(ascii_uppercase[: len(row.params)])
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_row_says_what_it_does(number: int) -> None:
     row = TABLE[number]
     assert re.fullmatch(r"[A-Z].*\.", row.doc)
@@ -47,14 +48,14 @@ def test_a_row_says_what_it_does(number: int) -> None:
     assert (row.form.method == "POST") == (row.body is not None or row is SIGN_OUT)
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_row_sets_or_runs_something(number: int) -> None:
     row = TABLE[number]
     done_elsewhere = not row.form.items or row.form.items[0].text in ("signin", "signout")
     assert bool(row.sets or row.run) is not done_elsewhere
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> None:
     row = TABLE[number]
     for profile in dict.fromkeys((*profiles_of(number), *some_of(PROFILES))):
@@ -67,7 +68,7 @@ def test_what_a_row_sets_exists_on_every_profile_that_offers_it(number: int) -> 
                     assert type(here) is type(values[letter]), path
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_an_index_reaches_the_whole_list_of_the_profile(number: int) -> None:
     row = TABLE[number]
     for profile in PROFILES:
@@ -90,7 +91,7 @@ def indices(param: Param, profile: Profile) -> list[int]:
     raise AssertionError(param)
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int) -> None:
     row = TABLE[number]
     for param in row.params.values():
@@ -101,7 +102,7 @@ def test_a_dependent_field_has_a_case_for_every_value_it_depends_on(number: int)
                     assert param.case({param.on: other.parse(text, profile, {})})
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():
@@ -119,7 +120,7 @@ def test_a_row_takes_every_good_request_and_understands_it(number: int) -> None:
             assert understood == sample.values, sample
 
 
-@pytest.mark.parametrize("number", NUMBERED)
+@for_each("number", NUMBERED)
 def test_a_row_refuses_every_bad_request_and_names_the_field(number: int) -> None:
     row = TABLE[number]
     for profile in profiles_of(number) if row.form.items else ():

@@ -7,16 +7,17 @@ import pytest
 
 from leverframe.config import Config
 from leverframe.config.described import REQUIRED, Key, describe_type, keys, labelled, nearest
+from tests.cases import for_each
 
 ALL = [*keys(), *(key for tables in labelled() for key in tables.keys)]
 
 
-@pytest.mark.parametrize("key", ALL, ids=lambda key: key.name)
+@for_each("key", ALL, ids=lambda key: key.name)
 def test_every_key_says_what_it_means(key: Key) -> None:
     assert key.description.endswith("."), f"{key.name} needs Meta(description=...) with a sentence"
 
 
-@pytest.mark.parametrize("key", keys(), ids=lambda key: key.name)
+@for_each("key", keys(), ids=lambda key: key.name)
 def test_a_key_without_a_default_shows_a_value_that_fits(key: Key) -> None:
     if key.default in (None, REQUIRED):
         assert key.example is not None, f"{key.name} needs Meta(examples=[...])"

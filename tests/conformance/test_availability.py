@@ -11,6 +11,7 @@ import pytest
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
+from tests.cases import for_each
 from tests.conformance.outcomes import (
     BAD,
     CUSTOM_SAVE,
@@ -314,7 +315,7 @@ NOTES: dict[str, dict[str, int | dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("request_text", "profile", "expected"),
     [
         pytest.param(request, profile_of(text), expected, id=f"{text} {request[:60]}")

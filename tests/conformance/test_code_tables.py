@@ -12,6 +12,7 @@ import pytest
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
+from tests.cases import for_each
 from tests.conformance.outcomes import BAD, CUSTOM_SAVE, CUSTOM_SET, event, outcome, profile_of
 
 
@@ -251,7 +252,7 @@ CODES: list[tuple[tuple[str, str], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "path", "profile", "codes"),
     [
         pytest.param(command, path, profile_of(text), codes, id=f"{text} {path}")

@@ -25,6 +25,7 @@ from tests.boundary_profiles import (
     VERSIONS,
     versions_in,
 )
+from tests.cases import for_each
 from tests.conformance.interface_facts import (
     DOCUMENT,
     FIXTURE,
@@ -84,7 +85,7 @@ def test_no_other_path_of_the_document_is_without_an_answer() -> None:
     assert set(FACTS.paths) - {row.form.path for row in DOCUMENT_ROWS} == status_files
 
 
-@pytest.mark.parametrize(("form", "row"), PAIRS)
+@for_each(("form", "row"), PAIRS)
 def test_a_form_has_the_fields_that_are_printed(form: Form, row: Row) -> None:
     assert set(params_of(row)) == set(form.fields)
 
@@ -100,7 +101,7 @@ DECIDED_SPANS: dict[str, tuple[VersionSpan, ...]] = {
 }
 
 
-@pytest.mark.parametrize(("form", "row"), PAIRS)
+@for_each(("form", "row"), PAIRS)
 def test_a_form_is_offered_by_the_versions_printed_beside_it(form: Form, row: Row) -> None:
     spans = DECIDED_SPANS.get(form.line) or form.spans or ALWAYS
     for profile in ALL_HARDWARE:
@@ -146,7 +147,7 @@ def appearance(row: Row, profile: Profile) -> tuple[Any, ...]:
     return row.offered(profile), repr(fields), row.body and repr(row.body.describe(profile))
 
 
-@pytest.mark.parametrize(("form", "row"), PAIRS)
+@for_each(("form", "row"), PAIRS)
 def test_a_form_changes_with_every_version_printed_beside_it(form: Form, row: Row) -> None:
     without_change = {sw for line, sw in NO_CHANGE if line == form.line}
     assert set(form.versions) - changes_of(row) - without_change == set()
@@ -213,7 +214,7 @@ def newest_that_offers(row: Row) -> Profile:
 WIDENED = {("GET /inpa.cgi?powsel=<A><B>", "B"): (0, 13)}
 
 
-@pytest.mark.parametrize(("form", "row"), [pair for pair in PAIRS if pair.values[0].ranges])
+@for_each(("form", "row"), [pair for pair in PAIRS if pair.values[0].ranges])
 def test_a_field_has_the_range_printed_beside_it(form: Form, row: Row) -> None:
     for name, printed in form.ranges.items():
         allowed = WIDENED.get((form.line, name), printed)

@@ -11,6 +11,7 @@ from leverframe.commands.table.params import ListOf, Param, Text
 from leverframe.commands.table.row import Row
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
+from tests.cases import for_each
 from tests.conformance.effects import OTHERWISE
 from tests.conformance.requests import FORM, Fields, Sample
 from tests.conformance.test_rows import check_accepted, check_refused, newest_that_offers, send
@@ -102,7 +103,7 @@ async def arrives(twin: LoopTwin, sample: Sample) -> None:
         await check_accepted(twin, sample)
 
 
-@pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
+@for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
     twin = await LoopTwin.start(field.profile)
@@ -110,7 +111,7 @@ async def test_an_encoded_text_arrives_as_it_was_meant(row: Row, name: str, text
         await arrives(twin, field.good(raw, meant))
 
 
-@pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
+@for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_length_is_counted_in_letters_and_nothing_is_cut(
     row: Row, name: str, text: Text
 ) -> None:
@@ -121,7 +122,7 @@ async def test_length_is_counted_in_letters_and_nothing_is_cut(
     await check_refused(twin, field.bad("x" * (text.most + 1)))
 
 
-@pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
+@for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_an_empty_text_is_a_text_where_nothing_may_stand(
     row: Row, name: str, text: Text
 ) -> None:
@@ -133,7 +134,7 @@ async def test_an_empty_text_is_a_text_where_nothing_may_stand(
         await arrives(twin, field.good("", ""))
 
 
-@pytest.mark.parametrize(("row", "name", "text"), TEXT_FIELDS)
+@for_each(("row", "name", "text"), TEXT_FIELDS)
 async def test_what_is_no_text_is_refused(row: Row, name: str, text: Text) -> None:
     field = Field(row, name)
     twin = await LoopTwin.start(field.profile)

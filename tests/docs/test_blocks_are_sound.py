@@ -27,6 +27,7 @@ from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
 from leverframe.simulation.scenario import read_scenario
 from leverframe.units.watch_web import PATHS as WATCHED
+from tests.cases import for_each
 from tests.docs.blocks import (
     DOCS,
     DOCUMENTS,
@@ -48,12 +49,12 @@ PATHS = {endpoint.path for endpoint in ENDPOINTS} | {row.form.path for row in TA
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@for_each("document", DOCUMENTS, ids=name_of)
 def test_every_block_says_its_language(document: Path) -> None:
     assert [str(block) for block in blocks(document) if not block.language] == []
 
 
-@pytest.mark.parametrize("block", blocks_in(SHELL), ids=str)
+@for_each("block", blocks_in(SHELL), ids=str)
 def test_shell_is_shell(block: Block) -> None:
     checked = subprocess.run(
         ["sh", "-n"], input=block.text, text=True, capture_output=True, check=False
@@ -79,7 +80,7 @@ def hurried(shell: str) -> list[str]:
     return re.findall(r"^leverframe run .*&\n(?!leverframe run )(\S.*)", shell, re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", blocks_in(SHELL, WRITTEN), ids=str)
+@for_each("block", blocks_in(SHELL, WRITTEN), ids=str)
 def test_who_pastes_a_block_finds_a_controller_that_answers(block: Block) -> None:
     assert block.is_hidden or hurried(block.text) == []
 
@@ -166,7 +167,7 @@ def _tasks_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
     return {}
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@for_each("document", DOCUMENTS, ids=name_of)
 def test_every_command_line_in_the_text_exists(document: Path) -> None:
     calls = calls_of_the_program(code_in(document))
     assert [words for words in calls if unknown_words(words)] == []
@@ -209,7 +210,7 @@ def commands_in(text: str) -> Iterator[tuple[str, str]]:
                 yield path, name
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=name_of)
+@for_each("document", WRITTEN, ids=name_of)
 def test_every_command_in_the_text_exists(document: Path) -> None:
     shown = set(commands_in(document.read_text(encoding="utf-8")))
     assert {
@@ -219,7 +220,7 @@ def test_every_command_in_the_text_exists(document: Path) -> None:
     } == set()
 
 
-@pytest.mark.parametrize("document", WRITTEN, ids=name_of)
+@for_each("document", WRITTEN, ids=name_of)
 def test_every_path_in_the_text_exists(document: Path) -> None:
     named = set(re.findall(r"(?<![\w.])/(?:api|json|xml)/[\w./-]*\w", code_in(document)))
     assert named - PATHS == set()

@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from leverframe.reference.markdown import anchor
+from tests.cases import for_each
 from tests.docs.blocks import DOCUMENTS, name_of
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
@@ -29,7 +28,7 @@ def broken(document: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+@for_each("document", DOCUMENTS, ids=name_of)
 def test_links_lead_to_files_and_headings_that_exist(document: Path) -> None:
     assert broken(document) == []
 

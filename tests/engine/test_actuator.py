@@ -8,6 +8,7 @@ from leverframe.engine.effects import Notify, RestartController, ShowScreen
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .bench import Bench
 
@@ -27,8 +28,8 @@ def deactivate(bench: Bench, action: str, value: int = ON) -> None:
     perform(bench, action, Actuator.opposite(value), active=False)
 
 
-@pytest.mark.parametrize("label", [*OUTPUTS, *PWMS, *EVENT_VARIABLES])
-@pytest.mark.parametrize(
+@for_each("label", [*OUTPUTS, *PWMS, *EVENT_VARIABLES])
+@for_each(
     ("value", "before", "activated", "deactivated"),
     [
         (OFF, 1, 0, 1),

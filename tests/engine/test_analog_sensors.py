@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from leverframe.engine.analog_sensors import SENSORS, analog_value, convert
 from leverframe.engine.settings import AnalogInput
+from tests.cases import for_each
 
 PRINTED_LABELS = [
     "vin=3.3V/5V",
@@ -77,7 +78,7 @@ def test_every_printed_sensor_has_a_formula() -> None:
     assert {*POINTS, "PT1000"} == set(PRINTED_LABELS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sensor", "millivolts", "value"),
     [(sensor, *point) for sensor, points in POINTS.items() for point in points],
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from leverframe.engine.labels import DIGITAL_INPUTS, LABELS, READINGS
 from leverframe.engine.readings import LIMITS
+from tests.cases import for_each
 
 from .measuring import Measuring
 
@@ -38,7 +39,7 @@ def test_a_plain_reading_is_shown_as_it_comes_and_goes(label: str, value: float)
     assert bench.values[label] is None
 
 
-@pytest.mark.parametrize("label", LIMITS)
+@for_each("label", LIMITS)
 def test_the_limits_of_a_label_are_readings_and_what_is_beyond_is_absent(label: str) -> None:
     low, high = LIMITS[label]
     bench = Measuring()

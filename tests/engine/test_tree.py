@@ -35,6 +35,7 @@ from leverframe.engine.tree import (
 )
 from leverframe.profile import Profile
 from tests.boundary_profiles import ALL_HARDWARE, NEWEST
+from tests.cases import for_each
 from tests.effort import examples
 
 # --- random trees --------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def test_leaves_make_the_tree_again_on_every_profile(tree: Settings) -> None:
     assert settings_from_leaves(profile_of(tree), through_json(dict(leaves(tree)))) == (tree, [])
 
 
-@pytest.mark.parametrize("profile", ALL_HARDWARE, ids=str)
+@for_each("profile", ALL_HARDWARE, ids=str)
 def test_nothing_stored_gives_the_defaults(profile: Profile) -> None:
     assert settings_from_leaves(profile, {}) == (defaults(profile), [])
 
@@ -313,7 +314,7 @@ LENGTHS_ON = (
 )
 
 
-@pytest.mark.parametrize("path", LENGTHS)
+@for_each("path", LENGTHS)
 def test_lists_have_the_length_of_the_profile(path: str) -> None:
     lengths = [len(value_at(defaults(profile), path)) for profile in LENGTHS_ON]
     assert lengths == list(LENGTHS[path])

@@ -14,6 +14,7 @@ from leverframe.engine.tree import with_value
 from leverframe.profile import Profile
 from leverframe.status_files import PATHS, build, content_type, describe
 from tests.boundary_profiles import PROFILES as EVERY_PROFILE
+from tests.cases import for_each
 
 from .files_bench import MAC, NAME, NEWEST, PROFILES, FilesBench
 
@@ -71,7 +72,7 @@ ST0 = [
 ]
 
 
-@pytest.mark.parametrize("profile", EVERY_PROFILE, ids=str)
+@for_each("profile", EVERY_PROFILE, ids=str)
 def test_all_values_are_texts_but_for_the_lists_of_module_readings(profile: Profile) -> None:
     bench = FilesBench(profile=profile)
     for path in PATHS:
@@ -92,7 +93,7 @@ def _flat(items: list[object]) -> list[object]:
     return [one for item in items for one in (item if isinstance(item, list) else [item])]
 
 
-@pytest.mark.parametrize("profile", EVERY_PROFILE, ids=str)
+@for_each("profile", EVERY_PROFILE, ids=str)
 def test_xml_has_one_element_with_text_alone_on_every_line(profile: Profile) -> None:
     bench = FilesBench(profile=profile)
     for path in PATHS:
@@ -134,7 +135,7 @@ def test_all_json_of_hw_30_has_the_keys_of_a_real_unit_in_their_order() -> None:
     assert list(FilesBench(profile=Profile("3.0", "1.58a")).json("/json/all.json")) == ALL_OF_HW30
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "known"),
     [
         ("/json/all.json", [key for key in ALL_OF_HW30 if not key.startswith("sdm")]),
@@ -142,7 +143,7 @@ def test_all_json_of_hw_30_has_the_keys_of_a_real_unit_in_their_order() -> None:
         ("/json/status.json", STATUS_PER),
     ],
 )
-@pytest.mark.parametrize("profile", EVERY_PROFILE, ids=str)
+@for_each("profile", EVERY_PROFILE, ids=str)
 def test_known_keys_stay_in_their_order_in_json(
     profile: Profile, path: str, known: list[str]
 ) -> None:
@@ -150,10 +151,8 @@ def test_known_keys_stay_in_their_order_in_json(
     assert [key for key in shown if key in known] == known
 
 
-@pytest.mark.parametrize(
-    ("path", "known"), [("/xml/ix.xml", IX), ("/xml/stat.xml", STAT), ("/st0.xml", ST0)]
-)
-@pytest.mark.parametrize("profile", EVERY_PROFILE, ids=str)
+@for_each(("path", "known"), [("/xml/ix.xml", IX), ("/xml/stat.xml", STAT), ("/st0.xml", ST0)])
+@for_each("profile", EVERY_PROFILE, ids=str)
 def test_known_elements_stay_at_their_position_in_xml(
     profile: Profile, path: str, known: list[str]
 ) -> None:

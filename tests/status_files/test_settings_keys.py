@@ -4,6 +4,7 @@ import pytest
 
 from leverframe.engine.actions import NextOneWireId
 from leverframe.profile import Profile
+from tests.cases import for_each
 
 from .files_bench import FilesBench
 
@@ -12,7 +13,7 @@ OUTPUTS, INPUTS, PWMPID = "/json/outputs.json", "/json/inputs.json", "/json/pwmp
 DSI2C, STATUS, NETWORK = "/json/dsi2c.json", "/json/status.json", "/json/network.json"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("request_", "path", "key", "shown"),
     [
         ("/stm.cgi?oname=3Pump", OUTPUTS, "oname3", "Pump"),

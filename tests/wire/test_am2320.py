@@ -1,11 +1,11 @@
 """AM2320: the data sheet's example, signs, and damaged answers."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.wire.am2320 import decode_answer
 from leverframe.wire.modbus_rtu import crc16
+from tests.cases import for_each
 
 #: The data sheet's answer for 50.0 % and 25.0 °C.
 EXAMPLE = bytes.fromhex("030401F400FA31A5")
@@ -30,7 +30,7 @@ def test_every_value_comes_back(humidity: int, temperature: int) -> None:
     assert decode_answer(answer(humidity, raw)) == (temperature / 10, humidity / 10)
 
 
-@pytest.mark.parametrize("bit", range(len(EXAMPLE) * 8))
+@for_each("bit", range(len(EXAMPLE) * 8))
 def test_a_flipped_bit_is_no_reading(bit: int) -> None:
     damaged = bytearray(EXAMPLE)
     damaged[bit // 8] ^= 1 << bit % 8

@@ -2,7 +2,6 @@
 
 from struct import pack
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from leverframe.wire.sps30_i2c import (
     encode_words,
     start_command,
 )
+from tests.cases import for_each
 
 EXAMPLE = encode_words(pack(">4f", 1.5, 2.5, 4.25, 10.0))
 
@@ -35,7 +35,7 @@ def test_the_four_masses_are_read() -> None:
     assert decode_masses(EXAMPLE) == (1.5, 2.5, 4.25, 10.0)
 
 
-@pytest.mark.parametrize("bit", range(0, len(EXAMPLE) * 8, 3))
+@for_each("bit", range(0, len(EXAMPLE) * 8, 3))
 def test_a_flipped_bit_is_no_reading(bit: int) -> None:
     damaged = bytearray(EXAMPLE)
     damaged[bit // 8] ^= 1 << bit % 8

@@ -25,6 +25,7 @@ from leverframe.servers.routes.uploaded import PICTURE_PATH
 from leverframe.storage.store import Changes, MemoryStore, Store
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
+from tests.cases import for_each
 from tests.conformance.requests import Sample, accepted
 from tests.conformance.test_rows import newest_that_offers
 from tests.servers.signing_up import (
@@ -162,7 +163,7 @@ async def read_status(twin: LoopTwin, path: str, **headers: str) -> int:
     return reply.status
 
 
-@pytest.mark.parametrize("number", COMMANDS)
+@for_each("number", COMMANDS)
 async def test_a_command_is_for_those_it_is_meant_for(
     number: int, stores: dict[str, Store]
 ) -> None:
@@ -209,7 +210,7 @@ async def test_a_command_is_for_those_it_is_meant_for(
     assert found != 401 or is_open or own_password
 
 
-@pytest.mark.parametrize("number", ROWS)
+@for_each("number", ROWS)
 def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
     row = TABLE[number]
     target = row.form.path + ("?" + row.form.items[0].text if row.form.items else "")
@@ -222,7 +223,7 @@ def test_the_role_of_a_row_is_the_one_written_down_here(number: int) -> None:
     assert row.role == expected
 
 
-@pytest.mark.parametrize("path", paths())
+@for_each("path", paths())
 async def test_a_file_or_api_path_is_for_those_it_is_meant_for(
     path: str, stores: dict[str, Store]
 ) -> None:

@@ -26,13 +26,14 @@ from leverframe.servers.http.messages import (
 )
 from leverframe.servers.http.parsing import MAX_FEED_BYTES
 from leverframe.servers.http.server_state import ServerState
+from tests.cases import for_each
 
 from .handlers import path_as_text
 from .wire import connected, connected_to
 
 
-@pytest.mark.parametrize("event", Event)
-@pytest.mark.parametrize("state", State)
+@for_each("event", Event)
+@for_each("state", State)
 async def test_an_event_leads_where_the_table_says_or_cannot_happen(
     state: State, event: Event
 ) -> None:
@@ -349,7 +350,7 @@ WAYS: dict[tuple[State, Event, State], tuple[Callable[[Walk], None], ...]] = {
 }
 
 
-@pytest.mark.parametrize("entry", WAYS, ids=lambda entry: f"{entry[0].name}-{entry[1].name}")
+@for_each("entry", WAYS, ids=lambda entry: f"{entry[0].name}-{entry[1].name}")
 async def test_each_entry_of_the_table_happens(entry: tuple[State, Event, State]) -> None:
     walk = Walk(tls=False)
     await walk.go(list(WAYS[entry]))

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from leverframe.servers.http.parsing import (
     Reading,
     RequestParser,
 )
+from tests.cases import for_each
 
 
 class Collector:
@@ -237,8 +237,8 @@ def outcome(reader: Collector) -> tuple[object, ...]:
     return reader.taken, refusals, reader.parser.is_done or reader.parser.reading
 
 
-@pytest.mark.parametrize("case", WHOLE)
-@pytest.mark.parametrize("before", [b"", POLL, WHOLE["body"]], ids=["first", "after", "after body"])
+@for_each("case", WHOLE)
+@for_each("before", [b"", POLL, WHOLE["body"]], ids=["first", "after", "after body"])
 def test_a_request_cut_anywhere_means_what_it_means_whole(case: str, before: bytes) -> None:
     data = before + WHOLE[case]
     whole = outcome(read(data))

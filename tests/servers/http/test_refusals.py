@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.http.server import HttpLimits
+from tests.cases import for_each
 from tests.effort import examples
 
 from .handlers import Gate, echo
@@ -109,7 +110,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 async def test_what_is_wrong_is_refused_with_its_status_and_the_connection_ends(case: str) -> None:
     status, sent = REFUSED[case]
     async with serving(echo, HttpLimits(linger_s=1000)) as running:
