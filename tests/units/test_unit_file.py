@@ -157,6 +157,11 @@ def test_the_words_of_a_file_are_those_of_people(tmp_path: Path) -> None:
         ('[email]\nport = { env = "HOME" }', "email.port is no secret; write it here, or ${name}"),
         ("values = { a = [1] }", "values must be a table such as"),
         ('[outputs.OUT0]\nname = "${zone}"', "uses ${zone}, which has no value; give it as values"),
+        ('[access.admin]\nname = ""', "access.admin.name must be a text: 1 to 31 characters."),
+        (
+            '[access.users.1]\nname = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"',
+            "access.users.1.name must",
+        ),
         ('[access.admin]\nname = "user"', "access.admin.name: Two accounts have the same name."),
         ('include = "common.toml"', "include must be a list of files such as"),
         ('include = ["nowhere.toml"]', "nowhere.toml cannot be read: No such file"),
@@ -284,6 +289,17 @@ def test_secrets_come_from_the_environment_or_a_file_for_its_owner_alone(
     assert settings.mqtt.password == "from file"
     kept.write_text("broker = 3\n", encoding="utf-8")
     assert "broker must be a text" in mistakes(path)[0]
+
+
+def test_a_password_that_no_account_can_have_is_told_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, '[access.admin]\npassword = { env = "NEW_PASSWORD" }\n')
+    monkeypatch.setenv("NEW_PASSWORD", "hush" * 33)
+    (told,) = mistakes(path)
+    assert told == ("unit.toml, line 2: access.admin.password must be a text: 0 to 128 characters.")
+    monkeypatch.setenv("NEW_PASSWORD", "hush" * 32)
+    assert load_unit_file(path).settings.access.admin.password == "hush" * 32
 
 
 def test_a_secret_that_is_not_needed_is_as_if_not_named(tmp_path: Path) -> None:

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from leverframe.commands.table.accounts import check_names
+from leverframe.commands.table.accounts import HASH, PLAIN_PASSWORD, USER_FIELDS, check_names
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.restored import NotCarriedOver
 from leverframe.commands.version_change.backup_content import ENTRIES, Content
 from leverframe.commands.version_change.carry_over import carry_over, with_page_settings
 from leverframe.commands.version_change.limits import (
     is_allowed,
+    is_sendable,
     missing_of_rule,
     missing_of_schedule,
     versions_with,
@@ -34,7 +35,7 @@ from leverframe.engine.tree import (
     with_value,
 )
 from leverframe.profile import Profile, spans_in_words
-from leverframe.units.allowed_values import schema_at, words_of
+from leverframe.units.allowed_values import schema_at, value_schema, words_of
 from leverframe.units.file_keys import is_part_of, key_of
 from leverframe.units.problems import FileLine, FileProblem
 
@@ -43,6 +44,7 @@ WHOLE_LISTS = ("rules", "schedule")
 #: What an entry that a file makes has without being told, unlike one that a command makes.
 _ON = {"rules": "enabled", "schedule": "active", "access.users": "active"}
 _ACCESS = "access."
+_ACCOUNT_TYPES = {"name": (USER_FIELDS["B"],), "password": (PLAIN_PASSWORD, HASH)}
 _PROFILE = "profile."
 
 
@@ -238,10 +240,12 @@ def _not_allowed(
 ) -> Iterator[FileProblem]:
     standard = dict(leaves(defaults(profile)))
     for path, (_, line) in given.items():
-        if path.startswith((*ENTRIES, _ACCESS)):
+        if path.startswith(ENTRIES):
             continue
         value = value_at(settings, path)
-        if not is_allowed(path, value, standard.get(path), profile):
+        if path.startswith(_ACCESS):
+            yield from _unfit_account(path, value, line, profile)
+        elif not is_allowed(path, value, standard.get(path), profile):
             yield _refused(path, value, line, profile)
     for place, rule in enumerate(settings.rules):
         for name in _told_parts(missing_of_rule(rule, profile)):
@@ -249,6 +253,17 @@ def _not_allowed(
     for place, entry in enumerate(settings.schedule):
         for name in missing_of_schedule(entry, profile) if entry is not None else ():
             yield _unfit_entry(f"schedule.{place}", name, getattr(entry, name), given, profile)
+
+
+def _unfit_account(
+    path: str, value: Any, line: FileLine, profile: Profile
+) -> Iterator[FileProblem]:
+    """Yield a name or a password that no account can have; a password may be its stored hash."""
+    types = _ACCOUNT_TYPES.get(path.rpartition(".")[2])
+    if types and not any(is_sendable(one, value, profile) for one in types):
+        key = key_of(path)
+        allowed = words_of(value_schema(types[0], profile))
+        yield FileProblem(line, key, f"{key} must be {allowed}.")
 
 
 def _told_parts(missing: list[str]) -> list[str]:

@@ -30,7 +30,7 @@ class Limit(NamedTuple):
 
     def takes(self, steps: list[str], value: Any, profile: Profile) -> bool:
         seen = self.place(steps, profile)
-        return seen is not None and _is_sendable(self.param, value, profile, seen)
+        return seen is not None and is_sendable(self.param, value, profile, seen)
 
     def place(self, steps: list[str], profile: Profile) -> Seen | None:
         """Return the fields that say the place, None if the version has no such place here."""
@@ -43,7 +43,7 @@ class Limit(NamedTuple):
             if not own.startswith("{"):
                 return None
             letter, place = own[1], int(step)
-            if not _is_sendable(self.row.params[letter], place, profile, seen):
+            if not is_sendable(self.row.params[letter], place, profile, seen):
                 return None
             seen[letter] = place
         return seen
@@ -65,7 +65,7 @@ def _key(steps: tuple[str, ...] | list[str]) -> str:
     return ".".join("*" if step.isdigit() or step.startswith("{") else step for step in steps)
 
 
-def _is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
+def is_sendable(param: Param, value: Any, profile: Profile, seen: Seen = NOTHING_SEEN) -> bool:
     """Tell whether a command could have set this value: written and read back it is the same."""
     if isinstance(param, Trailing) and not offered(param.when, profile):
         return bool(value == param.default)
@@ -125,7 +125,7 @@ def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
         name
         for letter, name in rule_rows.SETTINGS.items()
         if name not in ("action", "value")
-        and not _is_sendable(params[letter], getattr(rule, name), profile, seen)
+        and not is_sendable(params[letter], getattr(rule, name), profile, seen)
     ]
     return missing + missing_of_action(rule, profile)
 
@@ -135,7 +135,7 @@ def missing_of_action(rule: Rule, profile: Profile) -> list[str]:
     words = {code.word for code in RULE_ACTIONS.of(profile)}
     if rule.action in words:
         value = rule_rows.EVENT_ROW.params["M"]
-        return [] if _is_sendable(value, rule.value, profile) else ["value"]
+        return [] if is_sendable(value, rule.value, profile) else ["value"]
     if f"{rule.action}={rule.value}" in words:
         return []
     return ["value"] if f"{rule.action}=0" in words else ["action"]
@@ -154,7 +154,7 @@ def missing_of_schedule(entry: ScheduleEntry, profile: Profile) -> list[str]:
     unfit = {
         letter
         for letter, value in fields.items()
-        if not _is_sendable(schedule_rows.FIELDS[letter], value, profile)
+        if not is_sendable(schedule_rows.FIELDS[letter], value, profile)
     }
     missing = [name for letter, name in (("C", "action"), ("D", "value")) if letter in unfit]
     return missing if is_sound and not unfit - {"C", "D"} else [*missing, "time"]
