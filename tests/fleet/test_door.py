@@ -1,6 +1,7 @@
 """The front door: who is meant by name, by address and by port, and what each client may take."""
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 
@@ -42,6 +43,17 @@ async def test_a_controller_is_found_by_its_name_and_the_node_by_its_address() -
             for host in (f"{HOME}:{port}", "localhost", "fleet.example", "[::1]:80"):
                 answer = await ask(client, "/api/fleet/list", host)
                 assert answer.body.count('"name"') == 2
+
+
+async def test_beyond_loopback_the_machines_own_name_is_the_nodes() -> None:
+    machine = socket.gethostname()
+    async with loop_node(host="0.0.0.0") as node:
+        await node.node.add([NewController(MemberRecord("gh-1"), Profile())])
+        port = await listening(node)
+        for host in (machine, f"{machine}.local"):
+            assert (await ask_once(HOME, port, "/health", host)).body.count("controllers") == 1
+            answer = await ask_once(HOME, port, "/health", f"gh-1.{host}")
+            assert '"board":"simulated"' in answer.body
 
 
 async def test_an_unknown_name_gets_a_clear_404_and_reaches_nobody() -> None:

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from leverframe.maintenance.readable_backup import changed_settings
+from leverframe.storage.backup import encode_backup, unpack
 from tests.fleet.loop_node import LoopNode, loop_node
 
 BEGIN = 1767571200.0
@@ -225,3 +228,17 @@ async def test_an_export_holds_all_that_makes_the_fleet_again_and_no_secret() ->
         assert first["settings"]["settings"]["outputs.0.name"] == "Pump"
         assert second["settings"]["settings"] == {}
         assert "7391" not in str(first)
+
+
+async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
+    async with loop_node() as node:
+        await busy(node, 2)
+        (exported,) = await node.get("export", name="gh-2")
+        controller = node.member("gh-2").controller
+        backup = unpack(encode_backup(controller.profile, controller.engine.settings))
+        assert exported["settings"]["settings"] == changed_settings(backup)
+        shown = await node.get("show", name="gh-2")
+        assert shown["settings"] == changed_settings(backup)
+        template = msgspec.json.encode(exported["settings"])
+        await node.post("add", template, name="again")
+        assert (await node.get("show", name="again"))["settings"] == shown["settings"]

@@ -1,5 +1,6 @@
 """Controllers of a node: made, found, renamed, tagged and removed."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.rights import UNRESTRICTED
+from leverframe.fleet.node import MADE_AT_A_TIME
 from leverframe.fleet.records import MemberRecord
 from leverframe.profile import Profile
 from leverframe.servers.http.messages import Request
@@ -244,8 +246,34 @@ async def test_histories_are_kept_in_one_file_and_end_with_their_controllers(
         await node.post("send", command="outs.cgi?out0=1", name="gh-1")
         asked = Request("GET", "/api/history", "labels=OUT0", {}, b"", "127.0.0.1")
         for name, value in (("gh-1", 1), ("gh-2", 0)):
-            answer: Any = node.member(name).built.web.handle_as(asked, UNRESTRICTED)
-            told = msgspec.json.decode((await answer).body)
-            assert told["series"]["OUT0"]["values"][-1] == value, told
+            async with asyncio.timeout(10):
+                # A value is recorded by the millisecond, and asked for up to the present one.
+                while (await _newest(node, name, asked)) != value:  # noqa: ASYNC110
+                    await asyncio.sleep(0.001)
         await node.post("remove", name="gh-1")
     assert (tmp_path / "history.db").exists()
+
+
+async def _newest(node: LoopNode, name: str, asked: Request) -> float:
+    answer: Any = node.member(name).built.web.handle_as(asked, UNRESTRICTED)
+    told = msgspec.json.decode((await answer).body)
+    newest: float = told["series"]["OUT0"]["values"][-1]
+    return newest
+
+
+async def test_others_have_their_turn_while_many_are_made() -> None:
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    async with loop_node() as node:
+        counting = asyncio.create_task(count_turns())
+        await node.post("add", name="gh-{n}", count=100)
+        counting.cancel()
+        # At least once for every few of them.
+        assert turns >= 100 // MADE_AT_A_TIME
+        assert len(await node.get("list")) == 100

@@ -4,7 +4,8 @@ Parameters stand in the query, as everywhere in this program. `name` and `tag` c
 those of these names that have all of these tags, all of them where neither is given.
 """
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -19,7 +20,9 @@ from leverframe.commands.describe.openapi import (
 from leverframe.commands.table.refusals import BadValue, Malformed
 from leverframe.commands.table.row import ADMIN, ANYBODY
 from leverframe.durations import BadDuration, seconds_from_text
-from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of, send
+from leverframe.engine.factory_settings import defaults
+from leverframe.engine.tree import MISSING, difference, is_confidential
+from leverframe.fleet.bulk import AT_A_TIME, DONE, BulkReport, MemberResult, report_of, send
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import GroupSnapshots, GroupTime, fork, set_fault
@@ -32,11 +35,10 @@ from leverframe.fleet.records import (
     numbered,
 )
 from leverframe.fleet.time_words import BadMoment, wall_of
-from leverframe.maintenance.readable_backup import changed_settings
 from leverframe.profile import UnknownProfile
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.servers.routes.metrics import METRICS
-from leverframe.storage.backup import BackupFile, BackupRefused, encode_backup, unpack
+from leverframe.storage.backup import BackupFile, BackupRefused
 from leverframe.wire.prometheus import prometheus_text
 
 MAX_AT_ONCE = 10_000
@@ -174,8 +176,16 @@ def node_report(context: FleetContext) -> NodeReport:
     )
 
 
-def listed(context: FleetContext) -> list[MemberReport]:
-    return [_report(context.node, member) for member in context.chosen()]
+async def listed(context: FleetContext) -> list[MemberReport]:
+    return [_report(context.node, member) async for member in _in_turns(context.chosen())]
+
+
+async def _in_turns(members: list[Member]) -> AsyncIterator[Member]:
+    """Give other requests their turn now and then: there may be thousands."""
+    for number, member in enumerate(members, start=1):
+        yield member
+        if number % AT_A_TIME == 0:
+            await asyncio.sleep(0)
 
 
 def _report(node: FleetNode, member: Member) -> MemberReport:
@@ -202,7 +212,7 @@ def shown(context: FleetContext) -> MemberDetails:
         member.built.mac,
         controller.board.kind,
         controller.engine.uptime(controller.clock.read()),
-        changed_settings(_backup(member)),
+        _changed_settings(member),
     )
 
 
@@ -211,21 +221,25 @@ def _one(context: FleetContext) -> Member:
     return member
 
 
-def _backup(member: Member) -> BackupFile:
-    return unpack(encode_backup(member.controller.profile, member.controller.engine.settings))
+def _changed_settings(member: Member) -> dict[str, Any]:
+    """Return what differs from the factory settings, as a backup without secrets has it."""
+    controller = member.controller
+    leaves = difference(defaults(controller.profile), controller.engine.settings)
+    return {
+        path: value
+        for path, _, value in leaves
+        if value is not MISSING and not (path.startswith("profile.") or is_confidential(path))
+    }
 
 
-def exported(context: FleetContext) -> list[ExportedController]:
+async def exported(context: FleetContext) -> list[ExportedController]:
     return [
         ExportedController(
-            msgspec.structs.replace(
-                member.record, hw=member.controller.profile.hw, sw=member.controller.profile.sw
-            ),
-            msgspec.structs.replace(
-                backup := _backup(member), settings=changed_settings(backup), left_out=()
-            ),
+            msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
+            BackupFile(profile.hw, profile.sw, _changed_settings(member)),
         )
-        for member in context.chosen()
+        async for member in _in_turns(context.chosen())
+        if (profile := member.controller.profile)
     ]
 
 

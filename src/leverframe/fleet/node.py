@@ -47,8 +47,10 @@ from leverframe.wiring import Wiring
 log = logging.getLogger(__name__)
 
 SIMULATED = Wiring()
-#: Controllers that are read, or made, together.
-AT_A_TIME = 50
+#: Controllers whose rows are read at once.
+READ_AT_A_TIME = 50
+#: Controllers whose first rows share transactions; other requests have their turn after them.
+MADE_AT_A_TIME = 10
 
 
 class NodeManner(Struct, frozen=True):
@@ -147,8 +149,8 @@ class FleetNode:
         """Start what the store knows; return a sentence for each that cannot be."""
         troubles = []
         records = sorted(self.registry.records.items())
-        for begin in range(0, len(records), AT_A_TIME):
-            batch = records[begin : begin + AT_A_TIME]
+        for begin in range(0, len(records), READ_AT_A_TIME):
+            batch = records[begin : begin + READ_AT_A_TIME]
             stored = await self.lane.fetch([number for number, _ in batch])
             for number, record in batch:
                 try:
@@ -157,7 +159,7 @@ class FleetNode:
                 except Exception as error:
                     troubles.append(_why_not(record.name, error))
                 await asyncio.sleep(0)
-        gc.freeze()
+            gc.freeze()
         return troubles
 
     async def _go_on(
@@ -199,16 +201,16 @@ class FleetNode:
             await self.lane.forget(numbers)
             made: list[Member] = []
             try:
-                for begin in range(0, len(new), AT_A_TIME):
-                    end = begin + AT_A_TIME
+                for begin in range(0, len(new), MADE_AT_A_TIME):
+                    end = begin + MADE_AT_A_TIME
                     made += await self._make_all(numbers[begin:end], new[begin:end])
+                    # What is there by now stays: no collection has to walk through it.
+                    gc.freeze()
                 await self.registry.put({member.number: member.record for member in made})
             except BaseException:
                 await self._stop(made)
                 await self.lane.forget(numbers)
                 raise
-        # What is there by now stays: no collection has to walk through it.
-        gc.freeze()
         return made
 
     async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -82,7 +83,10 @@ async def node_of(
 ) -> NodeWeb:
     """Make a node without controllers that does not listen yet."""
     reach = reach_of(config)
-    door = Door(door_limits(lenient=config.lenient), config.hosts, descriptors)
+    machine = socket.gethostname().lower()
+    # The last one is where addresses of controllers are shown.
+    domains = (machine, f"{machine}.local") if reach.must_sign_in else ()
+    door = Door(door_limits(lenient=config.lenient), (*domains, *config.hosts), descriptors)
     manner = NodeManner(
         config.zone(),
         config.lenient,
