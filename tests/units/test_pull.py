@@ -10,6 +10,7 @@ import pytest
 from leverframe.profile import Profile
 from leverframe.status_files.reading_back import files_of
 from leverframe.testing import Twin
+from leverframe.units import client
 from leverframe.units.client import SignInNeeded
 from leverframe.units.loading import load_unit_file
 from leverframe.units.problems import BadUnitFile
@@ -84,7 +85,10 @@ async def test_a_unit_file_that_is_there_is_brought_up_to_date(tmp_path: Path) -
     assert out.read_text(encoding="utf-8") == kept.replace('"Pump"', '"Fan"')
 
 
-async def test_a_unit_file_leaves_out_entries_that_were_not_read(tmp_path: Path) -> None:
+async def test_a_unit_file_leaves_out_entries_that_were_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
     out = tmp_path / "north.toml"
     with Twin() as twin:
         for entry in range(3):
