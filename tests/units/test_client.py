@@ -114,14 +114,33 @@ async def test_an_endless_answer_is_not_read_to_its_end(monkeypatch: pytest.Monk
                 await client.read(FILE)
 
 
-async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n")
+@asynccontextmanager
+async def answering(answer: Callable[[bytes], bytes]) -> AsyncIterator[str]:
+    """Serve what a function makes of the head of a request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(await reader.readuntil(b"\r\n\r\n")))
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, polite_client(f"http://127.0.0.1:{port}", paced=False) as client:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_unit_that_sends_its_clients_elsewhere_is_told() -> None:
+    moved = b"HTTP/1.1 302 Found\r\nLocation: https://unit.example/\r\n\r\n"
+    async with answering(lambda _: moved) as url, polite_client(url, paced=False) as client:
         with pytest.raises(UnusableAnswer, match="sends its clients to https://unit.example/"):
             await client.read(FILE)
+
+
+async def test_a_unit_that_refuses_without_asking_for_a_login_is_shown_it() -> None:
+    def answer(head: bytes) -> bytes:
+        is_known = b"authorization: basic" in head.lower()
+        return b"HTTP/1.1 200 OK\r\n\r\n" if is_known else b"HTTP/1.1 403 Forbidden\r\n\r\n"
+
+    async with answering(answer) as url:
+        async with polite_client(url, UnitLogin("admin", "admin"), paced=False) as client:
+            assert (await client.read(FILE)).is_ok
+        async with polite_client(url, paced=False) as client:
+            assert (await client.read(FILE)).status == 403

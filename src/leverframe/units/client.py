@@ -23,7 +23,8 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 #: Before a read is repeated: a unit that restarts is back after some seconds.
 RETRY_WAITS_S = (0.5, 2.0, 5.0)
 _REDIRECTS = (301, 302, 303, 307, 308)
-_BUSY = (500, 502, 503, 504)
+_BUSY = (429, 500, 502, 503, 504)
+_WANTS_LOGIN = (401, 403)
 
 
 class SignInNeeded(ErrorForPeople):
@@ -98,7 +99,11 @@ class PoliteClient:
     async def _send(self, target: str, body: bytes | None = None) -> UnitAnswer:
         async with self._turn:
             answer, response = await self._exchange(target, body)
-            if answer.status == 401 and self._login is not None and not self._is_asked_for_login:
+            if (
+                answer.status in _WANTS_LOGIN
+                and self._login is not None
+                and not self._is_asked_for_login
+            ):
                 self._is_asked_for_login = True
                 answer, response = await self._exchange(target, body)
         if answer.status == 401:
