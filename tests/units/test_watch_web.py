@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin
+from leverframe.units.loading import load_unit_file
+from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import WatchedUnit
 
@@ -25,10 +28,18 @@ HOST = {"host": "127.0.0.1:8090"}
 class WebBench:
     """A watch over one twin, asked as by HTTP."""
 
-    def __init__(self, bench: WatchBench, accounts: Settings | None = None) -> None:
+    def __init__(
+        self,
+        bench: WatchBench,
+        accounts: Settings | None = None,
+        wanted: dict[str, Wanted] | None = None,
+    ) -> None:
         self.bench = bench
         self.recorder = HistoryRecorder(MemoryHistory(), bench.clock)
-        self.web = WatchWeb(bench.watcher, self.recorder, bench.clock, OwnNames(), accounts)
+        self.changes = UnitChanges(bench.watcher, wanted or {}, Path("journals"))
+        self.web = WatchWeb(
+            bench.watcher, self.recorder, bench.clock, OwnNames(), self.changes, accounts
+        )
 
     async def ask(self, target: str, method: str = "GET", **headers: str) -> Reply:
         path, mark, query = target.partition("?")
@@ -40,18 +51,22 @@ class WebBench:
         reply: Reply = answer if isinstance(answer, Reply) else await answer
         return reply
 
-    async def json(self, target: str, method: str = "GET") -> Any:
-        reply = await self.ask(target, method)
+    async def json(self, target: str, method: str = "GET", **headers: str) -> Any:
+        reply = await self.ask(target, method, **headers)
         assert reply.status == 200, reply.body
         return msgspec.json.decode(reply.body)
 
 
 @asynccontextmanager
-async def web_bench(accounts: Settings | None = None) -> AsyncIterator[tuple[WebBench, Twin]]:
+async def web_bench(
+    accounts: Settings | None = None, wanted: dict[str, Wanted] | None = None
+) -> AsyncIterator[tuple[WebBench, Twin]]:
     async with Twin(name="Cellar") as twin:
         await twin.asense(DS1=21.5)
         async with watching(WatchedUnit("cellar", twin.url)) as bench:
-            yield WebBench(bench, accounts), twin
+            web = WebBench(bench, accounts, wanted)
+            yield web, twin
+            await web.changes.close()
 
 
 async def test_the_state_of_a_unit_reads_like_that_of_a_controller() -> None:
@@ -128,11 +143,17 @@ async def test_the_history_of_a_unit_is_answered_by_its_labels() -> None:
         assert (await bench.ask("/api/history?unit=cellar&labels=NONE")).status == 400
 
 
-async def test_with_a_password_everything_but_health_asks_for_it() -> None:
+async def with_password() -> Settings:
     stored = await Passwords().hash("a long password")
     access = AccessSettings(required=True, admin=StoredAccount("admin", stored))
-    accounts = msgspec.structs.replace(Settings(), access=access)
-    right = UnitLogin("admin", "a long password").header()
+    return msgspec.structs.replace(Settings(), access=access)
+
+
+RIGHT = UnitLogin("admin", "a long password").header()
+
+
+async def test_with_a_password_everything_but_health_asks_for_it() -> None:
+    accounts = await with_password()
     wrong = UnitLogin("admin", "a wrong password").header()
     async with web_bench(accounts) as (bench, _):
         assert (await bench.ask("/health")).status == 200
@@ -140,7 +161,75 @@ async def test_with_a_password_everything_but_health_asks_for_it() -> None:
             refused = await bench.ask(target, method)
             assert refused.status == 401
             assert dict(refused.headers)["WWW-Authenticate"].startswith("Basic")
-        assert (await bench.ask("/metrics", Authorization=right)).status == 200
-        assert (await bench.ask("/nothing", Authorization=right)).status == 404
+        assert (await bench.ask("/metrics", Authorization=RIGHT)).status == 200
+        assert (await bench.ask("/nothing", Authorization=RIGHT)).status == 404
         assert (await bench.ask("/metrics", Authorization=wrong)).status == 401
         assert bench.bench.watcher.health["cellar"].looks == 0
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+def wants(folder: Path, name: str) -> dict[str, Wanted]:
+    file = folder / "cellar.toml"
+    file.write_text(f'[outputs.OUT0]\nname = "{name}"\n')
+    return {"cellar": lambda profile: load_unit_file(file, profile=profile)}
+
+
+async def test_a_unit_is_compared_planned_and_changed_by_the_plan_that_was_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = wants(tmp_path, "Pump")
+    signed = {"Authorization": RIGHT}
+    async with web_bench(await with_password(), wanted) as (bench, twin):
+        (one,) = await bench.json("/api/units/diff?unit=cellar", "POST", **signed)
+        assert one["file"] == '"Pump"'
+        plan = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
+        assert plan["steps"] == 1
+        assert any("Pump" in line for line in plan["lines"])
+        assert twin.settings["outputs"][0]["name"] == ""
+        other = await bench.ask("/api/units/apply?unit=cellar&plan=other", "POST", **signed)
+        assert other.status == 409
+        apply = f"/api/units/apply?unit=cellar&plan={plan['key']}"
+        assert (await bench.json(apply, "POST", **signed))["steps"] == 1
+        assert (await bench.ask("/api/units/plan?unit=cellar", "POST", **signed)).status == 409
+        await bench.changes.finished("cellar")
+        (unit,) = (await bench.json("/api/units", **signed))["units"]
+        assert unit["progress"] == {"done": 1, "steps": 1, "is_over": True, "trouble": ""}
+        assert twin.settings["outputs"][0]["name"] == "Pump"
+        # Never twice.
+        assert (await bench.ask(apply, "POST", **signed)).status == 409
+
+
+async def test_a_unit_that_was_changed_since_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    signed = {"Authorization": RIGHT}
+    async with web_bench(await with_password(), wants(tmp_path, "Pump")) as (bench, twin):
+        plan = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
+        await twin.acommand("/stm.cgi?oname=1Lamp")
+        await bench.json(f"/api/units/apply?unit=cellar&plan={plan['key']}", "POST", **signed)
+        await bench.changes.finished("cellar")
+        assert bench.changes.progress["cellar"].trouble
+        assert twin.settings["outputs"][0]["name"] == ""
+        # What was begun has to be ended first.
+        again = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
+        key = again["key"]
+        left = await bench.ask(f"/api/units/apply?unit=cellar&plan={key}", "POST", **signed)
+        assert left.status == 409
+        assert b"not finished" in left.body
+
+
+async def test_without_a_password_or_a_file_nothing_is_changed(tmp_path: Path) -> None:
+    async with web_bench(wanted=wants(tmp_path, "Pump")) as (bench, twin):
+        plan = await bench.json("/api/units/plan?unit=cellar", "POST")
+        refused = await bench.ask(f"/api/units/apply?unit=cellar&plan={plan['key']}", "POST")
+        assert refused.status == 403
+        assert not (await bench.json("/api/units"))["may_apply"]
+        assert {request.method for request in twin.requests()} == {"GET"}
+    async with web_bench() as (bench, _):
+        refused = await bench.ask("/api/units/plan?unit=cellar", "POST")
+        assert refused.status == 409
+        assert b"names no file" in refused.body

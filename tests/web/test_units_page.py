@@ -2,16 +2,27 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 from playwright.sync_api import expect
 
 from leverframe.clock import SystemClock
+from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
+from leverframe.profile import Profile
+from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.server import HttpServer
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin
+from leverframe.units.drift import drift_from
+from leverframe.units.loading import load_unit_file
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.unit_file import UnitFile
+from leverframe.units.watch_changes import UnitChanges
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import UnitWatcher, WatchedUnit
 from tests.clients.served_twin import HOST, LoopThread
@@ -26,15 +37,32 @@ class Site(NamedTuple):
     watcher: UnitWatcher
 
 
+#: Of the account that the watch asks for.
+LOGIN = UnitLogin("admin", "a long password")
+
+
+async def accounts() -> Settings:
+    stored = StoredAccount(LOGIN.name, await Passwords().hash(LOGIN.password))
+    return msgspec.structs.replace(Settings(), access=AccessSettings(required=True, admin=stored))
+
+
 @asynccontextmanager
-async def serving(twin: Twin, wanted: list[str]) -> AsyncIterator[Site]:
+async def serving(twin: Twin, file: Path) -> AsyncIterator[Site]:
+    def wanted(profile: Profile) -> UnitFile:
+        return load_unit_file(file, profile=profile)
+
+    def compare(pulled: PulledUnit) -> list[str]:
+        return drift_from(wanted(pulled.profile), pulled)
+
     clock = SystemClock()
     units = (
-        WatchedUnit("cellar", twin.url, compare=lambda pulled: list(wanted)),
+        WatchedUnit("cellar", twin.url, compare=compare),
         WatchedUnit("attic", f"http://{HOST}:{free_port()}"),
     )
     watcher = UnitWatcher(units, clock, paced=False)
-    web = WatchWeb(watcher, HistoryRecorder(MemoryHistory(), clock), clock, OwnNames())
+    changes = UnitChanges(watcher, {"cellar": wanted}, file.parent / "journals")
+    history = HistoryRecorder(MemoryHistory(), clock)
+    web = WatchWeb(watcher, history, clock, OwnNames(), changes, await accounts())
     server = HttpServer(web.handle)
     await watcher.open()
     await server.start(HOST, 0)
@@ -46,35 +74,47 @@ async def serving(twin: Twin, wanted: list[str]) -> AsyncIterator[Site]:
 
 
 @pytest.fixture
-def site(loop_thread: LoopThread) -> Iterator[Site]:
+def site(loop_thread: LoopThread, tmp_path: Path) -> Iterator[Site]:
     with Twin(name="Cellar", mac="02:11:22:33:44:55") as twin:
         stack = AsyncExitStack()
-        wanted = ["output 1 is called Pump, not Lamp"]
-        site = loop_thread.wait_for(stack.enter_async_context(serving(twin, wanted)))
+        file = tmp_path / "cellar.toml"
+        file.write_text('[outputs.OUT1]\nname = "Pump"\n')
+        site = loop_thread.wait_for(stack.enter_async_context(serving(twin, file)))
         yield site
         loop_thread.wait_for(stack.aclose())
 
 
 @pytest.mark.parametrize(("language", "viewport"), [("en", DESKTOP), ("hu", PHONE)])
-def test_units_are_listed_looked_at_and_compared(
+def test_units_are_listed_looked_at_compared_and_changed(
     tabs: Tabs, site: Site, language: str, viewport: tuple[int, int]
 ) -> None:
     look = Look(language, viewport, "light", False)
     with tabs.fresh(look) as page, watched(page, site.origin, "") as watch:
+        page.set_extra_http_headers({"Authorization": LOGIN.header()})
         page.goto(site.origin)
         cellar, attic = (page.locator(f"[data-unit={name}]") for name in ("cellar", "attic"))
         expect(cellar).to_have_attribute("data-health", "waiting")
-        cellar.get_by_role("button").nth(0).click()
+        cellar.locator("[data-do=look]").click()
         expect(cellar).to_have_attribute("data-health", "fine")
         expect(cellar).to_contain_text("HW 3.9 SW 1.75")
-        attic.get_by_role("button").nth(0).click()
+        attic.locator("[data-do=look]").click()
         expect(attic).to_have_attribute("data-health", "fault")
-        cellar.get_by_role("button").nth(1).click()
+        cellar.locator("[data-do=pull]").click()
         expect(cellar).to_have_attribute("data-health", "attention")
         cellar.locator("summary").click()
-        expect(cellar.locator("details li")).to_have_text("output 1 is called Pump, not Lamp")
+        expect(cellar.locator("details li")).to_contain_text('not "Pump"')
+        under = page.locator("[data-under=cellar]")
+        cellar.locator("[data-do=compare]").click()
+        expect(under.locator("tbody td").nth(2)).to_have_text('"Pump"')
+        cellar.locator("[data-do=plan]").click()
+        expect(under.locator("pre")).to_contain_text("oname")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= viewport[0]
+        assert site.twin.settings["outputs"][1]["name"] == ""
+        under.locator("[data-do=apply]").click()
+        expect(under.locator("progress")).to_have_attribute("value", "1")
+        expect(cellar).to_have_attribute("data-health", "fine", timeout=15_000)
+        assert site.twin.settings["outputs"][1]["name"] == "Pump"
         if viewport == DESKTOP:
             page.get_by_role("combobox").nth(0).select_option("fr")
             expect(page.get_by_role("heading", level=1)).to_have_text("Unités")

@@ -8,6 +8,8 @@ import asyncio
 import errno
 import logging
 import signal
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -35,6 +37,7 @@ from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.unit_health import UnitNotice
 from leverframe.units.watch_alarms import Alarms
+from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watch_web import WatchWeb
 from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, WatchedUnit
@@ -44,6 +47,8 @@ log = logging.getLogger(__name__)
 MAX_PORT = 65_535
 #: Nothing here takes a body.
 _LIMITS = HttpLimits(body_limit=lambda *_: 0)
+#: Below the data folder: what was sent to units from the page.
+JOURNALS = "journals"
 HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
 
 
@@ -63,6 +68,8 @@ class WatchOrder(Struct, frozen=True):
     alarms: AlarmChannels = AlarmChannels()
     look_every_s: float = LOOK_EVERY_S
     pull_every_s: float = PULL_EVERY_S
+    #: By name of the unit; those without a file are missing.
+    wanted: Mapping[str, Wanted] = {}
 
 
 async def watch(inventory: Path, port: int, ca_file: str | None, as_json: bool) -> None:
@@ -83,6 +90,9 @@ def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder
         alarms=table.alarms,
         look_every_s=table.every_s,
         pull_every_s=table.read_every_s,
+        wanted={
+            unit.name: partial(inventory.wanted, unit) for unit in inventory.units if unit.file
+        },
     )
 
 
@@ -124,11 +134,13 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
             on_notice=tell,
             on_values=record,
         )
+        changes = UnitChanges(watcher, dict(order.wanted), order.data / JOURNALS)
         web = WatchWeb(
             watcher,
             recorder,
             clock,
             OwnNames(order.host),
+            changes,
             await _accounts(order.password),
             lambda: [
                 *outbox_families(alarms.outbox.figures()),
@@ -145,7 +157,14 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
             await stop.wait()
         finally:
             await close_all(
-                [server.stop, watcher.close, alarms.close, recorder.close, opened.store.close]
+                [
+                    server.stop,
+                    changes.close,
+                    watcher.close,
+                    alarms.close,
+                    recorder.close,
+                    opened.store.close,
+                ]
             )
 
 

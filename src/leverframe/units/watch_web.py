@@ -14,9 +14,10 @@ import msgspec
 
 from leverframe import __version__
 from leverframe.clock import Clock
-from leverframe.commands.table.refusals import Refusal, SignInRequired
+from leverframe.commands.table.refusals import NotAllowed, Refusal, SignInRequired
 from leverframe.commands.table.rights import ANONYMOUS
 from leverframe.engine.settings import Settings
+from leverframe.errors import ErrorForPeople
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
@@ -36,6 +37,7 @@ from leverframe.storage.history.reading import answer
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.storage.store import StoreUnavailable
 from leverframe.units.unit_health import UnitHealth
+from leverframe.units.watch_changes import ChangeProgress, ShownPlan, UnitChanges
 from leverframe.units.watch_metrics import unit_families
 from leverframe.units.watcher import UnitWatcher
 from leverframe.wire.prometheus import Family, prometheus_text
@@ -43,9 +45,10 @@ from leverframe.wire.prometheus import Family, prometheus_text
 JSON = "application/json"
 PAGE = f"{PREFIX}units.html"
 #: All that is answered besides the page.
-PATHS = HEALTH, FIGURES, UNITS, STATE, HISTORY, LOOK, PULL = (
+PATHS = HEALTH, FIGURES, UNITS, STATE, HISTORY, LOOK, PULL, DIFF, PLAN, APPLY = (
     *("/health", "/metrics", "/api/units", "/api/state", "/api/history"),
     *("/api/units/look", "/api/units/pull"),
+    *("/api/units/diff", "/api/units/plan", "/api/units/apply"),
 )
 _CHALLENGE = (("WWW-Authenticate", 'Basic realm="Leverframe", charset="UTF-8"'),)
 #: What stands in a unit's health for the watch itself, or is answered by `/api/state`.
@@ -55,6 +58,11 @@ _NOT_SHOWN = ("found", "was_there", "looked_at", "values")
 class NoSuchUnit(Refusal):
     status = 404
     title = "There is no such unit"
+
+
+class NotDone(Refusal):
+    status = 409
+    title = "It could not be done"
 
 
 Function = Callable[[Request], Any]
@@ -69,6 +77,7 @@ class WatchWeb:
         history: HistoryRecorder,
         clock: Clock,
         names: OwnNames,
+        changes: UnitChanges,
         accounts: Settings | None = None,
         figures: Callable[[], Iterable[Family]] = tuple,
     ) -> None:
@@ -76,6 +85,7 @@ class WatchWeb:
         self._history = history
         self._clock = clock
         self._names = names
+        self._unit_changes = changes
         self._accounts = accounts
         self._figures = figures
         sessions = Sessions("leverframe_watch", time.monotonic)
@@ -87,7 +97,13 @@ class WatchWeb:
             STATE: self._state,
             HISTORY: self._recorded,
         }
-        self._changes: dict[str, Function] = {LOOK: self._look, PULL: self._pull}
+        self._changes: dict[str, Function] = {
+            LOOK: self._look,
+            PULL: self._pull,
+            DIFF: self._diff,
+            PLAN: self._plan,
+            APPLY: self._apply,
+        }
 
     def handle(self, request: Request) -> Answer:
         try:
@@ -133,6 +149,8 @@ class WatchWeb:
             return _as_reply(await work)
         except Refusal as refusal:
             return _refused(refusal)
+        except ErrorForPeople as error:
+            return _refused(NotDone(str(error)))
 
     # --- what is answered -------------------------------------------------------------------------
 
@@ -151,7 +169,16 @@ class WatchWeb:
         return {
             "version": __version__,
             "time": self._clock.wall(),
-            "units": [_shown(unit) for unit in self._watcher.health.values()],
+            "may_apply": self._accounts is not None,
+            "units": [self._shown(unit) for unit in self._watcher.health.values()],
+        }
+
+    def _shown(self, health: UnitHealth) -> dict[str, Any]:
+        changes = self._unit_changes
+        return {
+            **_without_values(health),
+            "has_file": health.name in changes.wanted,
+            "progress": changes.progress.get(health.name),
         }
 
     def _state(self, request: Request) -> dict[str, Any]:
@@ -180,12 +207,28 @@ class WatchWeb:
         return _as_reply({**found, "series": series})
 
     async def _look(self, request: Request) -> dict[str, Any]:
-        return _shown(await self._watcher.look(self._health_of(request).name))
+        return self._shown(await self._watcher.look(self._health_of(request).name))
 
     async def _pull(self, request: Request) -> dict[str, Any]:
         health = self._health_of(request)
         await self._watcher.pull(health.name)
-        return _shown(health)
+        return self._shown(health)
+
+    async def _diff(self, request: Request) -> list[dict[str, str]]:
+        return await self._unit_changes.compare(self._health_of(request).name)
+
+    async def _plan(self, request: Request) -> ShownPlan:
+        return await self._unit_changes.plan(self._health_of(request).name)
+
+    async def _apply(self, request: Request) -> ChangeProgress:
+        name = self._health_of(request).name
+        if self._accounts is None:
+            raise NotAllowed(
+                "Units are changed from here only by who has signed in; give the watch a password"
+                " in its inventory, or use `leverframe unit apply`."
+            )
+        key = dict(parse_qsl(request.query or "")).get("plan", "")
+        return self._unit_changes.apply(name, key)
 
     def _health_of(self, request: Request) -> UnitHealth:
         name = dict(parse_qsl(request.query or "")).get("unit", "")
@@ -199,7 +242,7 @@ class WatchWeb:
         return health
 
 
-def _shown(health: UnitHealth) -> dict[str, Any]:
+def _without_values(health: UnitHealth) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.structs.asdict(health)
     return {key: value for key, value in told.items() if key not in _NOT_SHOWN}
 

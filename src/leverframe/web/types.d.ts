@@ -72,8 +72,12 @@ type WatchedUnit = {
   restarted: number | null;
   troubles: Record<string, string>;
   drift: string[] | null;
+  has_file: boolean;
+  progress: { done: number; steps: number; is_over: boolean; trouble: string } | null;
 };
-type WatchedUnits = { time: number; units: WatchedUnit[] };
+type WatchedUnits = { time: number; may_apply: boolean; units: WatchedUnit[] };
+type UnitDifference = { what: string; unit: string; file: string; note: string };
+type UnitPlan = { key: string; steps: number; lines: string[] };
 type Firmware = Api.Replies["/api/firmware"];
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];

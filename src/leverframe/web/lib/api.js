@@ -172,6 +172,16 @@ export const signOut = () => send("/post.cgi?signout");
 export const units = () => read("/api/units");
 /** @param {string} name */
 export const lookAtUnit = (name) => send(`/api/units/look?unit=${encodeURIComponent(name)}`);
+// What differs from its file, side by side; what would be sent; and to send just that.
+/** @param {string} name @returns {Promise<UnitDifference[]>} */
+export const compareUnit = async (name) =>
+  (await send(`/api/units/diff?unit=${encodeURIComponent(name)}`)).json();
+/** @param {string} name @returns {Promise<UnitPlan>} */
+export const planUnit = async (name) =>
+  (await send(`/api/units/plan?unit=${encodeURIComponent(name)}`)).json();
+/** @param {string} name @param {string} plan */
+export const applyPlan = (name, plan) =>
+  send(`/api/units/apply?unit=${encodeURIComponent(name)}&plan=${encodeURIComponent(plan)}`);
 /** @param {string} name */
 export const pullUnit = (name) => send(`/api/units/pull?unit=${encodeURIComponent(name)}`);
 

@@ -28,6 +28,9 @@ class UnitsPage {
   #doing = new Map();
   /** @type {string | null} */
   #refusal = null;
+  // What is shown below a unit: how it differs from its file, or a plan.
+  /** @type {Map<string, { differences?: UnitDifference[], plan?: UnitPlan }>} */
+  #below = new Map();
 
   async start() {
     applyTheme();
@@ -119,7 +122,8 @@ class UnitsPage {
   /** @param {WatchedUnits} watched */
   #list({ units }) {
     const count = Map.groupBy(units, healthOf);
-    const sum = (/** @type {ReturnType<typeof healthOf>} */ health) => count.get(health)?.length ?? 0;
+    /** @param {ReturnType<typeof healthOf>} health */
+    const sum = (health) => count.get(health)?.length ?? 0;
     return html`<p class="note">
         ${t("summary", {
           all: units.length,
@@ -142,7 +146,7 @@ class UnitsPage {
             </tr>
           </thead>
           <tbody>
-            ${units.map((unit) => this.#row(unit))}
+            ${units.map((unit) => [this.#row(unit), this.#under(unit)])}
           </tbody>
         </table>
       </section>`;
@@ -151,7 +155,6 @@ class UnitsPage {
   /** @param {WatchedUnit} unit */
   #row(unit) {
     const health = healthOf(unit);
-    const doing = this.#doing.get(unit.name);
     return html`<tr data-health=${health} data-unit=${unit.name}>
       <td class="health">${t(`health_${health}`)}</td>
       <td>
@@ -164,23 +167,65 @@ class UnitsPage {
       <td>${unit.seen === null ? t("never") : clock(unit.seen)}</td>
       <td>
         <div class="doings">
-          <button
-            type="button"
-            ?disabled=${doing !== undefined}
-            @click=${() => this.#do("look", unit.name, api.lookAtUnit)}
-          >
-            ${doing === "look" ? t("looking") : t("look")}
-          </button>
-          <button
-            type="button"
-            ?disabled=${doing !== undefined}
-            @click=${() => this.#do("pull", unit.name, api.pullUnit)}
-          >
-            ${doing === "pull" ? t("pulling") : t("pull")}
-          </button>
+          ${this.#button(unit, "look", t("look"), api.lookAtUnit)}
+          ${this.#button(unit, "pull", t("pull"), api.pullUnit)}
+          ${unit.has_file
+            ? html`${this.#button(unit, "compare", t("compare"), async (name) => {
+                this.#below.set(name, { differences: await api.compareUnit(name) });
+              })}
+              ${this.#button(unit, "plan", t("plan"), async (name) => {
+                this.#below.set(name, { plan: await api.planUnit(name) });
+              })}`
+            : nothing}
         </div>
       </td>
     </tr>`;
+  }
+
+  /**
+   * @param {WatchedUnit} unit
+   * @param {string} what
+   * @param {string} label
+   * @param {(name: string) => Promise<unknown>} send
+   */
+  #button(unit, what, label, send) {
+    const doing = this.#doing.get(unit.name);
+    const isBusy = doing !== undefined || isChanging(unit);
+    return html`<button
+      type="button"
+      data-do=${what}
+      ?disabled=${isBusy}
+      @click=${() => this.#do(what, unit.name, send)}
+    >
+      ${doing === what ? t("under_way") : label}
+    </button>`;
+  }
+
+  /** @param {WatchedUnit} unit */
+  #under(unit) {
+    const below = this.#below.get(unit.name);
+    if (!below && !unit.progress) return nothing;
+    return html`<tr class="under" data-under=${unit.name}>
+      <td colspan="7">
+        ${unit.progress ? howFar(unit.progress) : nothing}
+        ${below?.differences ? sideBySide(below.differences) : nothing}
+        ${below?.plan ? this.#plan(unit, below.plan) : nothing}
+      </td>
+    </tr>`;
+  }
+
+  /** @param {WatchedUnit} unit @param {UnitPlan} plan */
+  #plan(unit, plan) {
+    const apply = async (/** @type {string} */ name) => {
+      await api.applyPlan(name, plan.key);
+      this.#below.delete(name);
+    };
+    return html`<pre>${plan.lines.join("\n")}</pre>
+      ${plan.steps === 0
+        ? nothing
+        : this.#watched?.may_apply
+          ? this.#button(unit, "apply", t("apply", { steps: plan.steps }), apply)
+          : html`<p class="note">${t("apply_needs_password")}</p>`}`;
   }
 }
 
@@ -190,6 +235,40 @@ function healthOf({ looks, troubles }) {
   const kinds = Object.keys(troubles);
   if (kinds.some((kind) => LOST.includes(kind))) return "fault";
   return kinds.length ? "attention" : "fine";
+}
+
+/** @param {WatchedUnit} unit */
+const isChanging = ({ progress }) => progress !== null && !progress.is_over;
+
+/** @param {NonNullable<WatchedUnit["progress"]>} progress */
+function howFar({ done, steps, is_over: isOver, trouble }) {
+  if (trouble) return html`<p class="problem" role="alert">${trouble}</p>`;
+  const text = isOver ? t("applied", { steps }) : t("applying", { done, steps });
+  return html`<p role="status">${text} <progress max=${steps} value=${done}></progress></p>`;
+}
+
+/** @param {UnitDifference[]} differences */
+function sideBySide(differences) {
+  if (differences.length === 0) return html`<p class="quiet">${t("drift_none")}</p>`;
+  return html`<table class="sides">
+    <thead>
+      <tr>
+        <th>${t("what")}</th>
+        <th>${t("on_unit")}</th>
+        <th>${t("in_file")}</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${differences.map(
+        ({ what, unit, file, note }) =>
+          html`<tr>
+            <td>${what}${note ? html`<small>${note}</small>` : nothing}</td>
+            <td>${unit}</td>
+            <td>${file}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
 }
 
 /** @param {WatchedUnit} unit */

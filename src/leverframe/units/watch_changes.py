@@ -1,0 +1,151 @@
+"""Changes of units from the page of the watch: compared with the file, planned, carried out.
+
+They are the plans of `leverframe unit plan` and `unit apply`, with the same proof on a twin, the
+same read-back and journals; only the unit that was planned for is changed, and only by the plan
+that was shown. While one is carried out, nobody looks at the unit.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.errors import ErrorForPeople
+from leverframe.profile import Profile
+from leverframe.units.apply_journal import ApplyJournal, unfinished
+from leverframe.units.applying import Applier
+from leverframe.units.drift import compared_with
+from leverframe.units.plan_making import plan_for_file
+from leverframe.units.plan_text import plan_in_words
+from leverframe.units.pulling import pull_unit
+from leverframe.units.unit_file import UnitFile
+from leverframe.units.unit_plan import UnitPlan
+from leverframe.units.watcher import UnitWatcher
+
+log = logging.getLogger(__name__)
+
+#: The file of a unit, for its version, with its secrets.
+Wanted = Callable[[Profile], UnitFile | None]
+
+
+class CannotChange(ErrorForPeople):
+    """Why a unit is not changed from the page: one sentence."""
+
+
+class ShownPlan(Struct, frozen=True):
+    """A plan as the page shows it."""
+
+    #: Stands for this plan and no other.
+    key: str
+    steps: int
+    lines: tuple[str, ...]
+
+
+class ChangeProgress(Struct):
+    """How far a plan has been carried out."""
+
+    done: int
+    steps: int
+    is_over: bool = False
+    trouble: Annotated[str, Meta(description="Why it stopped, in a sentence.")] = ""
+
+
+class UnitChanges:
+    def __init__(self, watcher: UnitWatcher, wanted: dict[str, Wanted], journals: Path) -> None:
+        self._watcher = watcher
+        #: By name of the unit; those without a file are missing.
+        self.wanted = wanted
+        self._journals = journals
+        self._plans: dict[str, tuple[str, UnitPlan]] = {}
+        self.progress: dict[str, ChangeProgress] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    async def compare(self, name: str) -> list[dict[str, str]]:
+        """Read a unit and return what differs from its file, side by side."""
+        async with self._watcher.turn(name) as client:
+            pulled = await pull_unit(client)
+        file = self._file(name, pulled.profile)
+        found = compared_with(file, pulled)
+        return [
+            {"what": one.words, "unit": one.first, "file": one.second, "note": one.note}
+            for one in found.differences
+        ]
+
+    async def plan(self, name: str) -> ShownPlan:
+        """Plan what leads a unit to its file; nothing is sent but questions."""
+        self._refuse_running(name)
+        async with self._watcher.turn(name) as client:
+            pulled = await pull_unit(client)
+        plan = await plan_for_file(name, pulled, self._file(name, pulled.profile))
+        key = _key_of(plan)
+        self._plans[name] = key, plan
+        return ShownPlan(key, len(plan.steps), tuple(plan_in_words(plan)))
+
+    def apply(self, name: str, key: str) -> ChangeProgress:
+        """Begin to carry out the plan that was shown; its progress is told by name."""
+        self._refuse_running(name)
+        shown, plan = self._plans.get(name, ("", None))
+        if plan is None or key != shown:
+            raise CannotChange(f"This is not the plan that was last made for {name}; plan again.")
+        if left := unfinished(self._journals):
+            raise CannotChange(
+                f"{left[0]} is not finished: go on with `leverframe unit apply --resume`, or take"
+                " it back with `leverframe unit rollback`."
+            )
+        del self._plans[name]
+        progress = self.progress[name] = ChangeProgress(0, len(plan.steps))
+        self._running[name] = asyncio.create_task(self._carry_out(name, plan, progress))
+        return progress
+
+    async def _carry_out(self, name: str, plan: UnitPlan, progress: ChangeProgress) -> None:
+        def advance() -> None:
+            progress.done += 1
+
+        try:
+            journal = ApplyJournal.begin(self._journals, plan)
+            try:
+                async with self._watcher.turn(name) as client:
+                    await Applier(plan, client, journal, advance).run()
+            finally:
+                journal.close()
+        except ErrorForPeople as error:
+            progress.trouble = str(error)
+        except Exception:
+            log.exception("%s: a plan could not be carried out", name)
+            progress.trouble = "It could not be carried out; see the log."
+        progress.is_over = True
+        await self._watcher.pull(name)
+        del self._running[name]
+
+    async def finished(self, name: str) -> None:
+        """Wait until no plan is being carried out on a unit."""
+        if (task := self._running.get(name)) is not None:
+            await asyncio.wait([task])
+
+    def _file(self, name: str, profile: Profile) -> UnitFile:
+        wanted = self.wanted.get(name)
+        file = None if wanted is None else wanted(profile)
+        if file is None:
+            raise CannotChange(f"The inventory names no file for {name}, so nothing is wanted.")
+        return file
+
+    def _refuse_running(self, name: str) -> None:
+        if name in self._running:
+            raise CannotChange(f"A plan is being carried out on {name}; wait for its end.")
+
+    async def close(self) -> None:
+        """Stop where they are: the journals say how far they came."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _key_of(plan: UnitPlan) -> str:
+    content: dict[str, Any] = {"digest": plan.digest, "steps": plan.steps}
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:32]
