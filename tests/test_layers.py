@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "process": SERVED,
     **{work: SERVED | {"process"} for work in WORK},
     "reference": SERVED | {"process", "command_line", "fleet", "units"},
-    "fleet": SERVED | {"process", "maintenance"},
+    "fleet": SERVED | {"process", "maintenance", "simulation"},
     "testing": SERVED | {"process", "maintenance", "fleet", "units"},
     "units": SERVED | {"process", *WORK - {"reference"}},
     "exit_codes": set[str](),

@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run add list show remove rename tag send advance snapshot restore fork fault export" ;;
+            fleet) words="run simulate add list show remove rename tag send advance snapshot restore fork fault export" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -19,6 +19,7 @@ _leverframe() {
         case "$first $second" in
             "run "*) words="--verbose --config --host --port --data --history-days --history-max-mb --hw --sw --timezone --name --mac --hosts --cors-origins --trusted --trusted-role --tls --no-tls --redirect-port --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --recorded --capture --no-capture --allow-local-targets --no-allow-local-targets --ca-file --mqtt-certificate --mqtt-key --serial-port --serial-modbus --modbus-port --modbus-writers --snmp-port --log-level --log-format --syslog --discovery --no-discovery --mdns --no-mdns --udp-bootloader --no-udp-bootloader --tftp-port --firmware-key --firmware-check-url --board-kind --board-sysfs --board-onewire-extra --board-i2c-bus --board-oled-bus --board-oled-address -h --help" ;;
             "fleet run") words="--config --host --port --data --timezone --hosts --tls --no-tls --tls-certificate --tls-key --json --no-json --virtual-time --no-virtual-time --virtual-start --lenient --no-lenient --capture --no-capture --modbus-port --snmp-port --log-level --log-format --discovery --no-discovery -h --help" ;;
+            "fleet simulate") words="--for --json --config -h --help" ;;
             "fleet add") words="--name --count --first --template --hw --sw --tag --address --port --dry-run --node --user --ca-file --json -h --help" ;;
             "fleet list") words="--tag --node --user --ca-file --json -h --help" ;;
             "fleet show") words="--node --user --ca-file --json -h --help" ;;

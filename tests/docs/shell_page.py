@@ -39,7 +39,7 @@ if [ "${{1-}}" = run ]; then
 elif [ "${{1-}} ${{2-}}" = "fleet run" ]; then
   shift 2
   set -- fleet run --port {port} --modbus-port {modbus_port} "$@"
-elif [ "${{1-}}" = fleet ]; then
+elif [ "${{1-}}" = fleet ] && [ "${{2-}}" != simulate ]; then
   set -- "$@" --node http://127.0.0.1:{port}
 fi
 exec {program} -m leverframe "$@"

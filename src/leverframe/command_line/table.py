@@ -993,6 +993,31 @@ were added before start, too: all are kept in one file of the data folder.
             ),
         ),
         Task(
+            "simulate",
+            "fleet.fleet_scenario:simulate_fleet",
+            "live through a fleet file with [[at]] tables, on virtual time; ends with 1 if one"
+            " refuses something",
+            (
+                argument(
+                    "--for",
+                    dest="for_s",
+                    metavar="TIME",
+                    type=_duration,
+                    default=DAY_S,
+                    help="how long, like 90s, 1h30m or 7d (default 24h)",
+                ),
+                _AS_JSON,
+            ),
+            """\
+Live through a fleet file in which [[at]] tables say what happens when, and to whom: time, name or
+tag, sim, commands. Nothing listens, and nothing is kept. The digest at the end is the same in every
+run in which the same happened.
+""",
+            takes_config=True,
+            config_keys=ONLY_FILE,
+            config_required=True,
+        ),
+        Task(
             "add",
             "fleet.commands:add_controllers",
             "make controllers",

@@ -4,7 +4,7 @@
     virtual_time = true
 
     [[controllers]]
-    name = "cellar"
+    name = "cellar"                   # with {n} for the number where there is a count
     tags = ["north"]
     hw = "3.5"                        # without them the version of the settings, or the newest
     sw = "1.49"
@@ -23,6 +23,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import BadConfiguration, Config
@@ -32,11 +33,13 @@ from leverframe.errors import ErrorForPeople
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.node import NewController
 from leverframe.fleet.records import (
+    MAX_CONTROLLERS,
     MemberRecord,
     Taken,
     checked_address,
-    checked_name,
     checked_tags,
+    names_from,
+    numbered,
 )
 from leverframe.maintenance.readable_backup import read
 from leverframe.wiring import Wiring, miswired
@@ -55,6 +58,7 @@ class ControllerTable(Struct, frozen=True):
     """A `[[controllers]]` table as it is written."""
 
     name: Annotated[str, Meta(min_length=1)]
+    count: Annotated[int, Meta(ge=1, le=MAX_CONTROLLERS)] = 1
     tags: tuple[str, ...] = ()
     hw: str | None = None
     sw: str | None = None
@@ -109,9 +113,10 @@ def _controllers(
         if wrong:
             continue
         try:
-            new = _controller(msgspec.convert(table, ControllerTable), folder, config)
-            taken.add(new.record)
-            found.append(new)
+            new = _new(msgspec.convert(table, ControllerTable), folder, config)
+            for one in new:
+                taken.add(one.record)
+            found += new
         except (Refusal, ErrorForPeople) as error:
             field = getattr(error, "field", None)
             where = sources.line((CONTROLLERS, index, *([field] if field else [])))
@@ -120,7 +125,8 @@ def _controllers(
     return found, mistakes
 
 
-def _controller(table: ControllerTable, folder: Path, config: Config) -> NewController:
+def _new(table: ControllerTable, folder: Path, config: Config) -> list[NewController]:
+    """Make the controllers of a table: one, or a number of them."""
     if config.virtual_time and table.board.kind != "simulated":
         raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
     for _, sentence in miswired(table.board):
@@ -131,12 +137,14 @@ def _controller(table: ControllerTable, folder: Path, config: Config) -> NewCont
         hw, sw = template.hw, template.sw
     profile = version_for(hw, sw, None)
     record = MemberRecord(
-        checked_name(table.name),
+        "",
         checked_tags(table.tags),
         table.hw,
         table.sw,
         checked_address(table.address),
         table.port,
     )
+    names = names_from(table.name, 1, table.count)
+    records = numbered([replace(record, name=name) for name in names])
     start = {} if template is None else template_leaves(template, profile)
-    return NewController(record, profile, start, wiring=table.board)
+    return [NewController(one, profile, start, wiring=table.board) for one in records]

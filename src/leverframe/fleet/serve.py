@@ -113,11 +113,16 @@ async def start_controllers(
     if not new:
         return troubles
     password, administrator = await web.new_administrator()
-    for one in new:
-        try:
-            await node.add([replace(one, leaves={**one.leaves, **administrator})])
-        except Refusal as refusal:
-            troubles.append(f"{one.record.name} does not start: {refusal.detail}")
+    made = [replace(one, leaves={**one.leaves, **administrator}) for one in new]
+    try:
+        await node.add(made)
+    except Refusal:
+        # One of them cannot be; the others are made without it.
+        for one in made:
+            try:
+                await node.add([one])
+            except Refusal as refusal:
+                troubles.append(f"{one.record.name} does not start: {refusal.detail}")
     if password is not None and as_json:
         print_json({"event": "controllers", "password": password})
     elif password is not None:

@@ -242,7 +242,7 @@ class _Reader:
     ) -> float:
         place = (*place, "time")
         value = table.get("time")
-        after_s = _seconds_after(value, start, timezone)
+        after_s = seconds_after(value, start, timezone)
         if after_s is None:
             raise self._wrong(
                 place,
@@ -268,7 +268,7 @@ def _check_body(call: Call, body: bytes, profile: Profile, here: str) -> None:
             raise BadScenario(here + sentence_of(refusal)) from None
 
 
-def _seconds_after(value: Any, start: float, timezone: ZoneInfo) -> float | None:
+def seconds_after(value: Any, start: float, timezone: ZoneInfo) -> float | None:
     """Return the seconds from the start to a written time; None if it is none."""
     if isinstance(value, time):
         value = value.isoformat()

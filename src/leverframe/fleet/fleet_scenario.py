@@ -1,0 +1,192 @@
+"""`leverframe fleet simulate`: a fleet file with what happens to its controllers, lived through.
+
+    [[controllers]]
+    name = "gh-{n}"
+    count = 20
+    tags = ["north"]
+
+    [[at]]                            # "06:00", "+90s", "2d 3h", or a local date and time
+    time = "06:00"
+    tag = ["north"]                   # whom it concerns, or name = ["gh-1"]; all if not given
+    sim = "DS1=4&INPD1=1"             # what the boards sense, as for /sim.cgi
+    commands = ["/outs.cgi?out0=1"]
+
+All of it is checked before the run. Time is virtual and the same for all; the digest at the end is
+the same in every run in which the same happened.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from leverframe.clock import VirtualClock
+from leverframe.commands.table.refusals import Refusal
+from leverframe.config.sources import Sources
+from leverframe.durations import text_from_seconds
+from leverframe.exit_codes import DONE, NO
+from leverframe.fleet.bulk import BulkReport, each, send
+from leverframe.fleet.fleet_file import FleetFile, read_fleet
+from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.fleet.serve import node_of, start_controllers
+from leverframe.process.json_lines import print_json
+from leverframe.process.serve import clock_of
+from leverframe.servers.routes.sim import Advance, SimCommands
+from leverframe.simulation.scenario import BadScenario, seconds_after, sentence_of
+from leverframe.storage.fleet.lane import MemoryLane
+
+AT = "at"
+#: Who is the cause of what a scenario commands.
+BY_SCENARIO = "scenario"
+_KEYS = ("time", "name", "tag", "sim", "commands")
+
+
+class FleetHappening(Struct, frozen=True):
+    """The orders of one moment, and whom they concern."""
+
+    after_s: float
+    line: str
+    names: tuple[str, ...]
+    tags: tuple[str, ...]
+    sim: str | None
+    commands: tuple[str, ...]
+
+
+async def simulate_fleet(sources: Sources, for_s: float, as_json: bool) -> int:
+    """Live through a scenario; the result is 1 where a controller refused something."""
+    tables = sources.values.pop(AT, [])
+    sources.values["virtual_time"] = True
+    fleet = read_fleet(sources)
+    if fleet.mistakes:
+        raise BadScenario("\n".join(fleet.mistakes))
+    happenings = _happenings(tables, sources, fleet)
+    web = await node_of(fleet.config, MemoryLane(), clock_of(fleet.config))
+    try:
+        for trouble in await start_controllers(web, fleet.controllers, as_json=as_json):
+            raise BadScenario(trouble)
+        for happening in happenings:
+            _check(web.node, happening)
+        refused = await _live(web.node, happenings, for_s, as_json)
+        _sum_up(web.node, for_s, as_json)
+    finally:
+        await web.node.close()
+    return NO if refused else DONE
+
+
+async def _live(
+    node: FleetNode, happenings: Sequence[FleetHappening], for_s: float, as_json: bool
+) -> int:
+    controllers = [member.controller for member in node.members.values()]
+    elapsed_s, refused = 0.0, 0
+    for happening in happenings:
+        if happening.after_s > for_s:
+            break
+        await advance_together(controllers, happening.after_s - elapsed_s, WINDOW_S)
+        elapsed_s = happening.after_s
+        for what, report in await _happen(node, happening):
+            refused += report.refused
+            _tell(happening, what, report, as_json)
+    await advance_together(controllers, for_s - elapsed_s, WINDOW_S)
+    return refused
+
+
+async def _happen(node: FleetNode, happening: FleetHappening) -> list[tuple[str, BulkReport]]:
+    members = node.select(happening.names, happening.tags)
+    reports = []
+    if happening.sim is not None:
+        text = happening.sim
+
+        async def sense(member: Member) -> None:
+            await _bench(member).run(text)
+
+        reports.append((text, await each(members, sense)))
+    for command in happening.commands:
+        report = await send(members, command, BY_SCENARIO, dry_run=False, all_or_none=False)
+        reports.append((command, report))
+    return reports
+
+
+def _bench(member: Member) -> SimCommands:
+    bench = member.controller.board.bench
+    # Virtual time has simulated boards only.
+    assert bench is not None
+    return SimCommands(member.controller, bench)
+
+
+# --- checking -------------------------------------------------------------------------------------
+
+
+def _happenings(tables: Any, sources: Sources, fleet: FleetFile) -> list[FleetHappening]:
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise BadScenario(f"{sources.line((AT,))}: {AT} is written as [[{AT}]] tables.")
+    zone = fleet.config.zone()
+    start = fleet.config.first_moment() or VirtualClock.START
+    found = []
+    for index, table in enumerate(tables):
+        line = sources.line((AT, index))
+        unknown = [key for key in table if key not in _KEYS]
+        if unknown:
+            where = sources.line((AT, index, unknown[0]))
+            raise BadScenario(f"{where}: {unknown[0]} is unknown. Known are {', '.join(_KEYS)}.")
+        after_s = seconds_after(table.get("time"), start, zone)
+        if after_s is None or after_s < 0:
+            raise BadScenario(
+                f"{line}: this is no time of the run; write a time of day like 06:00, or a duration"
+                " from the start like +90s."
+            )
+        sim = table.get("sim")
+        if sim is not None and not isinstance(sim, str):
+            raise BadScenario(f'{line}: sim must be a text such as "DS1=21.5&INPD1=0".')
+        texts = [_texts(table, key, line) for key in ("name", "tag", "commands")]
+        found.append(FleetHappening(after_s, line, texts[0], texts[1], sim, texts[2]))
+    return sorted(found, key=lambda happening: happening.after_s)
+
+
+def _texts(table: Mapping[str, Any], key: str, line: str) -> tuple[str, ...]:
+    texts = table.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise BadScenario(f'{line}: {key} must be a list of texts: {key} = ["...", "..."].')
+    return tuple(texts)
+
+
+def _check(node: FleetNode, happening: FleetHappening) -> None:
+    """Refuse what concerns nobody, and what no controller could be told."""
+    try:
+        members = node.select(happening.names, happening.tags)
+        steps = []
+        if happening.sim is not None and members:
+            steps = _bench(members[0]).steps(happening.sim)
+    except Refusal as refusal:
+        raise BadScenario(f"{happening.line}: {sentence_of(refusal)}") from None
+    if any(isinstance(step, Advance) for step in steps):
+        raise BadScenario(
+            f"{happening.line}: advance is not for scenarios: the run moves the time."
+        )
+
+
+# --- telling --------------------------------------------------------------------------------------
+
+
+def _tell(happening: FleetHappening, what: str, report: BulkReport, as_json: bool) -> None:
+    refusals = [result for result in report.results if result.detail is not None]
+    if as_json:
+        told = {"after": happening.after_s, "what": what, "done": report.done}
+        print_json({**told, "refused": {one.name: one.detail for one in refusals}})
+        return
+    after = text_from_seconds(happening.after_s)
+    print(f"{after}: {what}: done {report.done}, refused {report.refused}")
+    for one in refusals:
+        print(f"  {one.name}: {one.detail}")
+
+
+def _sum_up(node: FleetNode, for_s: float, as_json: bool) -> None:
+    controllers = [member.controller for member in node.members.values()]
+    entries = sum(one.engine.machine.journal.count for one in controllers)
+    digest = journal_digest(controllers)
+    if as_json:
+        print_json({"controllers": len(controllers), "entries": entries, "digest": digest})
+        return
+    lived = text_from_seconds(for_s)
+    print(f"{len(controllers)} controllers lived {lived}; {entries} entries in their journals")
+    print(f"digest {digest}")

@@ -1,0 +1,105 @@
+"""`leverframe fleet simulate`: what happens to a fleet, told, refused and the same again."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from leverframe.command_line.entry import carry_out
+
+SCENARIO = """\
+timezone = "Europe/Warsaw"
+virtual_start = "2026-06-01T05:00"
+
+[[controllers]]
+name = "gh-{n}"
+count = 3
+tags = ["north"]
+address = "127.0.0.31"
+
+[[controllers]]
+name = "old"
+hw = "3.0"
+sw = "1.18"
+
+[[at]]
+time = "06:00"
+commands = ["/stm.cgi?eventname=1Frost"]
+
+[[at]]
+time = "+10s"
+tag = ["north"]
+sim = "DS1=4.5&INPD1=1"
+commands = ["/outs.cgi?ortime=05", "/outs.cgi?out0=1"]
+
+[[at]]
+time = "+3d"
+commands = ["/outs.cgi?out1=1"]
+"""
+
+
+def simulate(folder: Path, text: str, *more: str) -> int:
+    (folder / "fleet.toml").write_text(text, encoding="utf-8")
+    return carry_out(["fleet", "simulate", "--config", str(folder / "fleet.toml"), *more])
+
+
+def test_what_happens_is_told_in_order_with_those_that_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(tmp_path, SCENARIO, "--for", "2h") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "10s: DS1=4.5&INPD1=1: done 3, refused 0"
+    assert lines[2] == "10s: /outs.cgi?out0=1: done 3, refused 0"
+    assert lines[3] == "1h: /stm.cgi?eventname=1Frost: done 3, refused 1"
+    assert lines[4].startswith("  old: ")
+    assert "HW 3.0 SW 1.18" in lines[4]
+    assert lines[5].startswith("4 controllers lived 2h; ")
+
+
+def test_the_same_scenario_has_the_same_digest_and_another_one_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digests = []
+    for text in (SCENARIO, SCENARIO, SCENARIO.replace("out0=1", "out2=1")):
+        simulate(tmp_path, text, "--json")
+        *happened, last = capsys.readouterr().out.splitlines()
+        assert msgspec.json.decode(happened[-1])["refused"].keys() == {"old"}
+        digests.append(msgspec.json.decode(last)["digest"])
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ('time = "06:00"', 'time = "dawn"', 15, "this is no time of the run"),
+        ('time = "+10s"', 'time = "2020-01-01T00:00"', 19, "this is no time of the run"),
+        ('tag = ["north"]\nsim', 'tag = ["nroth"]\nsim', 19, "No controller has the tag 'nroth'"),
+        ('tag = ["north"]\nsim', 'tag = "north"\nsim', 19, "tag must be a list of texts"),
+        ("DS1=4.5&INPD1=1", "DS99=1", 19, "The simulated board has no 'DS99'"),
+        ("DS1=4.5&INPD1=1", "advance=5", 19, "advance is not for scenarios"),
+        ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a text"),
+        ('sim = "DS1', 'smi = "DS1', 22, "smi is unknown"),
+        ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_nothing_is_run(
+    old: str, new: str, line: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(tmp_path, SCENARIO.replace(old, new, 1)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"line {line}: " in said.err
+    assert told in said.err
+
+
+def test_what_is_no_list_of_moments_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate(tmp_path, "at = 3\n") == 2
+    assert "at is written as [[at]] tables" in capsys.readouterr().err
+
+
+def test_the_example_is_lived_through(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "fleet" / "cold-day.toml"
+    assert carry_out(["fleet", "simulate", "--config", str(example)]) == 0
+    assert "17h: /outs.cgi?out0=0: done 25, refused 0" in capsys.readouterr().out
