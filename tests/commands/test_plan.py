@@ -78,7 +78,7 @@ async def lived(twin: LoopTwin, plan: Plan) -> Settings:
 
 
 @pytest.mark.parametrize(
-    ("commands", "profile"), some_of([*product(COMMANDS, PROFILES)][::3]), ids=str
+    ("commands", "profile"), some_of([*product(COMMANDS, PROFILES)][::4]), ids=str
 )
 async def test_a_plan_leads_from_any_settings_to_any_others(
     commands: str, profile: Profile
@@ -247,6 +247,14 @@ def test_what_could_not_be_read_and_is_wanted_is_sent_whatever_the_unit_holds() 
     plan = plan_between(NEW, now, wanted, unread=["gsm"], named=["gsm.code"])
     assert targets(plan) == ["/stm.cgi?gsmcode=0000"]
     assert plan.steps[0].changes == (("gsm.code", "0000", "0000"),)
+
+
+def test_readings_of_modbus_devices_that_could_not_be_read_are_all_sent() -> None:
+    tree = defaults(NEW)
+    plan = plan_between(NEW, tree, tree, unread=["modbus_devices"], named=["modbus_devices"])
+    assert not plan.unreachable
+    saved = [step.request for step in plan.steps if step.request.method == "POST"]
+    assert [request.body.count("&m") for request in saved] == [30] * 5
 
 
 def test_a_command_that_would_set_what_could_not_be_read_is_not_sent_and_says_so() -> None:

@@ -145,6 +145,8 @@ async def test_a_unit_that_changed_since_the_plan_was_made_is_refused(tmp_path: 
             "Nothing was sent; make a new plan."
         )
         assert unit.carried_out == []
+        # There is nothing to resume.
+        assert unfinished(tmp_path) == []
 
 
 async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_on_with(
@@ -185,7 +187,7 @@ async def test_it_stops_at_the_first_difference_with_a_sentence(
         assert unit.settings == after(NEW)
 
 
-@pytest.mark.parametrize("is_real", [True, False])
+@pytest.mark.parametrize("is_real", some_of([True, False]))
 async def test_nonsense_in_place_of_settings_stops_it(tmp_path: Path, is_real: bool) -> None:
     async with told_twin(NEW, before(NEW), is_real=is_real) as unit:
         plan = await plan_of(unit, after(NEW))
@@ -212,7 +214,7 @@ async def test_a_unit_of_another_version_is_refused(tmp_path: Path) -> None:
         assert other.carried_out == []
 
 
-@pytest.mark.parametrize("fate", [None, "lost", "killed after"])
+@pytest.mark.parametrize("fate", some_of(["killed after", "lost", None]))
 async def test_the_login_follows_the_account_that_it_changes(
     tmp_path: Path, fate: str | None
 ) -> None:
@@ -253,7 +255,7 @@ async def test_no_secret_is_in_the_journal_and_the_plan_beside_it_is_private(
         assert modes_in(tmp_path) == {0o600}
 
 
-@pytest.mark.parametrize("number", [7, 11])
+@pytest.mark.parametrize("number", some_of([7, 11]))
 async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: int) -> None:
     async with told_twin(NEW, before(NEW)) as unit:
         plan = await plan_of(unit, after(NEW))

@@ -254,7 +254,10 @@ def test_a_plan_is_tried_on_plants_and_on_recorded_readings(
     )
     assert run("plan", "always.toml", twin.url, "--plants", "plants.toml", "--for", "1h") == 0
     assert "entries differ" in capsys.readouterr().out
-    assert run("plan", "always.toml", twin.url, "--plants", "plants.toml", "--json") == 0
+    assert (
+        run("plan", "always.toml", twin.url, "--plants", "plants.toml", "--json", "--for", "1h")
+        == 0
+    )
     assert msgspec.json.decode(capsys.readouterr().out.splitlines()[1])["differing"]
     Path("hot.toml").write_text('[rules]\n1 = "when DS1 >= 30, then OUT1 on"\n')
     folder = fill(Path("recorded"))

@@ -93,6 +93,12 @@ class ApplyJournal:
         self.add("done")
         abandon(self.path)
 
+    def stop(self, why: str) -> None:
+        """Tell why it is not gone on with; where nothing was sent, there is nothing to resume."""
+        self.add("stopped", told=why)
+        if all(line.event != "sending" for line in self.lines):
+            abandon(self.path)
+
     def plan(self) -> UnitPlan:
         (plan,) = read_plans(plan_path(self.path))
         return plan

@@ -70,7 +70,7 @@ class Applier:
                 self._advance()
             await self._check_unchanged(len(plan.steps), uncertain=False)
         except ErrorForPeople as error:
-            journal.add("stopped", told=str(error))
+            journal.stop(str(error))
             if isinstance(error, ApplyStopped):
                 raise
             raise ApplyStopped(f"{self._where()}: {error}") from error

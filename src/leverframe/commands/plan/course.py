@@ -89,7 +89,7 @@ class Course:
         gain += len(self._newly_known(effect))
         if not gain:
             return None
-        unreadable = [path for path in sorted(self.hidden) if is_within(path, effect.given)]
+        unreadable = _within(self.hidden, effect.given)
         if unreadable:
             self._note(
                 effect,
@@ -105,9 +105,8 @@ class Course:
     def _newly_known(self, effect: Tried) -> list[str]:
         return [
             path
-            for path in sorted(self.unknown)
-            if is_within(path, effect.given)
-            and is_same(leaf_or_missing(effect.settings, path), leaf_or_missing(self.wanted, path))
+            for path in _within(self.unknown, effect.given)
+            if is_same(leaf_or_missing(effect.settings, path), leaf_or_missing(self.wanted, path))
         ]
 
     def _harmed(self, effect: Tried) -> str:
@@ -124,5 +123,19 @@ class Course:
         for path in self._newly_known(effect):
             self.reasons.setdefault(path, reason)
 
+    def knows_all_of(self, branch: str) -> bool:
+        """Tell whether nothing of a branch is left that is wanted and could not be read."""
+        return not any(path == branch or path.startswith(f"{branch}.") for path in self.unknown)
+
     def is_locked(self) -> bool:
         return bool(value_at(self.now, "output_flags.lock"))
+
+
+def _within(paths: Collection[str], branches: Collection[str]) -> list[str]:
+    """Return the paths that are one of these branches, below or above one, in order."""
+    if not paths:
+        return []
+    roots = {branch.partition(".")[0] for branch in branches}
+    return sorted(
+        path for path in paths if path.partition(".")[0] in roots and is_within(path, branches)
+    )

@@ -39,7 +39,7 @@ from leverframe.commands.table.bodies import ListBody
 from leverframe.commands.table.params import Changed, Int, Param, Position
 from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.row import Row, Run
-from leverframe.engine.settings import ControlUser, Settings
+from leverframe.engine.settings import ControlUser, ModbusDevice, Settings
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
 
@@ -275,23 +275,25 @@ def _logins(
 def _readings(
     row: Row, now: Settings, wanted: Settings, profile: Profile
 ) -> Iterator[PlannedRequest]:
-    """Describe the readings of one custom device that are to be others."""
-    body = row.body
-    assert isinstance(body, ListBody)
+    """Describe the readings of a custom device: those that differ, or all of them."""
     for device, (old, new) in enumerate(
         zip(now.modbus_devices, wanted.modbus_devices, strict=True)
     ):
-        items = []
-        for index, (before, after) in enumerate(zip(old.readings, new.readings, strict=True)):
-            if before != after:
-                fields = {
-                    letter: getattr(after, name) for letter, name in modbus.READING_SETTINGS.items()
-                }
-                values = {"A": device, "B": index, **fields}
-                texts = _sayable(body, values, profile)
-                items += [texts] if texts else []
-        if items:
-            yield list_request(row, items)
+        every = range(len(new.readings))
+        differing = [index for index in every if old.readings[index] != new.readings[index]]
+        for indices in (differing, every):
+            items = [_reading_texts(row, device, index, new, profile) for index in indices]
+            if sayable := [texts for texts in items if texts]:
+                yield list_request(row, sayable)
+
+
+def _reading_texts(
+    row: Row, device: int, index: int, described: ModbusDevice, profile: Profile
+) -> dict[str, str] | None:
+    assert isinstance(row.body, ListBody)
+    reading = described.readings[index]
+    fields = {letter: getattr(reading, name) for letter, name in modbus.READING_SETTINGS.items()}
+    return _sayable(row.body, {"A": device, "B": index, **fields}, profile)
 
 
 def _sayable(body: ListBody, values: Mapping[str, Any], profile: Profile) -> dict[str, str] | None:

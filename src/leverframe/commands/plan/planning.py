@@ -146,7 +146,7 @@ def _follow(course: Course, rows: Mapping[str, list[Row]], branches: Iterable[st
     """Go through the branches that differ, or of which something is unknown."""
     for branch in branches:
         differs = getattr(course.now, branch) != getattr(course.wanted, branch)
-        if differs or any(_is_below(path, (branch,)) for path in course.unknown):
+        if differs or not course.knows_all_of(branch):
             _take_what_helps(course, rows.get(branch, []))
 
 
