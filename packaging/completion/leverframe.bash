@@ -45,7 +45,7 @@ _leverframe() {
             "unit plan") words="--inventory --group --user --ca-file --curl --json --out --plants --readings --for -h --help" ;;
             "unit apply") words="--inventory --group --user --ca-file --yes --canary --batch --journal --resume -h --help" ;;
             "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
-            "unit watch") words="--port --ca-file --json -h --help" ;;
+            "unit watch") words="--port --once --ca-file --json -h --help" ;;
             "unit take-over") words="--data --config-out --host --port --user --ca-file -h --help" ;;
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;

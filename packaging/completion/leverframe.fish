@@ -272,6 +272,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_sub
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from rollback' -l ca-file -d 'further certificate authorities to trust (PEM)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from rollback' -l yes -d 'send it without asking'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from watch' -l port -d 'its port (default 8090)'
+complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from watch' -l once -d 'look at each unit once, and tell how it is'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from watch' -l ca-file -d 'further certificate authorities to trust (PEM)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from watch' -l json -d 'tell scripts, one JSON object a line'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l data -d 'its new data folder'

@@ -18,7 +18,7 @@ from leverframe.testing.twin_client import fetched
 from leverframe.units.inventory import load_inventory
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_health import UnitNotice
-from leverframe.units.watch import CannotWatch, WatchOrder, order_of, serve_watch
+from leverframe.units.watch import CannotWatch, WatchOrder, order_of, serve_watch, watch
 from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_table import AlarmChannels
 from leverframe.units.watcher import WatchedUnit
@@ -175,6 +175,27 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
     assert "leverframe_history_points" in told
     assert (tmp_path / "data" / "history.db").exists()
     assert '"event":"ready"' in capsys.readouterr().out
+
+
+async def test_one_look_tells_how_each_unit_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cellar.toml").write_text('[outputs.OUT0]\nname = "Pump"\n')
+    async with Twin(hw="3.5", sw="1.49") as twin:
+        named = f'address = "{twin.url}"\nfile = "cellar.toml"'
+        path = write(tmp_path, unit=named)
+        assert await watch(path, 0, True, None, False) == 1
+        told = capsys.readouterr().out
+        assert told.startswith("cellar, HW 3.5 SW 1.49: It is not as its file wants it")
+        assert '   -  OUT0 name is nothing, not "Pump"' in told
+        await twin.acommand("/stm.cgi?oname=0Pump")
+        assert await watch(path, 0, True, None, False) == 0
+        assert capsys.readouterr().out == "cellar, HW 3.5 SW 1.49: as it should be.\n"
+        assert await watch(path, 0, True, None, True) == 0
+        assert msgspec.json.decode(capsys.readouterr().out)["drift"] == []
+    assert not (tmp_path / "watch").exists()
+    assert await watch(path, 0, True, None, False) == 1
+    assert capsys.readouterr().out.startswith("cellar, not known: ")
 
 
 async def test_notices_go_through_every_channel_and_say_what_they_are_about() -> None:

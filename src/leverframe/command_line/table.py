@@ -685,6 +685,7 @@ _UNIT_WATCH = Task(
             metavar="PORT",
             help="its port (default 8090)",
         ),
+        argument("--once", action="store_true", help="look at each unit once, and tell how it is"),
         _CA_FILE,
         _AS_JSON,
     ),
@@ -695,6 +696,10 @@ elsewhere with a password. Units that do not answer, restart, lose sensors, answ
 not as their file wants them are told on the page, and by the channels of the table [watch].
 
   leverframe unit watch units.toml --port 8090
+  leverframe unit watch units.toml --once
+
+With --once each unit is looked at and read once, nothing is served, kept or sent, and the exit code
+is 0 where all units are as they should be and 1 where one is not.
 """,
 )
 

@@ -19,6 +19,7 @@ from leverframe.clock import SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
+from leverframe.exit_codes import DONE, NO
 from leverframe.process.json_lines import print_json
 from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.accounts.cross_site import OwnNames, is_loopback
@@ -35,11 +36,11 @@ from leverframe.storage.writer import Writer
 from leverframe.units.drift import drift_from
 from leverframe.units.inventory import Inventory, InventoryUnit, load_inventory
 from leverframe.units.pulled_unit import PulledUnit
-from leverframe.units.unit_health import UnitNotice
+from leverframe.units.unit_health import UnitHealth, UnitNotice
 from leverframe.units.watch_alarms import Alarms
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_table import AlarmChannels
-from leverframe.units.watch_web import WatchWeb
+from leverframe.units.watch_web import WatchWeb, without_values
 from leverframe.units.watcher import LOOK_EVERY_S, PULL_EVERY_S, UnitWatcher, WatchedUnit
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ log = logging.getLogger(__name__)
 MAX_PORT = 65_535
 #: Nothing here takes a body.
 _LIMITS = HttpLimits(body_limit=lambda *_: 0)
+#: Units that are looked at together where that is done once.
+AT_A_TIME = 10
 #: Below the data folder: what was sent to units from the page.
 JOURNALS = "journals"
 HISTORY_BOUNDS = Bounds(raw_days=7, max_bytes=1024 * 1024 * 1024)
@@ -72,10 +75,44 @@ class WatchOrder(Struct, frozen=True):
     wanted: Mapping[str, Wanted] = {}
 
 
-async def watch(inventory: Path, port: int, ca_file: str | None, as_json: bool) -> None:
-    """Watch the units of an inventory until SIGTERM or SIGINT."""
+async def watch(inventory: Path, port: int, once: bool, ca_file: str | None, as_json: bool) -> int:
+    """Watch the units of an inventory until SIGTERM or SIGINT, or look at each of them once."""
     order = order_of(load_inventory(inventory), port, ca_file)
+    if once:
+        return await look_once(order, as_json=as_json)
     await serve_watch(order, _told_to_stop(), as_json=as_json)
+    return DONE
+
+
+async def look_once(order: WatchOrder, *, as_json: bool = False) -> int:
+    """Print how each unit is; the answer is no where something is wrong with one."""
+    _check(order)
+    watcher = UnitWatcher(order.units, SystemClock())
+    turns = asyncio.Semaphore(AT_A_TIME)
+
+    async def look(name: str) -> None:
+        async with turns:
+            if (await watcher.look(name)).is_up:
+                await watcher.pull(name)
+
+    await watcher.open()
+    try:
+        await asyncio.gather(*map(look, watcher.units))
+    finally:
+        await watcher.close()
+    for health in watcher.health.values():
+        _print_health(health, as_json=as_json)
+    return NO if any(health.troubles for health in watcher.health.values()) else DONE
+
+
+def _print_health(health: UnitHealth, *, as_json: bool) -> None:
+    if as_json:
+        print_json(without_values(health))
+        return
+    version = f"HW {health.hardware} SW {health.software}" if health.hardware else "not known"
+    print(f"{health.name}, {version}: {' '.join(health.troubles.values()) or 'as it should be.'}")
+    for line in health.drift or ():
+        print(f"   -  {line}")
 
 
 def order_of(inventory: Inventory, port: int, ca_file: str | None) -> WatchOrder:

@@ -176,7 +176,7 @@ class WatchWeb:
     def _shown(self, health: UnitHealth) -> dict[str, Any]:
         changes = self._unit_changes
         return {
-            **_without_values(health),
+            **without_values(health),
             "has_file": health.name in changes.wanted,
             "progress": changes.progress.get(health.name),
         }
@@ -242,7 +242,8 @@ class WatchWeb:
         return health
 
 
-def _without_values(health: UnitHealth) -> dict[str, Any]:
+def without_values(health: UnitHealth) -> dict[str, Any]:
+    """Return what is known of a unit besides what it measures."""
     told: dict[str, Any] = msgspec.structs.asdict(health)
     return {key: value for key, value in told.items() if key not in _NOT_SHOWN}
 
