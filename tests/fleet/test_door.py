@@ -282,5 +282,7 @@ async def test_with_tls_each_name_answers_by_https_and_leads_there(tmp_path: Pat
         streams = await asyncio.open_connection(
             HOME, port, ssl=trusting, server_hostname="gh-1.fleet.example"
         )
-        assert (await ask(streams, "/outs.cgi", f"gh-1.fleet.example:{port}")).status == 200
+        answer = await ask(streams, "/outs.cgi", f"gh-1.fleet.example:{port}")
+        assert answer.status == 200
+        assert "Strict-Transport-Security" in answer.head
         streams[1].close()

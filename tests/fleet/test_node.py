@@ -277,3 +277,21 @@ async def test_others_have_their_turn_while_many_are_made() -> None:
         # At least once for every few of them.
         assert turns >= 100 // MADE_AT_A_TIME
         assert len(await node.get("list")) == 100
+
+
+async def test_a_node_takes_no_firmware_so_no_bootloader_is_started() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        told = await node.post("send", command="stm.cgi?upgrade=devstart3")
+        assert told["results"][0]["status"] == 409
+        assert node.member("a").controller.bootloader_until is None
+
+
+async def test_what_happens_is_logged_where_that_is_wanted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level("INFO", "leverframe.journal"):
+        async with loop_node() as node:
+            await node.post("add", name="a")
+            await node.post("send", command="outs.cgi?out0=1")
+    assert any("OUT0 on" in record.message for record in caplog.records)

@@ -36,6 +36,8 @@ from leverframe.servers.http.messages import (
 from leverframe.servers.http.parsing import RETRY
 from leverframe.servers.http.server import TOO_MANY
 from leverframe.servers.http.server_state import ServerState
+from leverframe.servers.mqtt.pages_address import PagesAddress
+from leverframe.servers.routes.added_headers import by_tls_only
 from leverframe.servers.routes.sign_in import redirect_to_https
 
 #: One controller alone gets three fifths of the connections, the next one three fifths of the rest.
@@ -43,6 +45,7 @@ PER_FREE = 1.5
 #: Headers of known names that are kept as they came; each is found by one look-up then.
 MAX_KEPT_HOSTS = 100_000
 _LOCALHOST = "localhost"
+_USUAL_PORTS = {"http": 80, "https": 443}
 
 NO_SUCH_NAME = (
     "No controller has this name here. `leverframe fleet list` shows all of them; each answers at"
@@ -164,11 +167,19 @@ class Door:
         return self.open_port
 
     def url_of(self, name: str) -> str:
-        """Return where the pages of a controller are."""
-        scheme, usual = ("https", 443) if self.is_secure else ("http", 80)
-        port = self.open_port or usual
-        place = f"{name}.{self._domains[-1]}"
-        return f"{scheme}://{place}/" if port == usual else f"{scheme}://{place}:{port}/"
+        """Return where the pages of a controller are, as people write it."""
+        pages = self.pages_of(name)
+        port = "" if pages.port == _USUAL_PORTS[pages.scheme] else f":{pages.port}"
+        return f"{pages.scheme}://{pages.host}{port}/"
+
+    def pages_of(self, name: str) -> PagesAddress:
+        scheme = "https" if self.is_secure else "http"
+        port = self.open_port or _USUAL_PORTS[scheme]
+        return PagesAddress(scheme, f"{name}.{self._domains[-1]}", port)
+
+    def outward(self, handler: Handler) -> Handler:
+        """Return a handler with what browsers are to know of the way that they came by."""
+        return by_tls_only(handler) if self.is_secure else handler
 
     async def stop(self, grace_s: float = 5.0) -> None:
         listeners = [self._listener, *(one.listener for one in self._by_name.values())]

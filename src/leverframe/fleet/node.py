@@ -36,7 +36,9 @@ from leverframe.process.ports import connect_modbus, connect_snmp
 from leverframe.process.services import Sending, Service
 from leverframe.process.version_change import settle_version
 from leverframe.profile import Profile
+from leverframe.servers import journal_log
 from leverframe.servers.http_faults import HttpFaults
+from leverframe.servers.journal_log import JournalLog
 from leverframe.servers.routes.router import Reach
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
@@ -264,11 +266,19 @@ class FleetNode:
         controller = built.controller
         controller.settings_watchers += self.settings_watchers
         controller.ports["http"] = lambda: self.door.open_port
-        handler = built.noting(built.web.handle)
-        entrance = Entrance(record.name, handler, built.web.admit_body)
+        # A node has no port for firmware.
+        controller.takes_firmware = False
+        entrance = Entrance(
+            record.name,
+            self.door.outward(built.noting(built.web.handle)),
+            self.door.outward(built.web.admit_body),
+        )
+        built.mqtt.pages_are_at(self.door.pages_of(record.name))
         if controller.faults is not None:
             HttpFaults(controller.faults, entrance, controller.request_journal)
         beside: list[Service] = []
+        if journal_log.is_wanted():
+            beside.append(JournalLog(controller))
         try:
             await self.door.open(entrance, record.address, record.port)
             beside += await connect_modbus(

@@ -21,6 +21,7 @@ from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet
 from leverframe.fleet.node import FleetNode, NewController, NodeManner
 from leverframe.fleet.node_web import NodeWeb
+from leverframe.hardware import display_picture
 from leverframe.process.json_lines import print_json
 from leverframe.process.logs import set_up as set_up_logs
 from leverframe.process.open_files import descriptor_budget
@@ -40,9 +41,11 @@ from leverframe.process.serve import (
 )
 from leverframe.process.services import Sending
 from leverframe.process.supervisor import Supervisor
+from leverframe.servers.accounts import passwords
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.descriptors import DescriptorBudget
 from leverframe.servers.http.limits import MIB, HttpLimits
+from leverframe.servers.routes.pages import pages
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import OF_NODE, Lane
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
@@ -95,8 +98,8 @@ async def node_of(
         config,
     )
     node = FleetNode(door, lane, clock, manner, history)
-    passwords = Passwords(node.services.hashing)
-    web = NodeWeb(node, lane.store(OF_NODE).load(), reach.names, passwords)
+    hashes = Passwords(node.services.hashing)
+    web = NodeWeb(node, lane.store(OF_NODE).load(), reach.names, hashes)
     door.node.handler, door.node.admission = web.handle, web.admit_body
     return web
 
@@ -159,6 +162,11 @@ async def _serve(fleet: FleetFile) -> None:
             with told_if_it_cannot_listen(config):
                 context = None if certificate is None else certificate.context
                 await door.listen(config.host, config.port, context)
+            door.node.handler = door.outward(web.handle)
+            door.node.admission = door.outward(web.admit_body)
+            # What requests need is loaded before the first of them, beside the loop.
+            for load in (pages, passwords.load, display_picture.load):
+                await asyncio.to_thread(load)
             if config.discovery:
                 discovery.start(config.host)
             troubles = await start_controllers(web, fleet.controllers, as_json=config.json)
