@@ -3,11 +3,14 @@
 The pages are shown without the policy that they are served with, which would hide a mistake.
 """
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Page, Route
 
 from leverframe.status_files.marker_contexts import READERS
 from leverframe.status_files.markers import filled
+from tests.cases import for_each
 from tests.web.conftest import DESKTOP, Look, Tabs
 
 ORIGIN = "http://site.example"
@@ -58,8 +61,14 @@ SCRIPT = 'seen.file = `<--#m-->`; seen.quoted = "<--#m-->";'
 IN_STRINGS = ("double", "single", "backtick", "address", "file", "quoted")
 
 
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, tabs: Tabs) -> None:
+@pytest.fixture
+def page(tabs: Tabs) -> Iterator[Page]:
+    with tabs.fresh(Look("en", DESKTOP, "light", touch=False)) as page:
+        yield page
+
+
+@for_each("value", HOSTILE)
+def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, page: Page) -> None:
     asked: list[str] = []
 
     def answer(route: Route) -> None:
@@ -73,17 +82,17 @@ def test_a_hostile_value_stays_text_wherever_a_marker_stands(value: str, tabs: T
         kinds = {"js": "text/javascript", "html": "text/html"}
         route.fulfill(body=body, content_type=f"{kinds[kind]}; charset=utf-8")
 
-    with tabs.fresh(Look("en", DESKTOP, "light", touch=False)) as page:
-        page.route("**/*", answer)
-        page.goto(f"{ORIGIN}/")
-        for clicked in ("handler", "template", "link"):
-            page.locator(f"#{clicked}").dispatch_event("click")
-        assert not page.evaluate("wasHacked")
-        assert seen_in(page) == dict.fromkeys(seen_in(page), value)
-        whole = page.evaluate("[document.links.whole.origin, document.forms[0].action]")
-        assert all(url.startswith(ORIGIN) for url in whole), whole
-        query = "[...new URL(document.links.query.href).searchParams].join('|')"
-        assert page.evaluate(query) == f"before,1|n,{value}|after,2"
+    page.unroute_all()
+    page.route("**/*", answer)
+    page.goto(f"{ORIGIN}/")
+    for clicked in ("handler", "template", "link"):
+        page.locator(f"#{clicked}").dispatch_event("click")
+    assert not page.evaluate("wasHacked")
+    assert seen_in(page) == dict.fromkeys(seen_in(page), value)
+    whole = page.evaluate("[document.links.whole.origin, document.forms[0].action]")
+    assert all(url.startswith(ORIGIN) for url in whole), whole
+    query = "[...new URL(document.links.query.href).searchParams].join('|')"
+    assert page.evaluate(query) == f"before,1|n,{value}|after,2"
     assert [url for url in asked if not url.startswith(f"{ORIGIN}/")] == []
 
 
