@@ -4,6 +4,7 @@ Quick runs take a fifth of the examples of each property, but at least five. Whe
 a number of examples, it names that of the thorough run: `@examples(400)`.
 """
 
+import ast
 import os
 from collections.abc import Sequence
 from typing import TypeVar
@@ -30,6 +31,26 @@ def examples(thorough: int, **others: int) -> hypothesis.settings:
 def some_of(items: Sequence[T]) -> Sequence[T]:
     """Every fifth of them, evenly, in a quick run, and all in a thorough one."""
     return items[:: SHARES[EFFORT]]
+
+
+def sampling_names(source: str) -> set[str]:
+    """Tests, functions and constants of a module that depend on how hard the tests try."""
+    uses: dict[str, set[str]] = {}
+    for statement in ast.parse(source).body:
+        nodes = list(ast.walk(statement))
+        used = {node.id for node in nodes if isinstance(node, ast.Name)}
+        defined = {getattr(statement, "name", "")}
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            defined = {
+                node.id
+                for node in nodes
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+        uses |= dict.fromkeys(defined, used)
+    found = set(SAMPLING)
+    while more := {name for name, used in uses.items() if used & found} - found:
+        found |= more
+    return found - SAMPLING
 
 
 def load_profile() -> None:

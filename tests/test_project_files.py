@@ -120,6 +120,24 @@ def test_a_thorough_test_runs_in_thorough_runs_only(
     result.assert_outcomes(**{outcome: 1})
 
 
+def test_what_depends_on_the_effort_is_found_through_functions_and_constants() -> None:
+    source = """
+from tests.effort import EFFORT, SHARES, some_of
+
+COUNT: int = 100 // SHARES[EFFORT]
+ALL = range(9)
+
+def helper(): return some_of(ALL)
+def test_by_a_helper(): helper()
+def test_by_a_constant(): print(COUNT)
+@parametrize("one", some_of(ALL))
+def test_by_its_cases(one): pass
+def test_the_same_in_every_run(): print(ALL)
+"""
+    found = {"COUNT", "helper", "test_by_a_helper", "test_by_a_constant", "test_by_its_cases"}
+    assert effort.sampling_names(source) == found
+
+
 def test_missing_debian_packages_are_named_and_stop_nothing(tmp_path: Path) -> None:
     wanted = tmp_path / "debian.txt"
     wanted.write_text("# for the Modbus tests\n\nmbpoll  # a Modbus client\n", encoding="utf-8")

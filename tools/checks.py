@@ -29,7 +29,10 @@ LINT = {
     "pages": ["tools.pages"],
 }
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
-PYTEST = ["pytest", "-n", str(WORKERS), "--dist", "worksteal"]
+SHARED_OUT = ["--dist", "worksteal"]
+PYTEST = ["pytest", "-n", str(WORKERS), *SHARED_OUT]
+#: Traced tests keep a core busy, and every further worker traces the imports of all of them.
+TRACED = ["pytest", "-n", str(CORES), *SHARED_OUT]
 #: Tests that cover no line that others do not, or few for their time; the file says why.
 UNMEASURED = Path(__file__).with_name("unmeasured.txt")
 
@@ -47,7 +50,7 @@ CHECKS = {
         # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
         "thorough": [*PYTEST, "-m", "thorough or hypothesis or sampled"],
         "measured": [
-            *PYTEST,
+            *TRACED,
             # Properties try again, many times over, what other tests have covered.
             *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
             *left_out(UNMEASURED.read_text(encoding="utf-8")),
