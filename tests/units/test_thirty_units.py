@@ -69,15 +69,31 @@ def test_thirty_units_of_five_versions_become_what_their_file_says(
         began = time.monotonic()
         write_inventory(fleet)
         for words in commands():
-            code = carry_out([word.replace("http://192.168.1.10", fleet[0].url) for word in words])
-            assert code == 0, words
+            assert carry_out(about_twins(words, fleet)) == 0, words
             look_after(words, fleet, capsys.readouterr().out)
+        # Somebody changes a unit by hand, and the next look tells.
+        fleet[7].command("stm.cgi?oname=0Boiler")
+        assert run("watch", "units.toml", "--once") == 1
+        told = capsys.readouterr().out
+        assert told.count("as it should be.") == UNITS - 1
+        assert '   -  OUT0 name is "Boiler", not "Pump 7"' in told
         assert time.monotonic() - began < MAX_S
+
+
+def about_twins(words: list[str], fleet: Fleet) -> list[str]:
+    """The words of a command with the addresses of the twins."""
+    if words[1] == "find":
+        return [*words[:2], *(twin.url for twin in fleet)]
+    return [word.replace("http://192.168.1.10", fleet[0].url) for word in words]
 
 
 def look_after(words: list[str], fleet: Fleet, told: str) -> None:
     """What is to be seen after a command of the story."""
-    if "--out" in words and "plan" in words:
+    if "find" in words:
+        assert all(twin.mac in told for twin in fleet)
+    elif "watch" in words:
+        assert told.count("as it should be.") == UNITS
+    elif "--out" in words and "plan" in words:
         plans = read_plans(Path("plan.json"))
         assert len({(plan.hw, plan.sw) for plan in plans}) == len(VERSIONS)
         assert all(plan.steps and not plan.left_out for plan in plans)
