@@ -206,9 +206,19 @@ def test_a_duty_that_may_move_is_read_with_loss() -> None:
     bench.send("/stm.cgi?pwmt=130")
     back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
     assert set(back.lossy) == {"pwm.1.duty"}
-    bench.send("/stm.cgi?pidvalue=1*10*215*100*10*0*1")
-    back = read_back(NEWEST, {path: bench.shown(path) for path in files_of(NEWEST)})
+
+
+def test_a_duty_that_is_regulated_is_not_read() -> None:
+    bench = FilesBench(profile=NEWEST)
+    bench.send("/stm.cgi?pwmd=173&pidvalue=1*10*215*100*10*0*1")
+    files = {path: bench.shown(path) for path in files_of(NEWEST)}
+    back = read_back(NEWEST, files)
+    assert "regulator" in back.unread["pwm.1.duty"]
+    assert back.settings.pwm[1].duty == 50
+    # It may have regulated another one before.
     assert "regulator" in back.lossy["pwm.0.duty"]
+    del files["/json/pwmpid.json"]["pidvalue"]
+    assert "regulator" in read_back(NEWEST, files).unread["pwm.0.duty"]
 
 
 def test_two_positions_that_name_two_pages_say_nothing_about_the_page() -> None:

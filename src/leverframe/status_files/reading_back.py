@@ -127,7 +127,7 @@ class _SettingsReader:
     def result(self) -> ReadBack:
         tree, read = self._tree()
         tree = self._with_page_settings(tree, read)
-        self._judge_duties(tree, read)
+        tree = self._judged_duties(tree, read)
         tree, unfit = without_unfit(tree, self._profile)
         reasons = self._problems | unfit
         reasons_by_leaf = {"name": CALLED} | self._reasons() | unfit
@@ -185,18 +185,26 @@ class _SettingsReader:
             )
         return stage.settings
 
-    def _judge_duties(self, tree: Settings, read: set[str]) -> None:
-        """Refuse or doubt duties that something other than a command may have set."""
-        regulates = tree.pid != Pid() or self._is_unknown("pid.enabled", read)
-        regulates |= any(rule.action == "ENABLE PID" for rule in tree.rules)
+    def _judged_duties(self, tree: Settings, read: set[str]) -> Settings:
+        """Refuse or doubt duties that something other than a command may have set.
+
+        A duty that is regulated is another one whenever one looks: it says nothing about settings.
+        """
+        is_told = not self._is_unknown("pid.enabled", read)
+        regulates = tree.pid.enabled or any(rule.action == "ENABLE PID" for rule in tree.rules)
         for place, pwm in enumerate(tree.pwm):
             path = f"pwm.{place}.duty"
             if path not in read:
                 continue
-            if regulates:
+            if not is_told or (regulates and place == tree.pid.pwm):
+                self._problems[path] = REGULATED
+                read.discard(path)
+                tree = with_value(tree, path, value_at(defaults(self._profile), path))
+            elif tree.pid != Pid():
                 self._lossy[path] = REGULATED
             elif pwm.change_time or self._is_unknown(f"pwm.{place}.change_time", read):
                 self._lossy[path] = MOVING
+        return tree
 
     def _is_unknown(self, path: str, read: set[str]) -> bool:
         return path not in read and path in settings_of(self._profile)
