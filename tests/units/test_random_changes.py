@@ -48,7 +48,7 @@ async def applied_with_kills(unit: ToldTwin, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "is_real"),
-    zip(PROFILES[1::8], cycle([True, False]), strict=False),
+    [*zip(PROFILES[1::8], cycle([True, False]), strict=False)],
     ids=str,
 )
 async def test_a_change_that_is_killed_again_and_again_ends_where_it_should(
