@@ -13,7 +13,12 @@ from msgspec import Meta, Struct
 from leverframe.clock import Clock
 from leverframe.engine import findings as engine_findings_module
 from leverframe.engine.engine import Engine
-from leverframe.engine.findings import Finding, engine_findings, page_of
+from leverframe.engine.findings import (
+    Finding,
+    engine_findings,
+    messages_without_way,
+    page_of,
+)
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import LABELS
 from leverframe.engine.rule_advice import fights
@@ -117,9 +122,9 @@ class FindingsWatch:
         self._journalled: dict[str, str] = {}
         self._looked_at = -LOOK_EVERY_S
         self._looked_troubles = 0
-        #: The settings that `_fights` are of.
+        #: What these settings alone show.
         self._settings: Settings | None = None
-        self._fights: tuple[Finding, ...] = ()
+        self._of_settings: tuple[Finding, ...] = ()
 
     def report(self) -> list[FindingReport]:
         """Look, and list what is found: faults first, then by their age."""
@@ -127,8 +132,11 @@ class FindingsWatch:
         if engine.settings is not self._settings:
             self._settings = engine.settings
             # Trying out each pair of rules takes milliseconds: once for the same settings.
-            self._fights = tuple(_fights(engine.settings))
-        found = [*engine_findings(engine, at), *self._fights, *self._of_parts()]
+            self._of_settings = (
+                *messages_without_way(engine.settings),
+                *_fights(engine.settings),
+            )
+        found = [*engine_findings(engine, at), *self._of_settings, *self._of_parts()]
         reports = [self._told(one, at.wall) for one in found]
         self._since = {report.id: report.since for report in reports}
         return sorted(reports, key=lambda one: (one.severity != "fault", one.since))

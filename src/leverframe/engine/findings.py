@@ -20,7 +20,7 @@ from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.rule_explanation import RuleExplanation
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.source_setup import is_set_up
-from leverframe.engine.watchdog import GIVEN_UP, RESTARTING
+from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer"))
@@ -81,7 +81,7 @@ class Finding(Struct, frozen=True):
 
 
 def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
-    """Find all that the engine knows of, in the order of its features."""
+    """Find all that the state shows, in the order of the engine's features."""
     yield from _silent_sensors(engine)
     yield from _rules(engine)
     yield from _pid(engine)
@@ -89,7 +89,6 @@ def engine_findings(engine: Engine, at: Moment) -> Iterator[Finding]:
     schedule = engine.settings.schedule
     if at.wall < SET_CLOCK and any(entry is not None and entry.active for entry in schedule):
         yield Finding("clock_not_set", "schedule")
-    yield from _messages_without_way(engine.settings)
 
 
 def page_of(label: str) -> str:
@@ -104,8 +103,9 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
         if is_set_up(label, engine.settings):
             yield Finding("sensor_lost", page_of(label), label, since=since)
     for label, sensor in zip(ONEWIRE, engine.settings.onewire, strict=True):
-        is_unseen = machine.values[label] is None and label not in machine.absent_since
-        if is_unseen and sensor.id != NO_ONEWIRE_ID:
+        if sensor.id == NO_ONEWIRE_ID:
+            continue
+        if machine.values[label] is None and label not in machine.absent_since:
             yield Finding("sensor_silent", "onewire", label)
 
 
@@ -136,19 +136,20 @@ def _held_since(engine: Engine, explained: RuleExplanation) -> float | None:
 
 
 def _pid(engine: Engine) -> Iterator[Finding]:
-    pid = engine.settings.pid
-    explained = engine.pid.explain()
-    if not explained["enabled"]:
+    if not engine.pid.is_enabled:
         return
+    pid = engine.settings.pid
     if not engine.machine.values[PWMS[pid.pwm]]:
         yield Finding("pid_output_off", "pid", PWMS[pid.pwm])
-    if explained["holding"]:
+    if engine.pid.explain()["holding"]:
         yield Finding("pid_input_missing", "pid", pid.source)
 
 
 def _watchdog(engine: Engine) -> Iterator[Finding]:
     entries = engine.settings.watchdog
     for number, explained in enumerate(engine.watchdog.explain(), start=1):
+        if explained.state == IS_OFF:
+            continue
         entry = entries[number - 1]
         figures: dict[str, int | float | str] = {"number": number, "host": entry.host}
         if explained.state == RESTARTING:
@@ -160,7 +161,7 @@ def _watchdog(engine: Engine) -> Iterator[Finding]:
             yield Finding("watchdog_fails", "watchdog", None, figures)
 
 
-def _messages_without_way(settings: Settings) -> Iterator[Finding]:
+def messages_without_way(settings: Settings) -> Iterator[Finding]:
     """Find what is to be sent while nothing says where to."""
     for channel, slot in sorted(_wanted_messages(settings)):
         if not _is_set_up(channel, slot, settings):

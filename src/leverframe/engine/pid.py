@@ -73,11 +73,11 @@ class PidRegulator:
         before, after = old.pid, self._machine.settings.pid
         if after is before:
             return
-        enabled = after.enabled if after.enabled != before.enabled else self._enabled
+        enabled = after.enabled if after.enabled != before.enabled else self.is_enabled
         is_other = _circuit(after) != _circuit(before)
-        if self._enabled and (is_other or not enabled):
+        if self.is_enabled and (is_other or not enabled):
             self._end(before.pwm, hand_over=enabled and after.pwm == before.pwm)
-        if enabled and not self._enabled:
+        if enabled and not self.is_enabled:
             self._begin()
 
     def on_timer(self, key: Key) -> None:
@@ -85,7 +85,7 @@ class PidRegulator:
 
     def enable(self, on: bool, cause: Cause) -> None:
         """Switch the regulator on or off, until its setting is set or the next start."""
-        if on == self._enabled:
+        if on == self.is_enabled:
             return
         self._machine.log(cause, f"PID regulator {'on' if on else 'off'}")
         if on:
@@ -96,7 +96,7 @@ class PidRegulator:
     def explain(self) -> Explanation:
         pid = self._machine.settings.pid
         return Explanation(
-            enabled=self._enabled,
+            enabled=self.is_enabled,
             input=self._last_input,
             target=pid.target,
             duty=self._pwm.duty(pid.pwm),
@@ -105,7 +105,7 @@ class PidRegulator:
         )
 
     @property
-    def _enabled(self) -> bool:
+    def is_enabled(self) -> bool:
         return ENABLE_PID in self._machine.running
 
     def _begin(self) -> None:
