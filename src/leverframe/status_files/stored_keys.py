@@ -25,11 +25,10 @@ def settings(
     names: tuple[str, ...], patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
 ) -> Keys:
     """Return keys that tell one setting each; patterns are separated by spaces."""
-    values, parts = _values_at(patterns), tuple(patterns.split())
+    parts = tuple(patterns.split())
 
-    def show(view: View) -> list[str]:
-        machine = view.engine.machine
-        return [form.write(value, machine.profile) for value in values(machine.settings)]
+    def write(values: Sequence[Any], profile: Profile) -> Sequence[str]:
+        return [form.write(value, profile) for value in values]
 
     def read(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
         for path, text in zip(places(parts, profile), texts, strict=True):
@@ -38,6 +37,7 @@ def settings(
             except NotReadable as problem:
                 yield UnreadSetting(path, str(problem))
 
+    show = _shown(patterns, write)
     return Keys(names, show, meaning, form.scale, when, None, ToldSettings(parts, read))
 
 
@@ -45,11 +45,10 @@ def joint_settings(
     name: str, patterns: str, form: KeyForm, meaning: str, when: Spans = ALWAYS
 ) -> Keys:
     """Return a key that tells several settings in one text."""
-    values, parts = _values_at(patterns), tuple(patterns.split())
+    parts = tuple(patterns.split())
 
-    def show(view: View) -> tuple[str]:
-        machine = view.engine.machine
-        return (form.write(values(machine.settings), machine.profile),)
+    def write(values: Sequence[Any], profile: Profile) -> Sequence[str]:
+        return (form.write(values, profile),)
 
     def read(texts: Sequence[object], profile: Profile) -> Iterator[ReadSetting | UnreadSetting]:
         paths = places(parts, profile)
@@ -64,7 +63,32 @@ def joint_settings(
             loss = STAR_LOSS if is_lossy and isinstance(value, str) and "*" in value else ""
             yield ReadSetting(path, value, loss)
 
+    show = _shown(patterns, write)
     return Keys((name,), show, meaning, form.scale, when, None, ToldSettings(parts, read))
+
+
+def _shown(
+    patterns: str, write: Callable[[Sequence[Any], Profile], Sequence[str]]
+) -> Callable[[View], Sequence[str]]:
+    """Return what shows settings; the texts are kept until their branch of the tree is another.
+
+    Values change far more often than settings, and a changed setting is in one branch.
+    """
+    values = _values_at(patterns)
+    tops = {pattern.partition(".")[0] for pattern in patterns.split()}
+    branch_of: Callable[[Any], Any] = attrgetter(*tops) if len(tops) == 1 else lambda tree: tree
+    kept: tuple[Any, Profile | None, Sequence[str]] = (None, None, ())
+
+    def show(view: View) -> Sequence[str]:
+        nonlocal kept
+        machine = view.engine.machine
+        branch, profile, texts = branch_of(machine.settings), machine.profile, kept[2]
+        if kept[0] is not branch or kept[1] != profile:
+            texts = write(values(machine.settings), profile)
+            kept = (branch, profile, texts)
+        return texts
+
+    return show
 
 
 def _values_at(patterns: str) -> Callable[[Any], Sequence[Any]]:

@@ -108,12 +108,16 @@ class AuditTrail:
 
     def written(self, rows: Mapping[str, Any]) -> None:
         """Take over rows that are on disk."""
-        gone = {number_of(name) for name, text in rows.items() if text is DELETED}
+        gone: set[int] = set()
+        for name, text in rows.items():
+            if text is DELETED:
+                gone.add(number_of(name))
+            else:
+                self._numbers.append(number_of(name))
         if gone:
             self._going -= gone
             staying = (number for number in self._numbers if number not in gone)
             self._numbers = array("q", staying)
-        self._numbers.extend(number_of(name) for name, text in rows.items() if text is not DELETED)
 
     def not_written(self, rows: Mapping[str, Any]) -> None:
         """Keep the entries that rows would have deleted: the rows did not reach the disk."""
