@@ -206,6 +206,19 @@ async def test_nonsense_in_place_of_settings_stops_it(tmp_path: Path, is_real: b
         assert unit.carried_out == [step.request.target for step in plan.steps]
 
 
+async def test_a_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(
+    tmp_path: Path,
+) -> None:
+    rule = replace(WARM, off_delay=30, on_delay=5)
+    wanted = tree(NEW, pwm__0__change_time=600, pwm__0__duty=90, rules=(rule,))
+    async with told_twin(NEW, tree(NEW, pwm__0__duty=10), is_real=True) as unit:
+        await unit.twin.ok("/outs.cgi?pwm0=1")
+        plan = await plan_of(unit, wanted)
+        assert not plan.is_compared("rules.0.off_delay")
+        await applied(unit, plan, tmp_path)
+        assert unit.settings == wanted
+
+
 async def test_a_unit_of_another_version_is_refused(tmp_path: Path) -> None:
     async with told_twin(NEW, before(NEW)) as unit, told_twin(OLD, before(OLD)) as other:
         plan = await plan_of(unit, after(NEW))

@@ -6,7 +6,7 @@ seen the work stops, unless sending it again does the same as sending it once. A
 difference the work stops with a sentence; the journal says how far it came.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET
@@ -17,7 +17,7 @@ from leverframe.units.apply_journal import ApplyJournal
 from leverframe.units.changed_login import follow_accounts
 from leverframe.units.client import PoliteClient, SignInNeeded, UnitAnswer
 from leverframe.units.file_keys import key_of
-from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.pulled_unit import PulledUnit, reason_at
 from leverframe.units.pulling import pull_unit
 from leverframe.units.state_reading import is_leverframe, read_settings
 from leverframe.units.unit_plan import (
@@ -197,13 +197,12 @@ class Applier:
 
     async def _look(self, step: UnitStep) -> Seen:
         """Read what a step changes, as far as that can be read."""
-        compared = [change for change in step.changes if self._plan.is_compared(change.path)]
+        compared = await self._compared(step)
         if not compared:
             return "nothing"
-        found = await self._read(compared)
-        if all(_value(found, one) == as_stored(one.new) for one in compared):
+        if all(value == as_stored(change.new) for change, value in compared):
             return "new"
-        if all(_value(found, one) == as_stored(one.old) for one in compared):
+        if all(value == as_stored(change.old) for change, value in compared):
             return "old"
         return "other"
 
@@ -216,24 +215,27 @@ class Applier:
             return await self._look(step)
 
     async def _differing(self, step: UnitStep) -> str:
-        compared = [change for change in step.changes if self._plan.is_compared(change.path)]
-        found = await self._read(compared)
-        for one in compared:
-            if (value := _value(found, one)) != as_stored(one.new):
-                return f"{one.key} is {one.shown(value)}, not {one.shown(one.new)}"
+        for change, value in await self._compared(step):
+            if value != as_stored(change.new):
+                return f"{change.key} is {change.shown(value)}, not {change.shown(change.new)}"
         return "it showed other settings for a while"
 
-    async def _read(self, changes: Sequence[SettingChange]) -> Mapping[str, Any]:
-        return await read_settings(
+    async def _compared(self, step: UnitStep) -> list[tuple[SettingChange, Any]]:
+        """Read what a step changes; leave out what cannot be read or may be another value."""
+        changes = [change for change in step.changes if self._plan.is_compared(change.path)]
+        if not changes:
+            return []
+        found = await read_settings(
             self._client,
             self._plan.profile,
             [change.path for change in changes],
             is_leverframe=self._plan.is_leverframe,
         )
-
-
-def _value(found: Mapping[str, Any], change: SettingChange) -> Any:
-    return as_stored(found.get(change.path, UNSET))
+        return [
+            (change, as_stored(found.values.get(change.path, UNSET)))
+            for change in changes
+            if reason_at(found.lossy, change.path) is None
+        ]
 
 
 def expected_leaves(plan: UnitPlan, done: int) -> dict[str, Any]:

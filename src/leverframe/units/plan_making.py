@@ -1,12 +1,14 @@
 """A plan for a unit: made from what was read of it, and proven on a twin before it is offered."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from leverframe.commands.plan.planning import Plan, plan_between
 from leverframe.commands.table.matching import REAL_UNIT_ROWS, TABLE
+from leverframe.commands.table.rules import SETTINGS as RULE_SETTINGS
 from leverframe.engine.factory_settings import defaults
-from leverframe.engine.settings import Settings
-from leverframe.engine.tree import difference, leaves
+from leverframe.engine.settings import MAX_RULES, Settings
+from leverframe.engine.tree import difference, is_secret, leaves
+from leverframe.status_files.entries import late_letters
 from leverframe.units.changed_login import follow_accounts
 from leverframe.units.pulled_unit import PulledUnit
 from leverframe.units.pulling import pull_unit
@@ -62,7 +64,7 @@ async def plan_for_settings(
         digest=pulled.digest,
         before=_before(pulled),
         unread=tuple(sorted(pulled.unread)),
-        lossy=tuple(sorted(pulled.lossy)),
+        lossy=tuple(sorted({*pulled.lossy, *_unproven(pulled)})),
         steps=tuple(
             UnitStep(step.request, tuple(SettingChange(*change) for change in step.changes))
             for step in plan.steps
@@ -74,6 +76,14 @@ async def plan_for_settings(
     )
     await _prove(made, pulled, plan)
     return made
+
+
+def _unproven(pulled: PulledUnit) -> Iterator[str]:
+    """Yield what real units may write elsewhere, of rules that they will have, too."""
+    if not is_leverframe(pulled):
+        for place in range(MAX_RULES):
+            for letter in late_letters(pulled.profile):
+                yield f"rules.{place}.{RULE_SETTINGS[letter]}"
 
 
 def _before(pulled: PulledUnit) -> dict[str, object]:
@@ -104,12 +114,13 @@ async def _prove(made: UnitPlan, pulled: PulledUnit, plan: Plan) -> None:
                 )
             follow_accounts(twin, step, made)
         result = await pull_unit(twin, by_files=not made.is_leverframe)
-    _compare(made, result, plan.settings)
+    _compare(made, pulled, result, plan.settings)
 
 
-def _compare(made: UnitPlan, result: PulledUnit, expected: Settings) -> None:
+def _compare(made: UnitPlan, pulled: PulledUnit, result: PulledUnit, expected: Settings) -> None:
     for path, was, should in difference(result.settings, expected):
-        if path.startswith("profile.") or not made.is_compared(path) or _is_doubtful(path, result):
+        is_told = not _is_doubtful(path, pulled) and not _is_doubtful(path, result)
+        if path.startswith("profile.") or is_secret(path) or not is_told:
             continue
         change = SettingChange(path, was, should)
         raise BadPlan(

@@ -1,7 +1,7 @@
 """Some settings of a unit, read again while it is changed: only the files that tell them."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -21,9 +21,17 @@ from leverframe.units.pulling import SETTINGS_PATH
 _KEPT_ELSEWHERE = {"ui": "variables"}
 
 
+class ReadAgain(NamedTuple):
+    """Settings that were read again, by path."""
+
+    values: Mapping[str, Any]
+    #: Path -> why what is told may be another value than the one that is set.
+    lossy: Mapping[str, str]
+
+
 async def read_settings(
     client: PoliteClient, profile: Profile, paths: Collection[str], *, is_leverframe: bool
-) -> Mapping[str, Any]:
+) -> ReadAgain:
     """Read settings again.
 
     One of an entry that the unit does not have is not there; if one of the paths is not told, the
@@ -33,7 +41,8 @@ async def read_settings(
         document = own_document(await client.read(SETTINGS_PATH))
         if document is None:
             raise UnusableAnswer(f"{client.address} does not tell its settings any more.")
-        return {path: value for path in paths if (value := _in_tree(document, path)) is not UNSET}
+        found = ((path, _in_tree(document, path)) for path in paths)
+        return ReadAgain({path: value for path, value in found if value is not UNSET}, {})
     files: dict[str, FileContent] = {}
     for file in files_telling(profile, paths):
         answer = await client.read(file)
@@ -43,8 +52,8 @@ async def read_settings(
             files[file] = keys_in(file, answer.body)
         except NotReadable as error:
             raise UnusableAnswer(f"{file} of {client.address} {error}.") from None
-    found = read_back(profile, files)
-    return _checked(client, paths, found.settings, found.unread)
+    told = read_back(profile, files)
+    return ReadAgain(_checked(client, paths, told.settings, told.unread), told.lossy)
 
 
 def _in_tree(document: Any, path: str) -> Any:
