@@ -206,6 +206,29 @@ async def test_nonsense_in_place_of_settings_stops_it(tmp_path: Path, is_real: b
         assert unit.carried_out == [step.request.target for step in plan.steps]
 
 
+async def test_settings_that_cannot_be_read_any_more_stop_it(tmp_path: Path) -> None:
+    async with told_twin(NEW, before(NEW), is_real=True) as unit:
+        plan = await plan_of(unit, after(NEW))
+        unit.missing_file = "/xml/eve2.xml"
+        with pytest.raises(ApplyStopped, match="cannot be read any more"):
+            await applied(unit, plan, tmp_path)
+        assert unit.carried_out == []
+
+
+async def test_a_file_that_is_gone_in_the_middle_stops_it(tmp_path: Path) -> None:
+    async with told_twin(NEW, before(NEW), is_real=True) as unit:
+        plan = await plan_of(unit, after(NEW))
+
+        def lose_a_file(count: int, _: str) -> None:
+            if count == 1:
+                unit.missing_file = "/xml/eve2.xml"
+
+        unit.fate = lose_a_file
+        with pytest.raises(ApplyStopped, match="answers 404 for /xml/eve2.xml"):
+            await applied(unit, plan, tmp_path)
+        assert len(unit.carried_out) == 1
+
+
 async def test_a_duty_that_is_on_its_way_and_late_fields_of_rules_stop_nothing(
     tmp_path: Path,
 ) -> None:
@@ -289,14 +312,16 @@ async def test_a_rollback_leads_back_to_what_was_read(tmp_path: Path, number: in
 async def test_a_rollback_lists_what_was_never_read_and_refuses_another_version(
     tmp_path: Path,
 ) -> None:
-    secret = tree(NEW, email__password="old words")
+    secret = tree(NEW, email__password="old words", email__subject="Before")
     async with told_twin(NEW, secret) as unit, told_twin(OLD, before(OLD)) as other:
         pulled = await pull_unit(unit.client())
         wanted = with_value(pulled.settings, "email.password", "new words")
+        wanted = with_value(wanted, "email.subject", "After")
         plan = await plan_for_settings("north", pulled, wanted, ["email.password"])
         journal = await applied(unit, plan, tmp_path)
         old = settings_to_restore(journal.lines[0], await pull_unit(unit.client()))
         assert [one.path for one in old.lost] == ["email.password"]
+        assert old.settings.email.subject == "Before"
         with pytest.raises(BadPlan, match="another version are not put back"):
             settings_to_restore(journal.lines[0], await pull_unit(other.client()))
 

@@ -1,5 +1,7 @@
 """`unit plan`, `unit apply` and `unit rollback`, over HTTP to twins."""
 
+import asyncio
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -8,13 +10,22 @@ import msgspec
 import pytest
 
 from leverframe.command_line.entry import carry_out
+from leverframe.commands.plan.written import PlannedRequest
 from leverframe.profile import Profile
 from leverframe.testing import Fleet, Twin, faults
 from leverframe.units import apply, plan_making
 from leverframe.units.apply_journal import ApplyJournal, unfinished
 from leverframe.units.applying import Applier, ApplyStopped
 from leverframe.units.client import polite_client
-from leverframe.units.unit_plan import BadPlan, UnitPlan, read_plans, write_plans
+from leverframe.units.plan_text import plan_as_curl, plan_in_words
+from leverframe.units.unit_plan import (
+    BadPlan,
+    SettingChange,
+    UnitPlan,
+    UnitStep,
+    read_plans,
+    write_plans,
+)
 from tests.simulation.test_what_if import fill
 
 FILE = """
@@ -344,6 +355,39 @@ async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
             await Applier(plan, client, journal).run()
     names = [output["name"] for output in twin.settings["outputs"][:2]]
     assert names == ["Pump", "Fan"]
+
+
+async def test_a_unit_that_reboots_meanwhile_is_gone_on_with_when_it_is_back(twin: Twin) -> None:
+    target = apply.Selection.of(two_names(), None)
+    found = await apply.planned(target.targets([twin.url], None, apply.Logins(None, None)), None)
+    (plan,) = found.plans
+    journal = ApplyJournal.begin(Path("unit-journal"), plan)
+    async with polite_client(twin.url, answer_s=0.4, retry_waits_s=()) as client:
+        twin.fault(faults.reboot("30s"))
+        assert await outcome(Applier(plan, client, journal))
+        await asyncio.to_thread(twin.advance, "1min")
+        assert not unfinished(Path("unit-journal"))
+        again = ApplyJournal.begin(Path("unit-journal"), plan)
+        await Applier(plan, client, again).run()
+    assert [output["name"] for output in twin.settings["outputs"][:2]] == ["Pump", "Fan"]
+
+
+def test_a_plan_with_a_body_and_many_changes_is_shown_short_and_whole_as_curl() -> None:
+    changes = tuple(SettingChange(f"variables.dwords.{index}", 0, index) for index in range(10))
+    step = UnitStep(
+        PlannedRequest("POST", "/post.cgi?sched_save", "&s0=It's*0*1*0*0*0*1&&"), changes
+    )
+    plan = msgspec.structs.replace(empty_plan("north"), steps=(step,))
+    assert "      and 2 settings more" in plan_in_words(plan)
+    (_, line) = plan_as_curl(plan, "admin")
+    words = shlex.split(line)
+    assert words[-5:] == [
+        "--user",
+        "admin",
+        "--data-binary",
+        "&s0=It's*0*1*0*0*0*1&&",
+        "http://north/post.cgi?sched_save",
+    ]
 
 
 async def test_a_plan_for_no_unit_is_refused() -> None:

@@ -36,6 +36,8 @@ class ToldTwin:
         self.fate: Fate = lambda number, target: None
         #: What is answered instead of a status file or the settings.
         self.told_instead: bytes | None = None
+        #: A status file that is not there any more.
+        self.missing_file = ""
         self._number = 0
 
     @property
@@ -48,7 +50,8 @@ class ToldTwin:
         async def answer(sent: httpx.Request) -> httpx.Response:
             target = sent.extensions["target"].decode()
             if ".cgi?" not in target:
-                if self._is_real and target.startswith("/api/"):
+                hides = self._is_real and target.startswith("/api/")
+                if hides or target == self.missing_file:
                     return _told(404, b"")
                 if self.told_instead is not None:
                     return _told(200, self.told_instead)

@@ -57,14 +57,9 @@ class Course:
         self.steps: list[PlannedStep] = []
         self.reasons: dict[str, str] = {}
 
-    def take(self, request: PlannedRequest) -> bool:
-        """Take a request that is known to be right; False if the version refuses it."""
-        try:
-            effect = tried(request, self.now, self.profile)
-        except Refusal:
-            return False
-        self._add(request, effect)
-        return True
+    def take(self, request: PlannedRequest) -> None:
+        """Take a request that is known to be right."""
+        self._add(request, tried(request, self.now, self.profile))
 
     def accept(self, offer: HelpfulRequest) -> None:
         self._add(offer.request, offer.effect)

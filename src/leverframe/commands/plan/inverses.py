@@ -86,14 +86,12 @@ def _letters(paths: Iterable[str]) -> set[str]:
 
 
 def places_of(param: Param, profile: Profile) -> Iterable[int]:
-    match param:
-        case Changed():
-            return places_of(param.pick(profile), profile)
-        case Position():
-            return param.free(profile)
-        case Int(lo, hi):
-            return range(lo, hi + 1)
-    raise TypeError(f"{param} is no place")
+    if isinstance(param, Changed):
+        return places_of(param.pick(profile), profile)
+    if isinstance(param, Position):
+        return param.free(profile)
+    assert isinstance(param, Int)
+    return range(param.lo, param.hi + 1)
 
 
 Fields = Callable[[Settings], Iterable[Mapping[str, Any]]]
@@ -104,10 +102,7 @@ def _each(count: int, **fields: Callable[[Settings, int], Any]) -> Fields:
 
     def found(wanted: Settings) -> Iterator[Mapping[str, Any]]:
         for place in range(count):
-            try:
-                yield {name: read(wanted, place) for name, read in fields.items()}
-            except IndexError:
-                return
+            yield {name: read(wanted, place) for name, read in fields.items()}
 
     return found
 
