@@ -6,7 +6,7 @@ _leverframe() {
         words="run fleet simulate what-if record replay unit commands passwd config board site firmware backup data help -V --version -h --help"
     else
         case "$first" in
-            fleet) words="run simulate add list show remove rename tag send advance snapshot restore fork fault export" ;;
+            fleet) words="run simulate add list show remove rename tag send advance snapshot restore fork fault export adopt release" ;;
             unit) words="find pull diff check schema plan apply rollback watch take-over give-back" ;;
             config) words="check example" ;;
             board) words="check" ;;
@@ -33,6 +33,8 @@ _leverframe() {
             "fleet fork") words="--count --tag --node --user --ca-file --json -h --help" ;;
             "fleet fault") words="--tag --seed --node --user --ca-file --json -h --help" ;;
             "fleet export") words="--tag --node --user --ca-file -h --help" ;;
+            "fleet adopt") words="--name --tag --config --data -h --help" ;;
+            "fleet release") words="--to --config --data -h --help" ;;
             "simulate "*) words="--for --csv --step -h --help" ;;
             "what-if "*) words="--commands --for --plants --json --config --data --timezone -h --help" ;;
             "record "*) words="--out --port --ca-file --json -h --help" ;;

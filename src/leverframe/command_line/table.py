@@ -1199,6 +1199,37 @@ run in which the same happened.
                 *_NODE,
             ),
         ),
+        Task(
+            "adopt",
+            "fleet.moving:adopt_folder",
+            "take the controller of a data folder into a node that is stopped",
+            (
+                argument("folder", metavar="FOLDER", type=Path, help="its data folder"),
+                argument("--name", metavar="NAME", help="its name (default: the one that it has)"),
+                _NEW_TAG,
+            ),
+            """\
+Take a controller that has run by itself into a node, with settings, secrets, remembered state,
+uploads, waiting messages, audit trail and history. Both are stopped. The folder stays as it is.
+""",
+            takes_config=True,
+            config_keys=DATA,
+        ),
+        Task(
+            "release",
+            "fleet.moving:release_controller",
+            "move a controller of a node that is stopped to a data folder of its own",
+            (
+                _MEMBER,
+                argument("--to", metavar="FOLDER", type=Path, required=True, help="a new folder"),
+            ),
+            """\
+Move a controller to a folder for `leverframe run`, with all that `fleet adopt` takes along. The
+node, which is stopped, forgets it when everything is in its new place.
+""",
+            takes_config=True,
+            config_keys=DATA,
+        ),
     ),
 )
 

@@ -42,7 +42,7 @@ def open_read_only(store_path: Path, refusal: StoreUnavailable) -> ReadOnlyStore
     snapshots = [path for _, path in Snapshots(store_path).all()]
     for path in [store_path, *snapshots]:
         try:
-            rows = _rows(path)
+            rows = rows_in(path)
         except (StoreDamaged, StoreUnavailable, OSError):
             continue
         if rows is not None:
@@ -58,8 +58,11 @@ def _sentence(refusal: StoreUnavailable, snapshot: Path | None) -> str:
     )
 
 
-def _rows(path: Path) -> Rows | None:
-    """Read everything in a file, None if it is empty; raise an error if it is not sound."""
+def rows_in(path: Path) -> Rows | None:
+    """Read everything in a file, None if it is empty; raise an error if it is not sound.
+
+    The file is only read, in whatever format it is.
+    """
     with _private_copy(path) as copy:
         if not check(copy):
             return None

@@ -175,6 +175,23 @@ class SqliteLane(Lane):
             for one in controllers
         }
 
+    def rows_of(self, controller: int) -> Rows:
+        """Read everything that is stored of a controller; secrets are sealed."""
+        query = "SELECT name, data FROM blob WHERE controller = ?"
+        with self._file.reading() as connection:
+            blobs: dict[str, bytes | None] = dict(connection.execute(query, (controller,)))
+
+        def texts(table: str, key: str) -> dict[str, str | None]:
+            rows = self._read_own(controller, table, key, "")
+            return {name: text.decode() for name, text in rows.items()}
+
+        return Rows(
+            settings=texts("setting", "path"),
+            kept=texts("kept", "name"),
+            blobs=blobs,
+            messages=texts("message", "number"),
+        )
+
     def read_audit(self, controller: int, prefix: str) -> dict[str, str]:
         """Read the rows of the audit trail whose names begin like this."""
         where = f" AND {IS_AUDIT} AND name GLOB ?"

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from leverframe.storage.history.columns import (
@@ -236,11 +236,59 @@ class SharedChunks:
 
     def forget(self, controllers: Iterable[int]) -> None:
         """Remove the histories of controllers."""
+        self._transact(
+            (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
+            for controller in controllers
+            for table, key in (("chunk", "controller"), ("mark", "id"))
+        )
+
+    def take_in(self, controller: int, path: Path) -> None:
+        """Make the history in a file of its own that of a controller here."""
+        with self._beside(path):
+            self._transact(
+                [
+                    ("DELETE FROM chunk WHERE controller = ?", (controller,)),
+                    (
+                        f"INSERT INTO main.chunk (controller, {_COLUMNS}) "  # nosec B608
+                        f"SELECT ?, {_COLUMNS} FROM own.chunk ORDER BY id",
+                        (controller,),
+                    ),
+                    ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
+                ]
+            )
+
+    def give_out(self, controller: int, path: Path) -> None:
+        """Write the history of a controller to an empty file of its own."""
+        with self._beside(path):
+            self._transact(
+                [
+                    (
+                        f"INSERT INTO own.chunk ({_COLUMNS}) SELECT {_COLUMNS} "  # nosec B608
+                        "FROM main.chunk WHERE controller = ? ORDER BY id",
+                        (controller,),
+                    ),
+                    (
+                        "INSERT INTO own.mark SELECT 1, at FROM main.mark WHERE id = ?",
+                        (controller,),
+                    ),
+                ]
+            )
+
+    @contextmanager
+    def _beside(self, path: Path) -> Iterator[None]:
+        """Have a file of one controller open beside this one."""
+        with sentences(path):
+            self._connection.execute("ATTACH ? AS own", (str(path),))
+            try:
+                yield
+            finally:
+                self._connection.execute("DETACH own")
+
+    def _transact(self, statements: Iterable[tuple[str, tuple[int, ...]]]) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for controller in controllers:
-                self._connection.execute("DELETE FROM chunk WHERE controller = ?", (controller,))
-                self._connection.execute("DELETE FROM mark WHERE id = ?", (controller,))
+            for statement in statements:
+                self._connection.execute(*statement)
             self._connection.execute("COMMIT")
         finally:
             roll_back(self._connection)

@@ -1,0 +1,89 @@
+"""`leverframe fleet adopt|release`: controllers into a node that is stopped, and out again."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from leverframe.commands.table.refusals import Refusal
+from leverframe.fleet.records import MemberRecord, Registry, Taken, checked_name, checked_tags
+from leverframe.storage.datafolder import folder_with_store
+from leverframe.storage.fleet.lane import OF_NODE
+from leverframe.storage.fleet.moving import (
+    CannotMove,
+    FolderContent,
+    empty_folder,
+    move_in,
+    move_out,
+)
+from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.history.chunks import SharedChunks
+from leverframe.storage.history.compactor import Bounds
+
+
+class StoppedNode(NamedTuple):
+    folder: FleetFolder
+    lane: SqliteLane
+    registry: Registry
+
+
+@asynccontextmanager
+async def _stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
+    with FleetFolder(data_folder) as folder:
+        lane = open_lane(folder).lane
+        try:
+            yield StoppedNode(folder, lane, Registry(lane.store(OF_NODE)))
+        finally:
+            await lane.close()
+
+
+async def adopt_folder(data_folder: Path, folder: Path, name: str | None, tag: list[str]) -> None:
+    """Take the controller of a data folder into a node; the folder stays as it is."""
+    with folder_with_store(folder) as source:
+        content = FolderContent(source)
+        kept = content.kept
+        async with _stopped_node(data_folder) as node:
+            try:
+                record = MemberRecord(
+                    checked_name(name or kept.get("identity.name") or source.path.name),
+                    checked_tags(tag),
+                    kept.get("profile.hw"),
+                    kept.get("profile.configured_sw"),
+                )
+                Taken(node.registry.records.values()).add(record)
+            except Refusal as refusal:
+                raise CannotMove(f"{refusal.detail} Choose another with --name.") from None
+            number = node.registry.new_number()
+            # A node that was killed may have left something under this number.
+            await node.lane.forget([number])
+            trouble = await move_in(content, node.lane, node.folder, number)
+            # The last step: until then the node does not know of it.
+            await node.registry.put({number: record})
+    print(f"{record.name} is in the node of {data_folder}, with all that {folder} holds.")
+    if trouble:
+        print(trouble)
+    print(f"Remove {folder}, or keep it as a copy: run there, it would be the same unit twice.")
+
+
+async def release_controller(data_folder: Path, name: str, to: Path) -> None:
+    """Move a controller of a node to a data folder of its own, for `leverframe run`."""
+    async with _stopped_node(data_folder) as node:
+        records = node.registry.records
+        number = next((n for n, record in records.items() if record.name == name), None)
+        if number is None:
+            raise CannotMove(f"There is no controller {name} in {data_folder}.")
+        with empty_folder(to) as folder:
+            trouble = await move_out(node.lane, node.folder, number, folder)
+        # When everything is in its new place: whatever happens now, nothing is lost.
+        await node.registry.remove([number])
+        await node.lane.forget([number])
+        if node.folder.history_path.exists() and not trouble:
+            shared = SharedChunks(node.folder.history_path, Bounds().max_bytes)
+            try:
+                shared.forget([number])
+            finally:
+                shared.close()
+    print(f"{name} is in {to}; start it with `leverframe run --data {to}`.")
+    if trouble:
+        print(trouble)

@@ -1,0 +1,105 @@
+"""Controllers moved between folders of their own and the file of a node, with all they have.
+
+A move copies everything in one transaction, secrets sealed with the key of where they go, and
+leaves the place that it came from as it is; whoever moves decides what becomes of that.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from leverframe.errors import ErrorForPeople
+from leverframe.storage.datafolder import DataFolder
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.fleet.opening import FleetFolder
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+from leverframe.storage.history.chunks import ChunkStore, SharedChunks
+from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.read_only import ReadOnlyStore, rows_in
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.sqlite_file import reason
+from leverframe.storage.store import Changes, Rows, messages_from_texts, values_from_texts
+
+_BYTES = Bounds().max_bytes
+
+
+class CannotMove(ErrorForPeople):
+    """A controller stays where it is: a sentence that says why."""
+
+
+class FolderContent:
+    """What a controller that is stopped has in its folder; the folder is only read."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self.folder = folder
+        rows = rows_in(folder.store_path)
+        if rows is None:
+            raise CannotMove(f"The store {folder.store_path} is empty; nothing was moved.")
+        self._rows = rows
+        store = EncryptingStore(ReadOnlyStore(rows, ""), folder.key_path)
+        self.settings = store.load().settings
+        self.kept: dict[str, Any] = values_from_texts(rows.kept)
+
+    def changes(self) -> Changes:
+        return _changes(self.settings, self._rows)
+
+
+async def move_in(content: FolderContent, lane: SqliteLane, node: FleetFolder, number: int) -> str:
+    """Write a folder's content to a node's files; return what could not be, in a sentence."""
+    await lane.store(number).commit(content.changes())
+    source = content.folder.history_path
+    if not source.exists():
+        return ""
+    try:
+        shared = SharedChunks(node.history_path, _BYTES)
+        try:
+            shared.take_in(number, source)
+        finally:
+            shared.close()
+    except (ErrorForPeople, sqlite3.Error, OSError) as error:
+        return _without_history(error)
+    return ""
+
+
+async def move_out(lane: SqliteLane, node: FleetFolder, number: int, folder: DataFolder) -> str:
+    """Write a controller of a node to an empty folder; return what could not be, in a sentence."""
+    settings = lane.store(number).load().settings
+    store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+    try:
+        await store.commit(_changes(settings, lane.rows_of(number)))
+    finally:
+        await store.close()
+    if not node.history_path.exists():
+        return ""
+    try:
+        ChunkStore(folder.history_path, _BYTES).close()
+        shared = SharedChunks(node.history_path, _BYTES)
+        try:
+            shared.give_out(number, folder.history_path)
+        finally:
+            shared.close()
+    except (ErrorForPeople, sqlite3.Error, OSError) as error:
+        return _without_history(error)
+    return ""
+
+
+def empty_folder(path: Path) -> DataFolder:
+    """Return a folder that is new or empty, for a controller that moves there."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise CannotMove(f"{path} is not empty; name a new folder.")
+    return DataFolder(path)
+
+
+def _changes(settings: dict[str, Any], rows: Rows) -> Changes:
+    return Changes(
+        settings=settings,
+        kept=values_from_texts(rows.kept),
+        blobs={name: data for name, data in rows.blobs.items() if data is not None},
+        replace_settings=True,
+        messages=messages_from_texts(rows.messages),
+    )
+
+
+def _without_history(error: Exception) -> str:
+    why = str(error) if isinstance(error, ErrorForPeople) else f"{reason(error)}."
+    return f"The history was not moved: {why}"

@@ -1,0 +1,157 @@
+"""Controllers moved from a data folder into a node and out again: nothing is lost on the way."""
+
+import shutil
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leverframe.clock import VirtualClock
+from leverframe.config import Config
+from leverframe.fleet.moving import adopt_folder, release_controller
+from leverframe.fleet.serve import node_of
+from leverframe.process.build import build
+from leverframe.profile import Profile
+from leverframe.storage.datafolder import DataFolder, FolderInUse, NoStore
+from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.fleet.moving import CannotMove
+from leverframe.storage.fleet.opening import FleetFolder, open_lane
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.shared import SharedHistory
+from leverframe.storage.history.worker import ThreadHistoryWorker
+from leverframe.storage.sqlite import SqliteStore
+from leverframe.storage.store import Changes
+from leverframe.testing import LoopTwin
+
+PROFILE = Profile("3.5", "1.49")
+
+
+async def lived_in(path: Path) -> dict[str, Any]:
+    """Let a controller live in a folder, and return what a client could ask it for."""
+    with DataFolder(path) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        profile = {"profile.hw": PROFILE.hw, "profile.sw": PROFILE.sw}
+        await store.commit(Changes(kept={**profile, "profile.configured_sw": "1.49"}))
+        history = ThreadHistoryWorker(folder.history_path, Bounds())
+        built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
+        twin = LoopTwin(built.controller, built.web)
+        await twin.ok("/stm.cgi?oname=0Lamp&em4=canary-of-the-mail")
+        await twin.ok("/outs.cgi?out0=1")
+        built.controller.writer.commit(Changes(blobs={"site": b"s"}, messages={7: {"a": 1}}))
+        told = await told_by(twin)
+        await built.stop()
+    return told
+
+
+async def told_by(twin: LoopTwin) -> dict[str, Any]:
+    return {
+        "mac": twin.controller.persistent.values["identity.mac"],
+        "password": twin.controller.engine.settings.email.password,
+        "name": twin.controller.engine.settings.outputs[0].name,
+        "audit": (await twin.json("/api/audit"))[:2],
+    }
+
+
+async def run_there(path: Path) -> tuple[dict[str, Any], list[str]]:
+    with DataFolder(path) as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        site = await store.blob("site")
+        history = ThreadHistoryWorker(folder.history_path, Bounds())
+        labels = await history.ask(Compactor.labels)
+        built = await build(PROFILE, store, VirtualClock(), UTC, history=history)
+        told = await told_by(LoopTwin(built.controller, built.web))
+        await built.stop()
+    assert site == b"s"
+    return told, labels
+
+
+async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
+    before = await lived_in(own)
+    untouched = {file.name: file.read_bytes() for file in own.iterdir()}
+    await adopt_folder(data, own, "cellar", ["north"])
+    assert "same unit twice" in capsys.readouterr().out
+    assert {file.name: file.read_bytes() for file in own.iterdir()} == untouched
+    shutil.rmtree(own)
+
+    with FleetFolder(data) as folder:
+        lane = open_lane(folder).lane
+        assert lane.store(1).messages() == {7: {"a": 1}}
+        web = await node_of(Config(), lane, VirtualClock())
+        assert await web.node.start_stored({}) == []
+        member = web.node.members["cellar"]
+        assert (member.record.tags, member.controller.profile) == (("north",), PROFILE)
+        twin = LoopTwin(member.controller, member.built.web)
+        assert await told_by(twin) == before
+        await twin.ok("/stm.cgi?oname=0Pump")
+        await web.node.close()
+        history = SharedHistory(folder.history_path, Bounds())
+        worker = history.worker(member.number)
+        assert "OUT0" in await worker.ask(Compactor.labels)
+        await worker.close(0.0)
+        await history.close()
+
+    await release_controller(data, "cellar", out)
+    told, labels = await run_there(out)
+    assert told == {**before, "name": "Pump"}
+    assert "OUT0" in labels
+    with FleetFolder(data) as folder:
+        lane = open_lane(folder).lane
+        assert lane.rows_of(1).settings == {}
+        await lane.close()
+    assert b"canary" not in (data / "fleet.db").read_bytes()
+
+
+async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Path) -> None:
+    own, data = tmp_path / "own", tmp_path / "node"
+    await lived_in(own)
+    with pytest.raises(NoStore):
+        await adopt_folder(data, tmp_path / "nowhere", None, [])
+    with pytest.raises(CannotMove, match="cannot be a name"):
+        await adopt_folder(data, own, "Big Name", [])
+    with DataFolder(own), pytest.raises(FolderInUse):
+        await adopt_folder(data, own, "a", [])
+    await adopt_folder(data, own, "a", [])
+    with pytest.raises(CannotMove, match="There is a controller a already. Choose another"):
+        await adopt_folder(data, own, "a", [])
+    with FleetFolder(data), pytest.raises(FolderInUse):
+        await adopt_folder(data, own, "b", [])
+    with pytest.raises(CannotMove, match="no controller b"):
+        await release_controller(data, "b", tmp_path / "out")
+    with pytest.raises(CannotMove, match="not empty"):
+        await release_controller(data, "a", own)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "store.db").touch()
+    with pytest.raises(CannotMove, match="is empty; nothing was moved"):
+        await adopt_folder(data, empty, "c", [])
+    await release_controller(data, "a", tmp_path / "out")
+
+
+async def test_a_damaged_history_stays_behind_and_the_settings_are_moved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, data = tmp_path / "own", tmp_path / "node"
+    await lived_in(own)
+    (own / "history.db").write_bytes(b"rubbish" * 3000)
+    await adopt_folder(data, own, None, [])
+    assert "The history was not moved: The store" in capsys.readouterr().out
+    (data / "history.db").write_bytes(b"rubbish" * 3000)
+    name = next(iter(await names_in(data)))
+    await release_controller(data, name, tmp_path / "out")
+    assert "The history was not moved" in capsys.readouterr().out
+    with DataFolder(tmp_path / "out") as folder:
+        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        assert store.load().settings["outputs.0.name"] == "Lamp"
+        await store.close()
+
+
+async def names_in(data: Path) -> list[str]:
+    with FleetFolder(data) as folder:
+        lane = open_lane(folder).lane
+        kept = lane.store(0).load().kept
+        await lane.close()
+    return [row["name"] for row in kept.values()]
