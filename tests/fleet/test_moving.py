@@ -1,5 +1,7 @@
 """Controllers moved from a data folder into a node and out again: nothing is lost on the way."""
 
+import asyncio
+import os
 import shutil
 from datetime import UTC
 from pathlib import Path
@@ -8,12 +10,13 @@ from typing import Any
 import pytest
 
 from leverframe.clock import VirtualClock
+from leverframe.command_line.entry import carry_out
 from leverframe.config import Config
 from leverframe.fleet.moving import adopt_folder, release_controller
 from leverframe.fleet.serve import node_of
 from leverframe.process.build import build
 from leverframe.profile import Profile
-from leverframe.storage.datafolder import DataFolder, FolderInUse, NoStore
+from leverframe.storage.datafolder import DataFolder, FolderInUse, NoFolder, NoStore
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.fleet.moving import CannotMove
 from leverframe.storage.fleet.opening import FleetFolder, open_lane
@@ -23,6 +26,7 @@ from leverframe.storage.history.worker import ThreadHistoryWorker
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import Changes
 from leverframe.testing import LoopTwin
+from tests.maintenance.test_folder_owner import OWNER, owners
 
 PROFILE = Profile("3.5", "1.49")
 
@@ -71,6 +75,7 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
     before = await lived_in(own)
+    data.mkdir()
     untouched = {file.name: file.read_bytes() for file in own.iterdir()}
     await adopt_folder(data, own, "cellar", ["north"])
     assert "same unit twice" in capsys.readouterr().out
@@ -108,6 +113,11 @@ async def test_a_controller_is_the_same_in_a_node_and_afterwards_by_itself(
 async def test_what_cannot_be_moved_is_told_and_nothing_is_changed(tmp_path: Path) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
     await lived_in(own)
+    with pytest.raises(NoFolder):
+        await adopt_folder(data, own, "a", [])
+    with pytest.raises(NoFolder):
+        await release_controller(data, "a", tmp_path / "out")
+    data.mkdir()
     with pytest.raises(NoStore):
         await adopt_folder(data, tmp_path / "nowhere", None, [])
     with pytest.raises(CannotMove, match="cannot be a name"):
@@ -136,6 +146,7 @@ async def test_a_damaged_history_stays_behind_and_the_settings_are_moved(
 ) -> None:
     own, data = tmp_path / "own", tmp_path / "node"
     await lived_in(own)
+    data.mkdir()
     (own / "history.db").write_bytes(b"rubbish" * 3000)
     await adopt_folder(data, own, None, [])
     assert "The history was not moved: The store" in capsys.readouterr().out
@@ -155,3 +166,30 @@ async def names_in(data: Path) -> list[str]:
         kept = lane.store(0).load().kept
         await lane.close()
     return [row["name"] for row in kept.values()]
+
+
+def test_the_command_line_moves_in_and_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
+    asyncio.run(lived_in(own))
+    data.mkdir()
+    assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 0
+    assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 2
+    assert "There is a controller cellar already." in capsys.readouterr().err
+    assert carry_out(["fleet", "release", "cellar", "--to", str(out), "--data", str(data)]) == 0
+    assert f"leverframe run --data {out}" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can leave files of root behind")
+def test_root_leaves_the_files_to_the_owner_of_the_folder(tmp_path: Path) -> None:
+    own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
+    asyncio.run(lived_in(own))
+    for folder in (data, out):
+        folder.mkdir()
+        os.chown(folder, *OWNER)
+    asyncio.run(adopt_folder(data, own, "cellar", []))
+    assert {"fleet.db", "fleet.key", "history.db", "lock"} <= set(owners(data))
+    asyncio.run(release_controller(data, "cellar", out))
+    for folder in (data, out):
+        assert set(owners(folder).values()) == {OWNER}

@@ -41,6 +41,8 @@ def test_every_task_with_a_data_folder_is_tried_here() -> None:
     groups = [
         (f"{command.name} " if isinstance(command, Group) else "", task)
         for command in COMMANDS
+        # Those of a node's folder are tried in `tests/fleet/test_moving.py`.
+        if command.name != "fleet"
         for task in (command.tasks if isinstance(command, Group) else (command,))
     ]
     assert {group + task.name for group, task in groups if task.config_keys == DATA} == set(

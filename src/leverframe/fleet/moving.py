@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.fleet.records import MemberRecord, Registry, Taken, checked_name, checked_tags
-from leverframe.storage.datafolder import folder_with_store
+from leverframe.storage.datafolder import folder_with_store, refuse_missing
 from leverframe.storage.fleet.lane import OF_NODE
 from leverframe.storage.fleet.moving import (
     CannotMove,
@@ -30,6 +30,7 @@ class StoppedNode(NamedTuple):
 
 @asynccontextmanager
 async def _stopped_node(data_folder: Path) -> AsyncIterator[StoppedNode]:
+    refuse_missing(data_folder)
     with FleetFolder(data_folder) as folder:
         lane = open_lane(folder).lane
         try:

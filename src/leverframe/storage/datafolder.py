@@ -110,9 +110,14 @@ class DataFolder:
 
 def existing_folder(path: Path) -> DataFolder:
     """Return a folder that is there, perhaps an empty one; a mistyped name makes no new one."""
+    refuse_missing(path)
+    return DataFolder(path)
+
+
+def refuse_missing(path: Path) -> None:
+    """Raise NoFolder where there is no folder."""
     if not path.is_dir():
         raise NoFolder(f"There is no folder {path}; name the folder with --data, or make it first.")
-    return DataFolder(path)
 
 
 def folder_with_store(path: Path) -> DataFolder:
