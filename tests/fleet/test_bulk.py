@@ -12,7 +12,7 @@ from tests.fleet.loop_node import LoopNode, loop_node
 ON = "outs.cgi?out0=1"
 #: Old software does not have it yet.
 NEWER = "stm.cgi?eventname=1Frost"
-COUNT = 1000 if effort.THOROUGH else 40
+COUNT = 1000 if effort.THOROUGH else 60
 
 
 async def mixed(node: LoopNode) -> list[str]:

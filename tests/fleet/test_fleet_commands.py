@@ -13,6 +13,7 @@ import pytest
 
 from leverframe.command_line.entry import carry_out
 from leverframe.config.sources import Sources
+from leverframe.fleet.commands import _tell_made
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.testing import Twin
 from leverframe.testing.loop_thread import LOOP_THREAD
@@ -182,3 +183,10 @@ def test_what_is_no_node_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with Twin() as twin:
         assert carry_out(["fleet", "list", "--node", twin.url]) == 2
         assert "There is nothing at this path" in capsys.readouterr().err
+
+
+def test_the_password_of_new_administrators_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    made = {"names": ["gh-1", "gh-2"], "dry_run": False, "password": "abc-def"}
+    _tell_made([made], as_json=False)
+    told = capsys.readouterr().out
+    assert "The administrators of gh-1 to gh-2 have the password abc-def" in told

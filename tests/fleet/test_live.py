@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leverframe.durations import BadDuration
+from leverframe.fleet.bulk import each
 from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from leverframe.fleet.node import Member
 from leverframe.maintenance.readable_backup import changed_settings
 from leverframe.storage.backup import encode_backup, unpack
+from leverframe.storage.store import StoreUnavailable
 from tests.fleet.loop_node import LoopNode, loop_node
 
 BEGIN = 1767571200.0
@@ -242,3 +246,25 @@ async def test_an_export_has_the_settings_that_a_backup_would_have() -> None:
         template = msgspec.json.encode(exported["settings"])
         await node.post("add", template, name="again")
         assert (await node.get("show", name="again"))["settings"] == shown["settings"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (StoreUnavailable("The disk is full."), 507),
+        (BadDuration("No such duration."), 400),
+    ],
+)
+async def test_what_fails_for_one_is_told_and_the_others_go_on(
+    error: Exception, status: int
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+
+        async def work(member: Member) -> None:
+            if member.name == "gh-1":
+                raise error
+
+        report = await each(list(node.node.members.values()), work)
+        assert [one.status for one in report.results] == [status, 200]
+        assert report.results[0].detail == str(error)
