@@ -59,8 +59,17 @@ async def running(config: Config) -> AsyncIterator[BuiltController]:
         await store.close()
 
 
-@pytest.mark.parametrize(("hw", "sw"), [("3.9", "1.75"), ("3.5", "1.49"), ("3.0", "1.58a")])
-@pytest.mark.parametrize("is_real", [True, False])
+@pytest.mark.parametrize(
+    ("hw", "sw", "is_real"),
+    [
+        ("3.5", "1.49", True),
+        *(
+            pytest.param(*version, is_real, marks=pytest.mark.thorough)
+            for version in (("3.9", "1.75"), ("3.0", "1.58a"))
+            for is_real in (True, False)
+        ),
+    ],
+)
 async def test_clients_find_what_they_knew(
     tmp_path: Path, hw: str, sw: str, is_real: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,7 +151,7 @@ async def changed_there(config: Config, *commands: str) -> None:
             assert reply.status == 200, reply
 
 
-@pytest.mark.parametrize("is_real", [True, False])
+@pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
 async def test_what_was_changed_meanwhile_is_planned_for_the_unit(
     tmp_path: Path, is_real: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +195,7 @@ async def test_a_folder_that_took_no_place_is_told(tmp_path: Path) -> None:
         await give_back(tmp_path, None, None, None, None)
 
 
+@pytest.mark.thorough
 async def test_rules_that_were_added_go_back_as_a_whole(tmp_path: Path) -> None:
     rule = "/inpa.cgi?event={}*9*1*2000*100*0*1*0*0*0*0*0"
     async with Twin(hw="3.0", sw="1.58a", mac=MAC) as twin:

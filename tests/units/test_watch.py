@@ -90,7 +90,7 @@ def test_a_mistake_in_the_table_is_told_with_its_line(
     assert "secret-token" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("is_real", [True, False])
+@pytest.mark.parametrize("is_real", [pytest.param(True, marks=pytest.mark.thorough), False])
 async def test_drift_is_what_the_file_names_and_the_unit_tells_otherwise(
     tmp_path: Path, is_real: bool
 ) -> None:

@@ -15,6 +15,7 @@ from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory
 from leverframe.testing import Twin
+from leverframe.units.apply_journal import PLAN_SUFFIX, SUFFIX
 from leverframe.units.loading import load_unit_file
 from leverframe.units.watch_changes import UnitChanges, Wanted
 from leverframe.units.watch_web import WatchWeb
@@ -214,10 +215,12 @@ async def test_a_unit_that_was_changed_since_is_left_alone(
         await bench.changes.finished("cellar")
         assert bench.changes.progress["cellar"].trouble
         assert twin.settings["outputs"][0]["name"] == ""
-        # What was begun has to be ended first.
+        # What was begun elsewhere has to be ended first.
         again = await bench.json("/api/units/plan?unit=cellar", "POST", **signed)
-        key = again["key"]
-        left = await bench.ask(f"/api/units/apply?unit=cellar&plan={key}", "POST", **signed)
+        (tmp_path / "journals" / f"other{PLAN_SUFFIX}").touch()
+        (tmp_path / "journals" / f"other{SUFFIX}").touch()
+        apply = f"/api/units/apply?unit=cellar&plan={again['key']}"
+        left = await bench.ask(apply, "POST", **signed)
         assert left.status == 409
         assert b"not finished" in left.body
 

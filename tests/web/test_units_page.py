@@ -84,7 +84,10 @@ def site(loop_thread: LoopThread, tmp_path: Path) -> Iterator[Site]:
         loop_thread.wait_for(stack.aclose())
 
 
-@pytest.mark.parametrize(("language", "viewport"), [("en", DESKTOP), ("hu", PHONE)])
+@pytest.mark.parametrize(
+    ("language", "viewport"),
+    [("en", DESKTOP), pytest.param("hu", PHONE, marks=pytest.mark.thorough)],
+)
 def test_units_are_listed_looked_at_compared_and_changed(
     tabs: Tabs, site: Site, language: str, viewport: tuple[int, int]
 ) -> None:
