@@ -1,6 +1,6 @@
 """The status files as replies, built when something they could show has changed, not per request.
 
-Building one takes 100 to 230 us; clients that poll a state that has not changed get it in 2."""
+Building one takes 15 to 80 us; clients that poll a state that has not changed get it in 2."""
 
 from typing import NamedTuple
 
