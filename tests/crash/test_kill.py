@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.kill_rounds import kill_rounds
+from tests.crash.node_kill import node_kills
 from tests.crash.outbox_kill import outbox_kill
 from tests.crash.update_kill import NEW, OLD, update_kill
 
@@ -15,6 +16,13 @@ def test_no_acknowledged_change_is_lost_when_the_process_is_killed(
 ) -> None:
     done = kill_rounds(tmp_path / "data", rounds, seed=7)
     assert done.requests > 0
+
+
+@pytest.mark.thorough
+def test_no_controller_of_a_node_loses_an_acknowledged_change_when_it_is_killed(
+    tmp_path: Path,
+) -> None:
+    assert sum(node_kills(tmp_path, 2, seed=7)) > 0
 
 
 @pytest.mark.parametrize("messages", [20, pytest.param(100, marks=pytest.mark.thorough)])
