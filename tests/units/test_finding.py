@@ -12,6 +12,7 @@ from leverframe.recording.replayer import UnitLogin
 from leverframe.servers.discovery.discovery import DiscoveryServer
 from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.testing import LoopTwin, Twin, faults
+from leverframe.units import find
 from leverframe.units.find import find_units
 from leverframe.units.finding import FoundUnit, doubles, look_at
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
@@ -227,3 +228,27 @@ async def test_the_command_prints_a_table_or_json(capsys: pytest.CaptureFixture[
         assert "not as a unit" in capsys.readouterr().out
     assert await find_units([f"{HERE}:{free_port()}"], None, 1.0, None, True, False) == 1
     assert "No unit was found." in capsys.readouterr().out
+
+
+async def test_who_is_heard_both_ways_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Twin(mac=MAC, name="Cellar") as twin:
+        versions = ("3.9", "1.75")
+
+        async def answered(listen_s: float) -> list[HeardUnit]:
+            return [HeardUnit(twin.url, "Cellar", MAC, *versions)]
+
+        async def announced(listen_s: float) -> list[HeardUnit]:
+            return [HeardUnit("http://192.0.2.1", "Cellar", MAC, *versions)]
+
+        monkeypatch.setattr(find, "ask_everybody", answered)
+        monkeypatch.setattr(find, "hear_announced", announced)
+        assert await find_units([], None, 1.0, None, True, True) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert msgspec.json.decode(line)["address"] == twin.url
+
+
+async def test_nobody_listens_for_an_hour() -> None:
+    with pytest.raises(find.CannotFind, match="at most 60"):
+        await find_units([], None, 3600.0, None, True, True)

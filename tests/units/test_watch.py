@@ -1,7 +1,9 @@
 """The watch as a process: its inventory, its port, its messages and its end."""
 
 import asyncio
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ import pytest
 
 from leverframe.clock import VirtualClock
 from leverframe.engine.settings import Email, HttpClient, Mqtt
+from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.message_store import PersistentMessageStore
 from leverframe.storage.store import MemoryStore
 from leverframe.storage.writer import Writer
 from leverframe.testing import Twin, faults
 from leverframe.testing.twin_client import fetched
+from leverframe.units import watch as watch_module
 from leverframe.units.inventory import load_inventory
 from leverframe.units.problems import BadUnitFile
 from leverframe.units.unit_health import UnitNotice
@@ -175,6 +179,30 @@ async def test_a_watch_serves_what_it_sees_and_ends_in_order(
     assert "leverframe_history_points" in told
     assert (tmp_path / "data" / "history.db").exists()
     assert '"event":"ready"' in capsys.readouterr().out
+
+
+async def test_a_watch_ends_when_it_is_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = asyncio.Event()
+    say_where = watch_module._say_where
+
+    def said(*words: Any, **more: Any) -> None:
+        say_where(*words, **more)
+        ready.set()
+
+    monkeypatch.setattr(watch_module, "_say_where", said)
+    nobody = f'address = "http://127.0.0.1:{free_port()}"'
+    watching = asyncio.create_task(
+        watch(write(tmp_path, unit=nobody), free_port(), False, None, False)
+    )
+    async with asyncio.timeout(20):
+        await ready.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert await watching == 0
+    assert "Watching 1 units" in capsys.readouterr().out
+    with DataFolder(tmp_path / "watch") as folder:
+        assert folder.was_given_back
 
 
 async def test_one_look_tells_how_each_unit_is(

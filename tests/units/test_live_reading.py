@@ -1,0 +1,67 @@
+"""One look at a unit: what it tells, or a reason; whatever it answers."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.testing import LoopTwin
+from leverframe.units.client import PoliteClient, UnitAnswer, UnusableAnswer
+from leverframe.units.live_reading import ALL, PERIODIC, STATE, LiveReader, LiveReading
+
+JSON = "application/json"
+
+
+class AnsweringClient(PoliteClient):
+    """Gives the answers of a twin, some of them changed."""
+
+    def __init__(self, twin: LoopTwin, changes: dict[str, Any]) -> None:
+        self._twin = twin
+        self._changes = changes
+
+    async def read(self, target: str) -> UnitAnswer:
+        told = await self._twin.json(target)
+        change = self._changes.get(target, {})
+        if not isinstance(change, dict):
+            return UnitAnswer(200, JSON, msgspec.json.encode(change))
+        told = {key: value for key, value in {**told, **change}.items() if value != "gone"}
+        return UnitAnswer(200, JSON, msgspec.json.encode(told))
+
+
+async def look(**changes: Any) -> LiveReading:
+    paths = {"all": ALL, "state": STATE, "periodic": PERIODIC}
+    async with await LoopTwin.start() as twin:
+        named = {paths[name]: change for name, change in changes.items()}
+        return await LiveReader(AnsweringClient(twin, named)).look()
+
+
+@pytest.mark.parametrize("value", ["21.5", True, [1], {"a": 1}])
+async def test_a_state_of_the_wrong_type_is_no_value(value: Any) -> None:
+    reading = await look(state={"DS1": value, "OUT0": 2, "DS2": "gone"})
+    assert {"DS1", "OUT0", "DS2"} <= reading.unreadable.keys()
+    assert not {"DS1", "OUT0", "DS2"} & reading.values.keys()
+    assert reading.unreadable["DS2"] == "is missing"
+
+
+@pytest.mark.parametrize("uptime", [None, "5", True, "gone"])
+async def test_a_state_without_uptime_is_none_of_a_unit(uptime: Any) -> None:
+    with pytest.raises(UnusableAnswer, match="uptime"):
+        await look(state={"uptime": uptime})
+
+
+@pytest.mark.parametrize("answer", [[], "text", 5, None])
+async def test_json_that_is_no_object_is_none_of_a_unit(answer: Any) -> None:
+    with pytest.raises(UnusableAnswer):
+        await look(all=answer)
+
+
+async def test_a_state_that_is_none_is_read_from_the_files() -> None:
+    reading = await look(state={"profile": "gone"})
+    assert reading.values["OUT0"] == 0
+    assert not reading.is_virtual
+
+
+async def test_texts_that_cannot_be_shown_are_left_out() -> None:
+    reading = await look(all={"sname": "a\x1b[31m"}, state={"troubles": "none"})
+    assert reading.name == ""
+    assert reading.own_troubles == {}
