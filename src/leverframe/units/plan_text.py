@@ -20,7 +20,7 @@ def plan_in_words(plan: UnitPlan) -> Iterator[str]:
         yield f"{head}: nothing to send."
     else:
         yield f"{head}: {_counted(len(plan.steps), 'step')}, proven on a twin."
-    for number, (step, before, after) in enumerate(plan.course(), start=1):
+    for number, (step, before, after) in enumerate(plan.walked(), start=1):
         yield f"{number:4}. {step.words(plan.profile)}"
         yield from (f"      {line}" for line in _changes(step, before, after))
         request = step.shown_request(plan.profile)

@@ -125,7 +125,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
         settings, _ = settings_from_leaves(self.profile, self.before)
         return settings
 
-    def course(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
+    def walked(self) -> Iterator[tuple["UnitStep", Settings, Settings]]:
         """Yield every step with the settings before it and after it."""
         settings = self.settings_before()
         if not settings.access.admin.password:
@@ -138,7 +138,7 @@ class UnitPlan(Struct, frozen=True, kw_only=True):
 
     def settings_after(self) -> Settings:
         settings = self.settings_before()
-        for _, _, after in self.course():
+        for _, _, after in self.walked():
             settings = after
         return settings
 

@@ -13,8 +13,8 @@ unit would refuse a setting, and is as wanted again behind it.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leverframe.commands.plan.course import Course, HelpfulRequest, PlannedStep
 from leverframe.commands.plan.inverses import requests_for
+from leverframe.commands.plan.plan_in_making import HelpfulRequest, PlanInMaking, PlannedStep
 from leverframe.commands.plan.rule_steps import disable_changing, set_rules
 from leverframe.commands.plan.written import PlannedRequest, is_within, leaf_or_missing
 from leverframe.commands.table import schedule, serial_port
@@ -91,19 +91,19 @@ def plan_between(
         if is_secret(path):
             # It may hold something, which must not be forgotten unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
-    course = Course(profile, now, wanted, hidden, unknown)
+    making = PlanInMaking(profile, now, wanted, hidden, unknown)
     may_set_rules = not any(is_within(path, (_RULES,)) for path in hidden)
     if may_set_rules:
-        disable_changing(course, with_own)
-    _follow(course, offered, (*_PAGES, *_READINGS, *_MESSAGES))
+        disable_changing(making, with_own)
+    _follow(making, offered, (*_PAGES, *_READINGS, *_MESSAGES))
     moving = [row for branch in _MOVING for row in offered[branch]]
-    if course.is_locked() and _would_help_unlocked(course, moving):
-        course.take(_UNLOCK)
-    _take_what_helps(course, moving)
+    if making.is_locked() and _would_help_unlocked(making, moving):
+        making.take(_UNLOCK)
+    _take_what_helps(making, moving)
     if may_set_rules:
-        set_rules(course, with_own)
-    _follow(course, offered, (*_ACTING, *_ACCOUNTS))
-    return Plan(tuple(course.steps), tuple(_unreachable(course)), course.now)
+        set_rules(making, with_own)
+    _follow(making, offered, (*_ACTING, *_ACCOUNTS))
+    return Plan(tuple(making.steps), tuple(_unreachable(making)), making.now)
 
 
 def _unread_leaves(
@@ -134,33 +134,33 @@ def _branches(row: Row) -> frozenset[str]:
     return frozenset(found | _BRANCH_OF_RUN.get(row.run, set()) if row.run else found)
 
 
-def _requests(course: Course, rows: Iterable[Row]) -> list[PlannedRequest]:
+def _requests(making: PlanInMaking, rows: Iterable[Row]) -> list[PlannedRequest]:
     return [
         request
         for row in rows
-        for request in requests_for(row, course.now, course.wanted, course.profile)
+        for request in requests_for(row, making.now, making.wanted, making.profile)
     ]
 
 
-def _follow(course: Course, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
+def _follow(making: PlanInMaking, rows: Mapping[str, list[Row]], branches: Iterable[str]) -> None:
     """Go through the branches that differ, or of which something is unknown."""
     for branch in branches:
-        differs = getattr(course.now, branch) != getattr(course.wanted, branch)
-        if differs or not course.knows_all_of(branch):
-            _take_what_helps(course, rows.get(branch, []))
+        differs = getattr(making.now, branch) != getattr(making.wanted, branch)
+        if differs or not making.knows_all_of(branch):
+            _take_what_helps(making, rows.get(branch, []))
 
 
-def _take_what_helps(course: Course, rows: Sequence[Row]) -> None:
+def _take_what_helps(making: PlanInMaking, rows: Sequence[Row]) -> None:
     """Take what helps, until nothing does: first what brings most, with least."""
     while True:
-        offers = [offer for request in _requests(course, rows) if (offer := course.offer(request))]
+        offers = [offer for request in _requests(making, rows) if (offer := making.offer(request))]
         if not offers:
             return
         offers.sort(key=_urgency)
         for first in offers:
-            offer = course.offer(first.request)
+            offer = making.offer(first.request)
             if offer is not None:
-                course.accept(offer)
+                making.accept(offer)
 
 
 def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
@@ -170,25 +170,25 @@ def _urgency(offer: HelpfulRequest) -> tuple[int, int, int]:
     return when, -offer.gain, len(offer.effect.given)
 
 
-def _would_help_unlocked(course: Course, rows: Iterable[Row]) -> bool:
-    unlocked = Course(
-        course.profile,
-        with_value(course.now, "output_flags.lock", False),
-        course.wanted,
-        course.hidden,
-        course.unknown,
+def _would_help_unlocked(making: PlanInMaking, rows: Iterable[Row]) -> bool:
+    unlocked = PlanInMaking(
+        making.profile,
+        with_value(making.now, "output_flags.lock", False),
+        making.wanted,
+        making.hidden,
+        making.unknown,
     )
     return any(
-        unlocked.offer(request) and not course.offer(request)
+        unlocked.offer(request) and not making.offer(request)
         for request in _requests(unlocked, rows)
     )
 
 
-def _unreachable(course: Course) -> Iterable[Unreachable]:
-    default = f"No command of {course.profile} sets it so."
-    missing = {path: new for path, _, new in difference(course.now, course.wanted)}
-    missing |= {path: leaf_or_missing(course.wanted, path) for path in sorted(course.unknown)}
+def _unreachable(making: PlanInMaking) -> Iterable[Unreachable]:
+    default = f"No command of {making.profile} sets it so."
+    missing = {path: new for path, _, new in difference(making.now, making.wanted)}
+    missing |= {path: leaf_or_missing(making.wanted, path) for path in sorted(making.unknown)}
     for path, value in missing.items():
         is_hash = is_secret(path) and str(value).startswith("$")
-        reason = _HASHED if is_hash else course.reasons.get(path, default)
+        reason = _HASHED if is_hash else making.reasons.get(path, default)
         yield Unreachable(path, value, reason)

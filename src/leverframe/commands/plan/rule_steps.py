@@ -8,7 +8,7 @@ that the numbers of the others stay right.
 
 from msgspec.structs import replace
 
-from leverframe.commands.plan.course import Course
+from leverframe.commands.plan.plan_in_making import PlanInMaking
 from leverframe.commands.plan.written import PlannedRequest
 from leverframe.commands.table.rules import event_query
 from leverframe.commands.version_change.limits import missing_of_rule
@@ -54,49 +54,49 @@ def _request(query: str) -> PlannedRequest:
     return PlannedRequest("GET", f"{_RULE_PATH}?{query}")
 
 
-def disable_changing(course: Course, with_own: bool) -> None:
+def disable_changing(making: PlanInMaking, with_own: bool) -> None:
     """Disable the rules that will change, go, or are wanted disabled."""
-    rules, wanted = course.now.rules, course.wanted.rules
+    rules, wanted = making.now.rules, making.wanted.rules
     left = list(range(len(rules)))
     after = rules
     for index in _deletions(rules, wanted):
-        _disable(course, left.pop(index))
+        _disable(making, left.pop(index))
         after = rules_without(after, index)
     for place, (index, rule) in enumerate(zip(left, after, strict=True)):
         aim = wanted[place]
-        changes = _said(aim) != _said(rule) and _can_be_said(aim, course.profile, with_own)
+        changes = _said(aim) != _said(rule) and _can_be_said(aim, making.profile, with_own)
         if changes or (_said(aim) == _said(rule) and not aim.enabled):
-            _disable(course, index)
+            _disable(making, index)
 
 
-def _disable(course: Course, index: int) -> None:
-    if course.now.rules[index].enabled:
-        course.take(_request(f"eventon={index}*0"))
+def _disable(making: PlanInMaking, index: int) -> None:
+    if making.now.rules[index].enabled:
+        making.take(_request(f"eventon={index}*0"))
 
 
-def set_rules(course: Course, with_own: bool) -> None:
+def set_rules(making: PlanInMaking, with_own: bool) -> None:
     """Delete, write and enable rules, in this order."""
-    wanted, profile = course.wanted.rules, course.profile
-    for index in _deletions(course.now.rules, wanted):
-        course.take(_request(f"eventdel={index}"))
+    wanted, profile = making.wanted.rules, making.profile
+    for index in _deletions(making.now.rules, wanted):
+        making.take(_request(f"eventdel={index}"))
     touched = []
     for index, aim in enumerate(wanted):
-        is_new = index >= len(course.now.rules)
+        is_new = index >= len(making.now.rules)
         if _can_be_said(aim, profile, with_own):
             touched.append(index)
-            if is_new or _said(course.now.rules[index]) != _said(aim):
-                _write(course, index, aim)
+            if is_new or _said(making.now.rules[index]) != _said(aim):
+                _write(making, index, aim)
         elif is_new:
-            _write(course, index, Rule())
+            _write(making, index, Rule())
     for index in touched:
-        if course.now.rules[index].permanent != wanted[index].permanent:
-            course.take(_request(f"eventper={index}*{int(wanted[index].permanent)}"))
+        if making.now.rules[index].permanent != wanted[index].permanent:
+            making.take(_request(f"eventper={index}*{int(wanted[index].permanent)}"))
     for index in touched:
-        if course.now.rules[index].enabled != wanted[index].enabled:
-            course.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
+        if making.now.rules[index].enabled != wanted[index].enabled:
+            making.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
 
 
-def _write(course: Course, index: int, rule: Rule) -> None:
-    query = event_query(index, rule, course.profile)
+def _write(making: PlanInMaking, index: int, rule: Rule) -> None:
+    query = event_query(index, rule, making.profile)
     assert query is not None
-    course.take(_request(query))
+    making.take(_request(query))
