@@ -4,16 +4,19 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from datetime import UTC
+from typing import Any
 
 import pytest
 
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.journal import Cause
+from leverframe.engine.rule_advice import Advice
 from leverframe.log_context import CONTROLLER, within
 from leverframe.process.build import BuiltController, build
 from leverframe.process.node_services import NodeServices
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import AT_A_TIME, Passwords
+from leverframe.servers.routes import rules
 from leverframe.storage.store import MemoryStore, Stored
 from leverframe.testing.loop_twin import LoopTwin
 from tests.hardware.waiting import until
@@ -102,3 +105,31 @@ async def test_what_the_store_holds_is_read_once() -> None:
     assert store.loads == 0
     assert (again.name, again.mac) == (built.name, built.mac)
     assert again.snmp_identity.boots > built.snmp_identity.boots
+
+
+async def test_advice_on_rules_is_worked_out_beside_the_loop(
+    node: NodeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, advise = [], rules.advise
+
+    def watched(*arguments: Any) -> list[Advice]:
+        threads.append(threading.current_thread())
+        if len(threads) == 1:
+            # Settings that change meanwhile are advised on anew.
+            loop.call_soon_threadsafe(changed.set)
+            assert resumed.wait(10)
+        return advise(*arguments)
+
+    loop, changed, resumed = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    monkeypatch.setattr(rules, "advise", watched)
+    built = await built_on(node)
+    twin = LoopTwin(built.controller, built.web)
+    await twin.ok("/stm.cgi?oname=0First")
+    asked = asyncio.create_task(twin.json("/api/rules"))
+    await asyncio.wait_for(changed.wait(), 10)
+    await twin.ok("/stm.cgi?oname=0Second")
+    resumed.set()
+    assert len(await asked) == len(built.controller.engine.settings.rules)
+    assert threading.main_thread() not in threads
+    assert len(threads) == 2
+    await built.stop()

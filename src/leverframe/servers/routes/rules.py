@@ -1,8 +1,10 @@
 """`/api/rules`: every rule with its state, why it does not act, when it did, and advice."""
 
+import asyncio
 from functools import lru_cache
 
 from leverframe.commands.table.rules import actions_of, event_query, sources_of
+from leverframe.controller import Controller
 from leverframe.engine.rule_advice import Advice, Offer, advise
 from leverframe.engine.rule_report import RuleReport, report
 from leverframe.engine.settings import Settings
@@ -11,13 +13,11 @@ from leverframe.profile import Profile
 from leverframe.servers.routes.context import Context
 
 
-def rule_reports(context: Context) -> list[RuleReport]:
+async def rule_reports(context: Context) -> list[RuleReport]:
     controller = context.controller
+    advice = await _advice_on(controller)
     engine, profile = controller.engine, controller.profile
     settings, now = engine.settings, controller.clock.read().now
-    sources = sources_of(profile)
-    measured = frozenset(label for label in sources if engine.values.get(label) is not None)
-    advice = _advice(settings, profile, measured)
     return [
         report(
             rule,
@@ -31,6 +31,17 @@ def rule_reports(context: Context) -> list[RuleReport]:
             zip(settings.rules, engine.rules.explain(now), engine.rules.firings(), strict=True)
         )
     ]
+
+
+async def _advice_on(controller: Controller) -> list[Advice]:
+    """Work the advice out beside the loop, which other controllers of the process may need."""
+    while True:
+        engine, profile = controller.engine, controller.profile
+        values, settings = engine.values, engine.settings
+        measured = frozenset(one for one in sources_of(profile) if values.get(one) is not None)
+        advice = await asyncio.to_thread(_advice, settings, profile, measured)
+        if controller.engine.settings is settings:
+            return advice
 
 
 @lru_cache(maxsize=16)
