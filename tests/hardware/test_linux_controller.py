@@ -91,6 +91,7 @@ async def test_a_missing_chip_is_degraded_and_the_rest_runs(twin: LoopTwin) -> N
         "status": "degraded",
         "board": "linux",
         "troubles": ["OUT1"],
+        "findings": 1,
     }
     assert (await twin.state())["VCC"] == pytest.approx(12.1)
 
