@@ -164,12 +164,14 @@ async def test_a_unit_that_somebody_changed_during_an_interruption_is_not_gone_o
 
 @pytest.mark.parametrize(
     ("fate", "sentence"),
-    [
-        ("400", "refused .* with status 400"),
-        ("503", "refused .* with status 503"),
-        ("401", "asks for a login"),
-        ("swallowed", r"was answered, but .* is .*, not "),
-    ],
+    some_of(
+        [
+            ("swallowed", r"was answered, but .* is .*, not "),
+            ("400", "refused .* with status 400"),
+            ("503", "refused .* with status 503"),
+            ("401", "asks for a login"),
+        ]
+    ),
 )
 async def test_it_stops_at_the_first_difference_with_a_sentence(
     tmp_path: Path, fate: str, sentence: str

@@ -26,6 +26,7 @@ from leverframe.units.unit_plan import (
     read_plans,
     write_plans,
 )
+from tests.effort import some_of
 from tests.simulation.test_what_if import fill
 
 FILE = """
@@ -336,7 +337,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("trouble", some_of([*TROUBLES]))
 async def test_a_faulty_unit_stops_it_with_a_sentence_and_it_can_be_resumed(
     twin: Twin, trouble: str
 ) -> None:
