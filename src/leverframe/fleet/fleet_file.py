@@ -17,13 +17,13 @@ A mistake in the keys of the node refuses the file. One in a controller is told 
 line, and the others start.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import BadConfiguration, Config
@@ -42,6 +42,7 @@ from leverframe.fleet.records import (
     numbered,
 )
 from leverframe.maintenance.readable_backup import read
+from leverframe.profile import HARDWARE
 from leverframe.wiring import Wiring, miswired
 
 CONTROLLERS = "controllers"
@@ -66,6 +67,14 @@ class ControllerTable(Struct, frozen=True):
     address: str | None = None
     port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     board: Wiring = Wiring()
+
+
+class WrongKey(ErrorForPeople):
+    """What is wrong with a key of a controller's table: one sentence."""
+
+    def __init__(self, key: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.key = key
 
 
 class FleetFile(Struct, frozen=True):
@@ -117,34 +126,51 @@ def _controllers(
             for one in new:
                 taken.add(one.record)
             found += new
-        except (Refusal, ErrorForPeople) as error:
-            field = getattr(error, "field", None)
-            where = sources.line((CONTROLLERS, index, *([field] if field else [])))
-            told = error.as_problem()["detail"] if isinstance(error, Refusal) else error
-            mistakes.append(f"{where}: {name}: {told}")
+        except WrongKey as wrong_key:
+            where = sources.line((CONTROLLERS, index, wrong_key.key))
+            mistakes.append(f"{where}: {name}: {wrong_key}")
+        except Refusal as refusal:
+            # Of two controllers with the same name, address or port.
+            where = sources.line((CONTROLLERS, index, "name"))
+            mistakes.append(f"{where}: {name}: {refusal.as_problem()['detail']}")
     return found, mistakes
 
 
 def _new(table: ControllerTable, folder: Path, config: Config) -> list[NewController]:
     """Make the controllers of a table: one, or a number of them."""
-    if config.virtual_time and table.board.kind != "simulated":
-        raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
-    for _, sentence in miswired(table.board):
-        raise BadConfiguration(sentence)
-    template = None if table.settings is None else read(folder / table.settings)
+    with _about("board"):
+        if config.virtual_time and table.board.kind != "simulated":
+            raise BadConfiguration("Virtual time needs simulated boards: real devices do not wait.")
+        for _, sentence in miswired(table.board):
+            raise BadConfiguration(sentence)
+    with _about("settings"):
+        template = None if table.settings is None else read(folder / table.settings)
     hw, sw = table.hw, table.sw
     if template is not None and hw is None and sw is None:
         hw, sw = template.hw, template.sw
-    profile = version_for(hw, sw, None)
-    record = MemberRecord(
-        "",
-        checked_tags(table.tags),
-        table.hw,
-        table.sw,
-        checked_address(table.address),
-        table.port,
-    )
-    names = names_from(table.name, 1, table.count)
-    records = numbered([replace(record, name=name) for name in names])
-    start = {} if template is None else template_leaves(template, profile)
+    with _about("hw" if table.hw is not None and table.hw not in HARDWARE else "sw"):
+        profile = version_for(hw, sw, None)
+    with _about("settings"):
+        start = {} if template is None else template_leaves(template, profile)
+    with _about("name"):
+        names = names_from(table.name, 1, table.count)
+    with _about("tags"):
+        tags = checked_tags(table.tags)
+    with _about("address"):
+        address = checked_address(table.address)
+    with _about("port"):
+        records = numbered(
+            [MemberRecord(name, tags, table.hw, table.sw, address, table.port) for name in names]
+        )
     return [NewController(one, profile, start, wiring=table.board) for one in records]
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    """Note which key of a table a refusal is about."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise WrongKey(key, str(refusal.as_problem()["detail"])) from None
+    except ErrorForPeople as error:
+        raise WrongKey(key, str(error)) from None
