@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from leverframe.servers.accounts import passwords
+from leverframe.storage import backup
 from tests import effort
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
@@ -28,11 +29,16 @@ effort.load_profile()
 
 
 @pytest.fixture(autouse=True, scope="session")
-def cheap_password_hashes() -> Iterator[None]:
-    """Hash without the 50 ms of a real hash, whose cost is tested with the accounts."""
+def cheap_hashes() -> Iterator[None]:
+    """Hash without the 50 ms for a password and 200 ms for the passphrase of a backup.
+
+    Their real cost is tested with the accounts and the backups.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "HASH_ROUNDS", 1)
         patch.setattr(passwords, "HASH_MEMORY_KIB", 8)
+        patch.setattr(backup, "KEY_ROUNDS", 1)
+        patch.setattr(backup, "KEY_MEMORY_KIB", 8)
         yield
 
 

@@ -14,6 +14,7 @@ from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import leaves, with_value
 from leverframe.profile import Profile
+from leverframe.storage import backup as backup_file
 from leverframe.storage.backup import (
     FORMAT,
     MAGIC,
@@ -25,6 +26,8 @@ from leverframe.storage.backup import (
 )
 from tests.random_settings import random_settings
 
+#: Read before the tests' own cheap ones are set.
+REAL_ROUNDS, REAL_MEMORY_KIB = backup_file.KEY_ROUNDS, backup_file.KEY_MEMORY_KIB
 NEWEST = Profile()
 #: Without custom devices a file is short, and every byte of it can be tried.
 SMALL = Profile("3.0", "1.58a")
@@ -47,6 +50,20 @@ def test_a_sealed_backup_brings_everything_back(profile: Profile) -> None:
     tree = random_settings(profile, Random(3), 200)
     content = decode_backup(encode_backup(profile, tree, PASSPHRASE), PASSPHRASE)
     assert carry_over(content, profile, defaults(profile)) == Restored(tree)
+
+
+def test_guessing_a_passphrase_costs_time_and_memory_and_older_files_still_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cheap = encode_backup(NEWEST, tree_with_secret(), PASSPHRASE)
+    monkeypatch.setattr(backup_file, "KEY_ROUNDS", REAL_ROUNDS)
+    monkeypatch.setattr(backup_file, "KEY_MEMORY_KIB", REAL_MEMORY_KIB)
+    assert (REAL_ROUNDS, REAL_MEMORY_KIB) == (3, 64 * 1024)
+    sealed = encode_backup(NEWEST, tree_with_secret(), PASSPHRASE)
+    assert decode_backup(sealed, PASSPHRASE).settings["email.password"] == PASSWORD
+    # The key depends on the cost: what was made with another does not open.
+    with pytest.raises(BackupRefused, match="passphrase does not open"):
+        decode_backup(cheap, PASSPHRASE)
 
 
 def test_secrets_are_left_out_without_a_passphrase_and_named() -> None:

@@ -31,7 +31,7 @@ _HEAD_BYTES = len(MAGIC) + 1
 _CHECKSUM_BYTES = 32
 _SALT_BYTES, _NONCE_BYTES, _KEY_BYTES = 16, 12, 32
 #: Guessing a passphrase needs no controller, so it is dearer than signing in.
-_ROUNDS, _MEMORY_KIB = 3, 64 * 1024
+KEY_ROUNDS, KEY_MEMORY_KIB = 3, 64 * 1024
 _PURPOSE = b"leverframe backup secrets 1"
 
 
@@ -176,4 +176,6 @@ def _checked(passphrase: str) -> str:
 def _key(passphrase: str, salt: bytes) -> bytes:
     from argon2.low_level import Type, hash_secret_raw
 
-    return hash_secret_raw(passphrase.encode(), salt, _ROUNDS, _MEMORY_KIB, 1, _KEY_BYTES, Type.ID)
+    return hash_secret_raw(
+        passphrase.encode(), salt, KEY_ROUNDS, KEY_MEMORY_KIB, 1, _KEY_BYTES, Type.ID
+    )
