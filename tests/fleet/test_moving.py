@@ -168,11 +168,12 @@ async def names_in(data: Path) -> list[str]:
     return [row["name"] for row in kept.values()]
 
 
-def test_the_command_line_moves_in_and_out(
+def test_the_command_line_moves_in_and_out_also_without_a_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own, data, out = tmp_path / "own", tmp_path / "node", tmp_path / "out"
     asyncio.run(lived_in(own))
+    (own / "history.db").unlink()
     data.mkdir()
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 0
     assert carry_out(["fleet", "adopt", str(own), "--name", "cellar", "--data", str(data)]) == 2
