@@ -245,6 +245,7 @@ def test_a_control_command_switches_and_configures_nothing() -> None:
         "out=out<A>",
         "out<A>=<B>",
         "vout<A>=<B>",
+        "pulse<A>=<B>",
         "out=<A>",
         "pwm<A>=<B>",
     ]

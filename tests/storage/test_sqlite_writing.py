@@ -124,7 +124,7 @@ async def test_what_fails_after_a_transaction_does_not_make_a_failure_of_it(
     def fail(*_: object) -> int:
         raise ZeroDivisionError("pages cannot be counted")
 
-    monkeypatch.setattr("leverframe.storage.sqlite.pages_of", fail)
+    monkeypatch.setattr("leverframe.storage.watched_file.pages_of", fail)
     await store.commit(Changes(settings={"a": 1}))
     assert store.load().settings == {"a": 1}
     assert "pages cannot be counted" in caplog.text

@@ -46,7 +46,7 @@ FOR_EVERYBODY = {
     "/web/style.css",
 }
 UNKNOWN = "leverframe_020000000000=gone"
-SWITCHING = {"out", "pwm", "pwmd", "vout"}
+SWITCHING = {"out", "pulse", "pwm", "pwmd", "vout"}
 FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml"}
 READ_BY_ACCOUNTS = {
     *("/api/state", "/api/stream", "/api/history", "/api/history.csv"),
