@@ -25,10 +25,13 @@ from leverframe.engine.rule_advice import fights
 from leverframe.engine.settings import Settings
 from leverframe.naming.names import name_of
 
+#: The kind of the causes in the journal, and that of findings about parts.
+FINDING, TROUBLE = "finding", "trouble"
+
 FindingSource = Callable[[], Iterable[Finding]]
 
 SENTENCES = engine_findings_module.SENTENCES | {
-    "trouble": "{part}: {sentence}",
+    TROUBLE: "{part}: {sentence}",
     "password_weak": "The password of {account} is easy to guess.",
     "certificate_ends": "The certificate of this controller ends soon. Days left: {days}.",
     "certificate_ended": "The certificate of this controller has ended: browsers refuse it.",
@@ -159,7 +162,7 @@ class FindingsWatch:
     def _of_parts(self) -> Iterator[Finding]:
         for part, sentence in self._troubles.items():
             figures: dict[str, int | float | str] = {"part": part, "sentence": sentence}
-            yield Finding("trouble", _page_of_part(part), figures=figures, is_fault=True)
+            yield Finding(TROUBLE, _page_of_part(part), figures=figures, is_fault=True)
         for source in self.sources:
             yield from source()
 
@@ -181,9 +184,14 @@ class FindingsWatch:
         log = self._engine().machine.log
         known, self._journalled = self._journalled, texts
         for identity in sorted(texts.keys() - known.keys()):
-            log(Cause("finding", identity), texts[identity])
+            log(Cause(FINDING, identity), texts[identity])
         for identity in sorted(known.keys() - texts.keys()):
-            log(Cause("finding", identity), f"over: {known[identity]}")
+            log(Cause(FINDING, identity), f"over: {known[identity]}")
+
+
+def is_of_trouble(cause: Cause) -> bool:
+    """Tell whether a cause in the journal is the trouble of a part."""
+    return cause.kind == FINDING and cause.detail.startswith(f"{TROUBLE}.")
 
 
 def _page_of_part(part: str) -> str:

@@ -3,6 +3,7 @@
 import logging
 
 from leverframe.controller import Controller
+from leverframe.controller.findings import is_of_trouble
 
 log = logging.getLogger("leverframe.journal")
 
@@ -19,6 +20,9 @@ class JournalLog:
     def _changed(self) -> None:
         for entry in self._controller.engine.machine.journal.since(self._number):
             self._number = entry.number
+            if is_of_trouble(entry.cause):
+                # The part itself has logged it.
+                continue
             fields = {"cause": entry.cause.kind, "detail": entry.cause.detail, "at": entry.wall}
             log.info("%s: %s", entry.cause, entry.text, extra=fields)
 

@@ -45,7 +45,9 @@ class SqliteStore(Store):
             try:
                 settings = _texts(connection, _SETTINGS)
                 kept = _texts(connection, f"{_KEPT} WHERE NOT {IS_AUDIT}")  # nosec B608
-                found = connection.execute(f"SELECT name FROM kept WHERE {IS_AUDIT}")
+                found = connection.execute(
+                    f"SELECT name FROM kept WHERE {IS_AUDIT}"  # nosec B608
+                )
                 audit = [name for (name,) in found]
             finally:
                 roll_back(connection)

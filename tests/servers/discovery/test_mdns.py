@@ -29,12 +29,13 @@ class Browser:
     ) -> None:
         self.changes.put_nowait((name, state_change))
 
-    async def seen(self, change: ServiceStateChange) -> set[str]:
+    async def seen(self, change: ServiceStateChange, prefix: str = "leverframe-") -> set[str]:
+        """Wait for a change of each type; tests of other workers announce names of theirs."""
         names: set[str] = set()
         async with asyncio.timeout(20):
             while len(names) < len(TYPES):
                 name, what = await self.changes.get()
-                if what is change and name.startswith("leverframe-"):
+                if what is change and name.startswith(prefix):
                     names.add(name)
         return names
 
