@@ -5,11 +5,13 @@
 The Debian package that brings the program belongs in requirements/debian.txt.
 """
 
+import fcntl
 import functools
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -39,6 +41,14 @@ def cheap_hashes() -> Iterator[None]:
         patch.setattr(passwords, "HASH_MEMORY_KIB", 8)
         patch.setattr(backup, "KEY_ROUNDS", 1)
         patch.setattr(backup, "KEY_MEMORY_KIB", 8)
+        yield
+
+
+@pytest.fixture
+def mdns_turn() -> Iterator[None]:
+    """Have the network's mDNS alone: what one worker announces, all others hear."""
+    with (Path(gettempdir()) / "leverframe-tests-mdns.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
         yield
 
 

@@ -229,6 +229,7 @@ async def test_firmware_that_came_whole_does_not_start_a_unit_without_power(
     await server.close()
 
 
+@pytest.mark.usefixtures("mdns_turn")
 async def test_mdns() -> None:
     name = "attic-1"
     browser = Browser()

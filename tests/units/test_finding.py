@@ -115,6 +115,7 @@ async def test_a_machine_without_a_network_hears_nobody() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("mdns_turn")
 async def test_controllers_that_announce_themselves_are_heard() -> None:
     announcer = MdnsAnnouncer(
         Profile("3.9", "1.75"), name="Attic", host_label="leverframe-0a0b0c", mac=MAC, port=8082

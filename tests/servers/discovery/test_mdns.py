@@ -10,6 +10,8 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 from leverframe.profile import Profile
 from leverframe.servers.discovery.mdns import TYPES, MdnsAnnouncer
 
+pytestmark = pytest.mark.usefixtures("mdns_turn")
+
 HERE = "127.0.0.1"
 NAME, MAC = "leverframe-0a0b0c", "02:11:22:0A:0B:0C"
 
