@@ -21,6 +21,7 @@ from leverframe.commands.table.matching import (
 from leverframe.commands.table.row import Row
 from leverframe.commands.version_change.backup_content import Content
 from leverframe.commands.version_change.carry_over import carry_over
+from leverframe.engine.actions import MODBUS_WRITES
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import ControlUser, Rule, ScheduleEntry, Settings, StoredAccount
 from leverframe.engine.tree import difference, is_secret, leaves, with_value
@@ -64,9 +65,17 @@ def random_pair(profile: Profile, rows: Sequence[Row], seed: int) -> tuple[Setti
     """Two random trees with the same accounts: stored passwords cannot be sent."""
     random = Random(f"{profile} {seed}")
     one, other = (random_settings(profile, random, random.choice((20, 150)), rows) for _ in "ab")
-    return replace(one, access=defaults(profile).access), replace(
-        other, access=defaults(profile).access
-    )
+    return _reachable(one, profile, rows), _reachable(other, profile, rows)
+
+
+def _reachable(tree: Settings, profile: Profile, rows: Sequence[Row]) -> Settings:
+    """Return the tree without accounts, and without actions of ours where the rows have none."""
+    rules = tree.rules
+    if rows is not TABLE:
+        rules = tuple(
+            replace(rule, action="OUT0") if rule.action in MODBUS_WRITES else rule for rule in rules
+        )
+    return replace(tree, rules=rules, access=defaults(profile).access)
 
 
 async def lived(twin: LoopTwin, plan: Plan) -> Settings:

@@ -11,7 +11,7 @@ Whoever queued a commit is told in the order of the queue, before anybody who wa
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -87,7 +87,7 @@ class Writer:
             try:
                 await self._collect_batch()
                 batch, self._queue = self._queue, []
-                await see_through(asyncio.ensure_future(self.store.write(_merged(batch))))
+                await see_through(self.store.write(_merged(batch)))
             except BaseException as error:
                 batch, self._queue = batch + self._queue, []
                 refusal = _refusal(error)
@@ -118,8 +118,12 @@ class Writer:
                 _resolve(commits, refusal or fault)
 
 
-async def see_through(writing: asyncio.Future[_Result]) -> _Result:
-    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk."""
+async def see_through(write: Awaitable[_Result]) -> _Result:
+    """Wait for the end of a write, whatever interrupts: only then it is known what is on disk.
+
+    A write that is a coroutine begins here, so that none begins that nobody waits for.
+    """
+    writing = asyncio.ensure_future(write)
     while not writing.done():
         try:
             await asyncio.wait([writing])

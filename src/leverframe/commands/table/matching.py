@@ -89,6 +89,7 @@ TABLE = DOCUMENT_ROWS + FURTHER_ROWS
 OWN_ROWS = (
     *system.NAME_ROWS,
     *pwm.TARGET_ROWS,
+    *outputs.PULSE_ROWS,
     *modbus_writes.ROWS,
     *modbus.FURTHER_ROWS,
     *notifications.ROWS,
