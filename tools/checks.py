@@ -53,6 +53,9 @@ CHECKS = {
             *TRACED,
             # Properties try again, many times over, what other tests have covered.
             *("-q", "--cov", "--cov-report=term", "-m", "not hypothesis"),
+            # What a test leaves behind is judged where it runs without tracing, which changes when
+            # things are collected.
+            *("-W", "ignore::pytest.PytestUnraisableExceptionWarning"),
             *left_out(UNMEASURED.read_text(encoding="utf-8")),
         ],
         "coverage": ["tools.coverage_goals"],

@@ -310,3 +310,26 @@ def test_a_planned_request_does_what_its_step_says() -> None:
     effect = tried(PlannedRequest("GET", "/stm.cgi?oname=2Pump"), defaults(NEW), NEW)
     assert effect.leaves == [("outputs.2.name", "", "Pump")]
     assert not is_secret(effect.given[0])
+
+
+UNSAYABLE = {
+    "outputs.0.name": 5,
+    "analog_inputs.0.gain": [],
+    "analog_inputs.1.sensor": "crystal ball",
+    "http.0.username": 5,
+    "http.1.url": 5,
+    "oled.display_time": "for ever",
+    "oled.screens.0.lines": (5, "", "", ""),
+    "modbus_devices.0.readings.0.type": "float128",
+    "modbus_devices.1.readings.0.name": 5,
+    "modbus_slots.1.module": "teapot",
+}
+
+
+def test_what_no_text_of_a_command_can_say_is_listed_and_nothing_is_sent_for_it() -> None:
+    wanted = defaults(NEW)
+    for path, value in UNSAYABLE.items():
+        wanted = with_value(wanted, path, value)
+    plan = plan_between(NEW, defaults(NEW), wanted, rows=TABLE)
+    assert plan.steps == ()
+    assert {one.path for one in plan.unreachable} == UNSAYABLE.keys()
