@@ -31,6 +31,8 @@ LINT = {
 # Tests differ in length by a thousand times: a worker that has none left takes some of the other's.
 SHARED_OUT = ["--dist", "worksteal"]
 PYTEST = ["pytest", "-n", str(WORKERS), *SHARED_OUT]
+#: What is typed in pages, and what is killed and started, waits even more.
+WAITING = ["pytest", "-n", str(WORKERS + 1), *SHARED_OUT]
 #: Traced tests keep a core busy, and every further worker traces the imports of all of them.
 TRACED = ["pytest", "-n", str(CORES), *SHARED_OUT]
 #: Tests that cover no line that others do not, or few for their time; the file says why.
@@ -48,7 +50,7 @@ CHECKS = {
     "test": {"tests": PYTEST},
     "test-all": {
         # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
-        "thorough": [*PYTEST, "-m", "thorough or hypothesis or sampled"],
+        "thorough": [*WAITING, "-m", "thorough or hypothesis or sampled"],
         "measured": [
             *TRACED,
             # Properties try again, many times over, what other tests have covered.
