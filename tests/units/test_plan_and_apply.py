@@ -21,13 +21,13 @@ from leverframe.units.plan_text import plan_as_curl, plan_in_words
 from leverframe.units.unit_plan import (
     BadPlan,
     SettingChange,
-    UnitPlan,
     UnitStep,
     read_plans,
     write_plans,
 )
 from tests.effort import some_of
 from tests.simulation.test_what_if import fill
+from tests.units.empty_plan import empty_plan
 
 FILE = """
     [outputs.OUT0]
@@ -197,21 +197,6 @@ def code_of(*words: str) -> object:
         return run(*words)
     except SystemExit as end:
         return end.code
-
-
-def empty_plan(unit: str) -> UnitPlan:
-    return UnitPlan(
-        unit=unit,
-        address=f"http://{unit}",
-        hw="3.9",
-        sw="1.75",
-        is_leverframe=True,
-        digest="",
-        before={},
-        unread=(),
-        lossy=(),
-        steps=(),
-    )
 
 
 def test_a_file_that_names_what_the_version_lacks_is_told_with_its_line_and_nothing_is_sent(

@@ -8,24 +8,9 @@ import pytest
 from leverframe.units.applying import ApplyStopped
 from leverframe.units.rollout import RolledOut, roll_out
 from leverframe.units.unit_plan import UnitPlan
+from tests.units.empty_plan import empty_plan
 
-
-def plan(unit: str) -> UnitPlan:
-    return UnitPlan(
-        unit=unit,
-        address=f"http://{unit}",
-        hw="3.9",
-        sw="1.75",
-        is_leverframe=True,
-        digest="",
-        before={},
-        unread=(),
-        lossy=(),
-        steps=(),
-    )
-
-
-UNITS = [plan(name) for name in "abcdef"]
+UNITS = [empty_plan(name) for name in "abcdef"]
 
 
 class Bench:
