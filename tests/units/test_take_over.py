@@ -13,6 +13,7 @@ from leverframe.config import Config
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.profile import Profile
 from leverframe.servers.accounts.passwords import Passwords
+from leverframe.servers.discovery.discovery import QUESTION, DiscoveryServer
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.sqlite import SqliteStore
@@ -22,6 +23,8 @@ from leverframe.units.client import SignInNeeded
 from leverframe.units.give_back import give_back
 from leverframe.units.take_over import CannotTakeOver, take_over
 from leverframe.units.unit_plan import read_plans
+from tests.ports import free_port
+from tests.servers.discovery.test_discovery import Client
 
 MAC = "D8:80:39:91:73:89"
 #: What clients read, and what never stays the same in them.
@@ -97,6 +100,24 @@ async def test_clients_find_what_they_knew(
     assert "leverframe run --config" in told
     if is_real:
         assert "not taken over: " in told
+
+
+async def test_discovery_answers_as_the_unit_did(tmp_path: Path) -> None:
+    async with Twin(hw="3.5", sw="1.49", name="Cellar", mac=MAC) as twin:
+        config = await taken(twin, tmp_path)
+    async with running(config) as built:
+        server, port = (
+            DiscoveryServer(built.controller, name=built.name, mac=built.mac),
+            free_port(),
+        )
+        server.start(None, port)
+        client = Client(port)
+        try:
+            answer = (await client.ask(QUESTION)).decode()
+        finally:
+            client.close()
+            await server.close()
+    assert answer.splitlines() == ["Cellar", MAC.replace(":", "-"), "1.49", "3.5"]
 
 
 async def test_meters_go_on_where_they_stood(tmp_path: Path) -> None:
