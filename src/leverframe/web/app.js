@@ -2,6 +2,7 @@
 
 import { html, nothing, render } from "./vendor/lit-html.js";
 import * as api from "./lib/api.js";
+import { causePatterns } from "./lib/causes.js";
 import { Context } from "./lib/context.js";
 import { findingsHere } from "./lib/findings.js";
 import { keepFocus } from "./lib/focus.js";
@@ -221,7 +222,7 @@ class App {
     render(
       html`
         <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
-        ${header(this.#context, () => this.#redraw())}
+        ${causePatterns()} ${header(this.#context, () => this.#redraw())}
         ${navigation(this.#context, this.#entry)} ${lostBanner(this.#live)}
         <main
           tabindex="-1"
