@@ -48,7 +48,7 @@ _leverframe() {
             "unit apply") words="--inventory --group --user --ca-file --yes --canary --batch --journal --resume -h --help" ;;
             "unit rollback") words="--inventory --user --ca-file --yes -h --help" ;;
             "unit watch") words="--port --once --ca-file --json -h --help" ;;
-            "unit take-over") words="--data --config-out --host --port --user --ca-file -h --help" ;;
+            "unit take-over") words="--data --config-out --host --port --file --user --ca-file -h --help" ;;
             "unit give-back") words="--data --to --out --user --ca-file -h --help" ;;
             "commands "*) words="--hw --sw -h --help" ;;
             "passwd "*) words="--generate --config --data -h --help" ;;

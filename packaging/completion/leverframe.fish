@@ -288,6 +288,7 @@ complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_sub
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l config-out -d 'its new configuration, for leverframe run --config'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l host -d 'address it listens on'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l port -d 'its port (default: that of the unit)'
+complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l file -d 'unit file with what the unit does not show: accounts, passwords, messages'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l user -d 'sign in with this account; the password is asked for'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from take-over' -l ca-file -d 'further certificate authorities to trust (PEM)'
 complete -c leverframe -n '__fish_seen_subcommand_from unit; and __fish_seen_subcommand_from give-back' -l data -d 'its data folder'

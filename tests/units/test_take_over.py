@@ -20,6 +20,7 @@ from leverframe.storage.sqlite import SqliteStore
 from leverframe.testing import Twin, faults
 from leverframe.units import client
 from leverframe.units.client import SignInNeeded
+from leverframe.units.completing import ContradictedUnit
 from leverframe.units.give_back import give_back
 from leverframe.units.take_over import CannotTakeOver, take_over
 from leverframe.units.unit_plan import read_plans
@@ -37,10 +38,12 @@ def _unpaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MAX_REQUESTS_PER_S", 1000)
 
 
-async def taken(twin: Twin, folder: Path, user: str | None = None) -> Config:
+async def taken(
+    twin: Twin, folder: Path, user: str | None = None, file: Path | None = None
+) -> Config:
     """Take the place of a twin; return the configuration that was written."""
     out = folder / "cellar.toml"
-    await take_over(twin.url, folder / "data", out, user, None, "127.0.0.1", 8085)
+    await take_over(twin.url, folder / "data", out, user, None, "127.0.0.1", 8085, file)
     keys = tomllib.loads(out.read_text())
     return Config(**keys)
 
@@ -157,6 +160,81 @@ async def test_the_account_that_signed_in_is_taken_over(
     told = capsys.readouterr().out
     assert "the one that you signed in with" in told
     assert "a long password" not in told + (tmp_path / "cellar.toml").read_text()
+
+
+ACCOUNTS = """
+[outputs.OUT0]
+name = "Old"
+[access.admin]
+password = { env = "OWNER" }
+[access.user]
+password = { env = "GUEST" }
+[access.users.1]
+name = "gardener"
+password = { env = "GARDENER" }
+[email]
+host = "mail.example"
+password = { env = "MAIL" }
+"""
+PASSWORDS = {
+    "OWNER": "the owner's secret",
+    "GUEST": "the guest's secret",
+    "GARDENER": "the gardener's secret",
+    "MAIL": "the secret of the mail",
+}
+
+
+@pytest.fixture
+def accounts_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write a unit file with what no real unit shows; its secrets lie in the environment."""
+    for name, password in PASSWORDS.items():
+        monkeypatch.setenv(name, password)
+    path = tmp_path / "unit.toml"
+    path.write_text(ACCOUNTS)
+    return path
+
+
+def written_below(folder: Path) -> bytes:
+    """Return everything that was written to files."""
+    return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
+
+
+async def test_a_unit_file_tells_the_accounts_that_the_unit_does_not_show(
+    tmp_path: Path, accounts_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan_file = tmp_path / "plan.json"
+    async with Twin(hw="3.9", sw="1.75", mac=MAC) as twin:
+        twin.fault(faults.status(404), path="/api/settings")
+        await twin.acommand("/stm.cgi?oname=0Pump")
+        config = await taken(twin, tmp_path, file=accounts_file)
+        told = capsys.readouterr().out
+        async with running(config) as built:
+            settings = built.controller.engine.settings
+        await changed_there(config, "/stm.cgi?oname=1Lamp")
+        await give_back(tmp_path / "data", None, None, None, plan_file)
+    access = settings.access
+    accounts = {one.name: one.password for one in (access.admin, access.user, *access.users) if one}
+    for name, key in (("admin", "OWNER"), ("user", "GUEST"), ("gardener", "GARDENER")):
+        assert await Passwords().right(accounts[name], PASSWORDS[key])
+    assert settings.email.password == PASSWORDS["MAIL"]
+    assert settings.outputs[0].name == "Pump"
+    assert "note: outputs.OUT0.name is as the unit shows it" in told
+    assert not [line for line in told.splitlines() if line.startswith("not taken over: access")]
+    # What the file told is no change to bring to the unit, and no file shows a secret.
+    (plan,) = read_plans(plan_file)
+    new = {change.path: change.new for step in plan.steps for change in step.changes}
+    assert new == {"outputs.1.name": "Lamp"}
+    written = written_below(tmp_path)
+    assert not [one for one in PASSWORDS.values() if one.encode() in written or one in told]
+
+
+async def test_a_unit_file_with_other_accounts_than_the_unit_shows_is_refused(
+    tmp_path: Path, accounts_file: Path
+) -> None:
+    async with Twin(mac=MAC) as twin:
+        with pytest.raises(ContradictedUnit, match=r"access\.users"):
+            await taken(twin, tmp_path, file=accounts_file)
+    assert not (tmp_path / "data").exists()
 
 
 # --- the way back ---------------------------------------------------------------------------------

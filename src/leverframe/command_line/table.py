@@ -882,13 +882,20 @@ _UNIT_TAKE_OVER = Task(
         ),
         argument("--host", metavar="ADDRESS", default="127.0.0.1", help="address it listens on"),
         argument("--port", type=int, metavar="PORT", help="its port (default: that of the unit)"),
+        argument(
+            "--file",
+            metavar="FILE",
+            type=Path,
+            help="unit file with what the unit does not show: accounts, passwords, messages",
+        ),
         _UNIT_USER,
         _CA_FILE,
     ),
     """\
 Read a unit and make a controller in software with its settings, name, MAC address, version, meters
-and the account that was used to sign in. What the unit does not show is listed. The unit is only
-read; nothing is changed there.
+and the account that was used to sign in. What the unit does not show, such as its other accounts,
+comes from a unit file, and what neither tells is listed. The unit is only read; nothing is changed
+there.
 
   leverframe unit take-over http://192.168.1.10 --data cellar --config-out cellar.toml
   leverframe run --config cellar.toml

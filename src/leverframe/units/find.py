@@ -9,9 +9,9 @@ from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
 from leverframe.process.json_lines import print_json
 from leverframe.recording.asked_login import asked_login
-from leverframe.units.finding import FoundUnit, doubles, look_at
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
 from leverframe.units.named_addresses import addresses_from_names
+from leverframe.units.searching import FoundUnit, doubles, look_at
 
 MAX_LISTEN_S = 60.0
 #: So much of a digest tells two apart for people; JSON has all of it.

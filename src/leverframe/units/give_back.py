@@ -47,11 +47,11 @@ async def give_back(
 ) -> int:
     """Print the plan that brings the changes of a controller to the unit whose place it took."""
     taken = read_taken_over(data)
-    present = await _settings_of(data, taken)
+    began_with, present = await _settings_of(data, taken)
     async with polite_client(to or taken.address, asked_login(user), ca_file) as client:
         pulled = await pull_unit(client)
     _refuse_another(taken, pulled)
-    merged = changes_for(taken.tree(), present, pulled)
+    merged = changes_for(began_with, present, pulled)
     for path in merged.disputed:
         print(f"{key_of(path)} was changed on the unit, too; the controller's value is planned.")
     named = [path for path in merged.changed if pulled.why_unread(path) is not None]
@@ -77,14 +77,15 @@ def read_taken_over(data: Path) -> TakenOver:
         raise CannotTakeOver(f"{data / TAKEN_OVER} is damaged: {error}.") from None
 
 
-async def _settings_of(data: Path, taken: TakenOver) -> Settings:
+async def _settings_of(data: Path, taken: TakenOver) -> tuple[Settings, Settings]:
+    """Return what the controller began with, and what it has now."""
     with folder_with_store(data) as folder:
         store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
         try:
             settings, _ = settings_from_leaves(taken.profile, store.load().settings)
         finally:
             await store.close()
-    return settings
+        return taken.tree(folder.key_path), settings
 
 
 def _refuse_another(taken: TakenOver, pulled: PulledUnit) -> None:

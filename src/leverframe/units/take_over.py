@@ -1,8 +1,8 @@
 """`leverframe unit take-over`: a controller in software that takes the place of a unit.
 
 It gets the unit's settings, name, MAC address and version, the login that was used to read it, and
-what its meters have counted, so that clients find what they knew. What a unit does not show cannot
-be taken over, and is listed. The unit itself is only read.
+what its meters have counted, so that clients find what they knew. What a unit does not show, such
+as its other accounts, a unit file can tell; what neither tells is listed. The unit is only read.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,10 @@ from leverframe.storage.datafolder import STORE_NAME, DataFolder
 from leverframe.storage.encrypting import EncryptingStore
 from leverframe.storage.private_file import write_private
 from leverframe.storage.sqlite import SqliteStore
-from leverframe.storage.store import Changes
+from leverframe.storage.store import Changes, MemoryStore, Stored
 from leverframe.units.client import SignInNeeded, polite_client
+from leverframe.units.completing import Completed, complete
+from leverframe.units.file_keys import is_part_of
 from leverframe.units.live_reading import LiveReader, LiveReading
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.pulled_unit import PulledUnit
@@ -50,7 +52,7 @@ class TakenOver(Struct, frozen=True):
     hw: str
     sw: str
     mac: str
-    #: What differed from the factory settings.
+    #: What the controller began with, where it differs from the factory settings; secrets sealed.
     settings: dict[str, Any]
     unread: dict[str, str]
 
@@ -58,8 +60,10 @@ class TakenOver(Struct, frozen=True):
     def profile(self) -> Profile:
         return Profile(self.hw, self.sw)
 
-    def tree(self) -> Settings:
-        settings, _ = settings_from_leaves(self.profile, self.settings)
+    def tree(self, key: Path) -> Settings:
+        """Return what the controller began with; the key is that of its data folder."""
+        opened = EncryptingStore(MemoryStore(), key).opened(Stored(dict(self.settings), {}))
+        settings, _ = settings_from_leaves(self.profile, opened.settings)
         return settings
 
 
@@ -71,6 +75,7 @@ async def take_over(
     ca_file: str | None,
     host: str,
     port: int | None,
+    file: Path | None = None,
 ) -> None:
     """Read a unit; make the data folder and the configuration of a controller in its place."""
     _refuse_to_overwrite(data, config_out)
@@ -83,19 +88,15 @@ async def take_over(
     if mac is None:
         raise CannotTakeOver(f"{unit} tells no MAC address, by which its clients know it.")
     settings = await _with_account(pulled.settings, login if asks_login else None)
-    await _write_store(data, pulled, settings, live)
+    completed = Completed(settings) if file is None else await complete(settings, pulled, file)
+    began_with = await _write_store(data, pulled, completed.settings, live)
     record = TakenOver(
-        unit,
-        pulled.profile.hw,
-        pulled.profile.sw,
-        mac,
-        dict(_changed(pulled.profile, pulled.settings)),
-        dict(pulled.unread),
+        unit, pulled.profile.hw, pulled.profile.sw, mac, began_with, dict(pulled.unread)
     )
     write_private(data / TAKEN_OVER, msgspec.json.encode(record))
     wanted_port = unit_at(unit).port if port is None else port
     _write_text(config_out, _configuration(pulled, mac, data, host, wanted_port))
-    _tell(pulled, config_out, has_account=asks_login and login is not None)
+    _tell(pulled, completed, config_out, has_account=asks_login and login is not None)
 
 
 def _refuse_to_overwrite(data: Path, config_out: Path) -> None:
@@ -140,7 +141,8 @@ def _changed(profile: Profile, settings: Settings) -> Iterator[tuple[str, Any]]:
 
 async def _write_store(
     data: Path, pulled: PulledUnit, settings: Settings, live: LiveReading
-) -> None:
+) -> dict[str, Any]:
+    """Make the data folder of the controller; return its settings with secrets sealed."""
     kept: dict[str, Any] = {"profile.hw": pulled.profile.hw, "profile.sw": pulled.profile.sw}
     if settings.energy_remember:
         kept |= {
@@ -149,12 +151,14 @@ async def _write_store(
             if (value := live.values.get(label)) is not None
         }
     with DataFolder(data) as folder:
-        store = EncryptingStore(SqliteStore(folder.store_path), folder.key_path)
+        sqlite = SqliteStore(folder.store_path)
         try:
             changed = dict(_changed(pulled.profile, settings))
+            store = EncryptingStore(sqlite, folder.key_path)
             await store.commit(Changes(settings=changed, kept=kept))
+            return sqlite.load().settings
         finally:
-            await store.close()
+            await sqlite.close()
 
 
 def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: int) -> str:
@@ -172,19 +176,24 @@ def _configuration(pulled: PulledUnit, mac: str, data: Path, host: str, port: in
     return f"# In the place of the unit at {pulled.identity.address}.\n" + "".join(lines)
 
 
-def _tell(pulled: PulledUnit, config_out: Path, *, has_account: bool) -> None:
+def _tell(pulled: PulledUnit, completed: Completed, config_out: Path, *, has_account: bool) -> None:
     identity = pulled.identity
+    told = completed.told
     read = sum(1 for path, _ in leaves(pulled.settings) if pulled.why_unread(path) is None)
     print(f"Taken over from {identity.name or identity.address}: {read} settings.")
-    for remark in pulled.remarks:
+    for remark in (*pulled.remarks, *completed.remarks):
         print(f"note: {remark}")
     for path, why in sorted(pulled.unread.items()):
-        if not (has_account and path.startswith(_ACCESS)):
+        is_told = any(is_part_of(leaf, [path]) for leaf in told)
+        if not is_told and not (has_account and path.startswith(_ACCESS)):
             print(f"not taken over: {path}: {why}")
     for path, why in sorted(pulled.lossy.items()):
         print(f"perhaps not exact: {path}: {why}")
-    if has_account:
-        print("Of the accounts the one that you signed in with is taken over, and no other.")
+    if has_account and not any(path.startswith(_ACCESS) for path in told):
+        print(
+            "Of the accounts the one that you signed in with is taken over, and no other; name the"
+            " others in a unit file, with --file."
+        )
     print("States of outputs and event variables begin as after a start.")
     print(
         f"Start it with `leverframe run --config {config_out}` where the clients look for the unit:"

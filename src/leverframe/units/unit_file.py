@@ -87,7 +87,7 @@ class UnitFile(Struct, frozen=True):
         wanted = present
         for path, _, _ in difference(present, self.settings):
             if self.names(path):
-                taken = _whole(path, present, self.settings)
+                taken = taken_with(path, present, self.settings)
                 wanted = with_value(wanted, taken, value_at(self.settings, taken))
         for path in self.unread:
             if path.startswith(ENTRIES):
@@ -119,7 +119,7 @@ def with_part_of(source: Settings, target: Settings, path: str) -> Settings:
         return target
 
 
-def _whole(path: str, one: Settings, other: Settings) -> str:
+def taken_with(path: str, one: Settings, other: Settings) -> str:
     """Return the path of what is taken over with a leaf: a list, an entry, or the leaf alone."""
     first = path.partition(".")[0]
     if first in WHOLE_LISTS:

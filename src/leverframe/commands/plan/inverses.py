@@ -35,6 +35,7 @@ from leverframe.commands.table import (
     user_interface,
     watchdog,
 )
+from leverframe.commands.table.accounts import HASH_PREFIX
 from leverframe.commands.table.bodies import ListBody
 from leverframe.commands.table.params import Changed, Int, Param, Position
 from leverframe.commands.table.refusals import Refusal
@@ -42,9 +43,6 @@ from leverframe.commands.table.row import Row, Run
 from leverframe.engine.settings import ControlUser, ModbusDevice, Settings
 from leverframe.engine.tree import value_at
 from leverframe.profile import Profile
-
-#: The beginning of a stored hash; what begins otherwise is a password itself.
-_HASH = "$argon2id$"
 
 
 def requests_for(
@@ -344,7 +342,7 @@ def _accounts(
 
 
 def _new_password(old: str, new: str) -> str:
-    return "" if new == old or new.startswith(_HASH) else new
+    return "" if new == old or new.startswith(HASH_PREFIX) else new
 
 
 def _users(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Iterator[PlannedRequest]:
@@ -365,7 +363,7 @@ def _users(row: Row, now: Settings, wanted: Settings, profile: Profile) -> Itera
 
 def _can_be_given(user: ControlUser, known: Mapping[str, str]) -> bool:
     kept = known.get(user.name, "") == user.password
-    return kept or not user.password.startswith(_HASH) and user.password != ""
+    return kept or not user.password.startswith(HASH_PREFIX) and user.password != ""
 
 
 _Requests = Callable[[Row, Settings, Settings, Profile], Iterator[PlannedRequest]]

@@ -29,6 +29,8 @@ NEW_PASSWORD = Text(
     fitting=("a longer secret", "Ogród *&=+%\"'"),
     unfitting=("too short", " " * MIN_PASSWORD_LETTERS),
 )
+#: The beginning of a stored hash; what begins otherwise is a password itself.
+HASH_PREFIX = "$argon2id$"
 #: What is stored instead of a password; empty where there is none.
 HASH = Text(255, pattern=r"|\$argon2id\$[!-~]+", form="an Argon2id hash")
 USER_FIELDS: dict[str, Param] = {

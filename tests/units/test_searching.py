@@ -14,7 +14,6 @@ from leverframe.servers.discovery.mdns import MdnsAnnouncer
 from leverframe.testing import LoopTwin, Twin, faults
 from leverframe.units import find
 from leverframe.units.find import find_units
-from leverframe.units.finding import FoundUnit, doubles, look_at
 from leverframe.units.heard_units import HeardUnit, ask_everybody, hear_announced
 from leverframe.units.mac_addresses import normal_mac
 from leverframe.units.named_addresses import (
@@ -22,6 +21,7 @@ from leverframe.units.named_addresses import (
     BadAddressList,
     addresses_from_names,
 )
+from leverframe.units.searching import FoundUnit, doubles, look_at
 from tests.ports import free_port
 
 MAC = "02:11:22:0A:0B:0C"

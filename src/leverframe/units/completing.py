@@ -1,0 +1,62 @@
+"""What a unit does not show, completed by a unit file: accounts, passwords, mail, messages.
+
+What the unit shows comes from the unit, since a file may be older than what it shows.
+"""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from leverframe.commands.table.accounts import HASH_PREFIX
+from leverframe.engine.settings import Settings
+from leverframe.engine.tree import difference, leaves, value_at, with_value
+from leverframe.errors import ErrorForPeople
+from leverframe.servers.accounts.passwords import Passwords
+from leverframe.units.file_keys import key_of
+from leverframe.units.loading import load_unit_file
+from leverframe.units.pulled_unit import PulledUnit
+from leverframe.units.unit_file import taken_with
+
+_ACCESS = "access."
+
+
+class ContradictedUnit(ErrorForPeople):
+    """A unit file has other accounts than the unit shows: one sentence."""
+
+
+class Completed(Struct, frozen=True):
+    """The settings of a unit with what a file added, and what there is to say of it."""
+
+    settings: Settings
+    #: Leaves that the file told.
+    told: frozenset[str] = frozenset()
+    remarks: tuple[str, ...] = ()
+
+
+async def complete(settings: Settings, pulled: PulledUnit, path: Path) -> Completed:
+    """Add what a unit file tells of the settings that could not be read from a unit."""
+    file, lost = load_unit_file(path, profile=pulled.profile).for_version(pulled.profile)
+    remarks = [f"{key_of(one.path)} of {path}: {one.reason}" for one in lost]
+    wanted = file.over(settings)
+    for leaf, _, _ in difference(settings, wanted):
+        if pulled.why_unread(leaf) is not None:
+            continue
+        if leaf.startswith(_ACCESS) and leaf.endswith(".name"):
+            raise ContradictedUnit(
+                f"{path}: {key_of(leaf)} is not what the unit shows, so that its passwords may be"
+                " those of others; mend the file. Nothing was written."
+            )
+        remarks.append(f"{key_of(leaf)} is as the unit shows it, not as {path} tells.")
+        part = taken_with(leaf, settings, wanted)
+        wanted = with_value(wanted, part, value_at(settings, part))
+    told = frozenset(leaf for leaf, _ in leaves(wanted) if file.names(leaf))
+    return Completed(await _with_hashes(wanted), told, tuple(remarks))
+
+
+async def _with_hashes(settings: Settings) -> Settings:
+    """Store passwords of accounts as a controller does."""
+    for path, value in leaves(settings):
+        is_password = path.startswith(_ACCESS) and path.endswith(".password")
+        if is_password and value and not value.startswith(HASH_PREFIX):
+            settings = with_value(settings, path, await Passwords().hash(value))
+    return settings
