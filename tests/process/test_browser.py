@@ -92,7 +92,7 @@ def test_a_person_signs_in_with_the_page_and_out_again(
     form = page.locator("form[action$=signin]")
     form.locator("[name=username]").fill("admin")
     form.locator("[name=password]").fill("long admin secret")
-    form.locator("button").click()
+    form.locator("button.primary").click()
     page.wait_for_url(f"http://127.0.0.1:{process.port}/")
     settings = "async () => (await fetch('/api/settings')).status"
     assert page.evaluate(settings) == 200

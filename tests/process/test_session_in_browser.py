@@ -57,7 +57,7 @@ def session(process: ControllerProcess, browser: Browser) -> StorageState:
     page.goto(f"http://{BOX}:{process.port}/signin")
     page.fill("[name=username]", ADMIN[0])
     page.fill("[name=password]", ADMIN[1])
-    page.click("form[action$=signin] button")
+    page.click("form[action$=signin] button.primary")
     page.wait_for_url(f"http://{BOX}:{process.port}/")
     state = page.context.storage_state()
     page.close()

@@ -64,7 +64,7 @@ def opened(page: Page, process: ControllerProcess, account: tuple[str, str] | No
     if account:
         page.fill("[name=username]", account[0])
         page.fill("[name=password]", account[1])
-        page.click("form[action$=signin] button")
+        page.click("form[action$=signin] button.primary")
     page.wait_for_selector("h1:has-text('Cellar')")
     return origin
 

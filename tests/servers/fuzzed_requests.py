@@ -19,6 +19,7 @@ from urllib.parse import quote
 from leverframe.commands.table.matching import TABLE
 from leverframe.servers.accounts.access import account_at
 from leverframe.servers.http.messages import Reply, Request, StreamReply
+from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.testing import LoopTwin
 from tests.boundary_profiles import NEWEST
 from tests.conformance.requests import accepted
@@ -30,7 +31,7 @@ ACCOUNTS = {
     "user": (USER[0], "access.user.password"),
     "control user": (CONTROL_USER[0], "access.users.0.password"),
 }
-FOR_EVERYBODY = {"/post.cgi", "/signin", "/web/style.css", "/health", "/"}
+FOR_EVERYBODY = {"/post.cgi", "/signin", *OPEN_FILES, "/health", "/"}
 PIECES = (
     "%00",
     "%",

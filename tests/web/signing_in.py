@@ -10,12 +10,16 @@ ADMIN = ("admin", "long admin secret")
 USER = ("user", "long user secret")
 
 
+def ask_for_passwords(twin: ServedTwin) -> None:
+    names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
+    twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
+
+
 def sign_in_as_user(page: Page, twin: ServedTwin) -> None:
     """Let the controller ask for passwords, and open the page anew as somebody signed in."""
     route = page.url
     page.goto("about:blank")
-    names = [b64encode(text.encode()).decode() for text in (*ADMIN, *USER)]
-    twin.get(f"/stm.cgi?auth=11{'*'.join(names)}")
+    ask_for_passwords(twin)
     signed_in = page.request.post(
         f"http://{HOST}:{twin.port}/post.cgi?signin",
         headers={"Origin": f"http://{HOST}:{twin.port}"},

@@ -25,7 +25,7 @@ from leverframe.servers.routes.endpoints import ENDPOINTS
 from leverframe.servers.routes.other_origins import opened_to
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.router import Reach
-from leverframe.servers.routes.sign_in_page import STYLE_PATH
+from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.storage.store import Changes, MemoryStore
 from leverframe.testing import LoopTwin
 from leverframe.uploads.site_archive import pack_site
@@ -90,10 +90,10 @@ def _endpoints(role: str) -> list[Asked]:
 
 @cache
 def groups() -> tuple[Group, ...]:
-    shown = ["/", SITE_PAGE, *sorted(pages().keys() - {"/", STYLE_PATH})]
+    shown = ["/", SITE_PAGE, *sorted(pages().keys() - {"/", *OPEN_FILES})]
     bench = [Asked(f"{x.path}?DS1=20", x.methods[0]) for x in ENDPOINTS if x.changes]
     return (
-        Group("health, sign-in page", [*_endpoints(ANYBODY), Asked(STYLE_PATH)], True),
+        Group("health, sign-in page", [*_endpoints(ANYBODY), *map(Asked, OPEN_FILES)], True),
         Group("sign in, sign out", [*_commands(ANYBODY)]),
         Group("one's own password", [*_commands(ACCOUNT)]),
         Group("pages", [Asked(path) for path in shown], True),

@@ -43,7 +43,7 @@ from tests.servers.signing_up import (
 #: Path and query of all that is answered without signing in.
 FOR_EVERYBODY = {
     *("/post.cgi?signin", "/post.cgi?signout", "/signin", "/health"),
-    "/web/style.css",
+    *("/web/style.css", "/web/styles/signin.css", "/web/signin.js", "/web/words/frame.json"),
 }
 UNKNOWN = "leverframe_020000000000=gone"
 SWITCHING = {"out", "pulse", "pwm", "pwmd", "vout"}

@@ -55,7 +55,7 @@ from leverframe.servers.routes.sign_in import (
     is_script,
     redirect,
 )
-from leverframe.servers.routes.sign_in_page import STYLE_PATH
+from leverframe.servers.routes.sign_in_page import OPEN_FILES
 from leverframe.servers.routes.sim import SimCommands
 from leverframe.servers.routes.sim_snapshots import SimSnapshots
 from leverframe.servers.routes.status_files import StatusFiles
@@ -68,7 +68,7 @@ _SLASHES = re.compile("//+")
 #: What is asked for many times a second, and told from all the rest by one look-up.
 _OWN_PATHS = COMMAND_PATHS | _BY_PATH.keys()
 #: Paths that are answered without sign-in.
-_OPEN_PATHS = {STYLE_PATH, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
+_OPEN_PATHS = {*OPEN_FILES, *(x.path for x in ENDPOINTS if x.role == ANYBODY)}
 #: Paths at which a query changes something, whatever the method.
 _CHANGING_PATHS = COMMAND_PATHS | {x.path for x in ENDPOINTS if x.changes}
 _BOOTLOADER_PATHS = {x.path for x in ENDPOINTS if x.in_bootloader}

@@ -1,7 +1,8 @@
 """The sign-in page: plain forms in the language of the browser, with the reason of a refusal.
 
-It works without a script and knows nothing of the controller but the name that people gave it:
-whoever opens it is not signed in.
+It knows nothing of the controller but the name that people gave it: whoever opens it is not signed
+in. It works without a script; `web/signin.js` shows what is typed and keeps the address that
+somebody came with. That stands behind `#`, which no browser sends, and goes through every redirect.
 """
 
 from typing import NamedTuple
@@ -24,6 +25,11 @@ class Words(NamedTuple):
     new: str
     wrong: str
     too_many: str
+    go_on: str
+    show: str
+    hide: str
+    forgotten: str
+    how: str
 
 
 WORDS = {
@@ -37,6 +43,11 @@ WORDS = {
         "New password, at least {least} characters",
         "The user name or password is wrong.",
         "Too many wrong passwords came from your address; try again in {seconds} s.",
+        "Sign in to go on to {page}.",
+        "Show",
+        "Hide",
+        "Forgotten? Whoever can reach the machine itself can set a new one.",
+        "How",
     ),
     "pl": Words(
         "Zaloguj",
@@ -48,6 +59,11 @@ WORDS = {
         "Nowe hasło, co najmniej {least} znaków",
         "Nazwa użytkownika lub hasło są błędne.",
         "Z tego adresu podano zbyt wiele błędnych haseł; spróbuj ponownie za {seconds} s.",
+        "Zaloguj się, aby przejść do: {page}.",
+        "Pokaż",
+        "Ukryj",
+        "Nie pamiętasz? Kto ma dostęp do samej maszyny, może ustawić nowe hasło.",
+        "Jak",
     ),
     "fr": Words(
         "Se connecter",
@@ -59,6 +75,11 @@ WORDS = {
         "Nouveau mot de passe, au moins {least} caractères",
         "Le nom d’utilisateur ou le mot de passe est faux.",
         "Trop de mots de passe faux depuis votre adresse ; réessayez dans {seconds} s.",
+        "Connectez-vous pour continuer vers : {page}.",
+        "Afficher",
+        "Masquer",
+        "Oublié ? Qui a accès à la machine elle-même peut en définir un nouveau.",
+        "Comment",
     ),
     "hu": Words(
         "Bejelentkezés",
@@ -70,6 +91,11 @@ WORDS = {
         "Új jelszó, legalább {least} karakter",
         "A felhasználónév vagy a jelszó hibás.",
         "Túl sok hibás jelszó érkezett erről a címről; próbálja újra {seconds} s múlva.",
+        "Jelentkezzen be, és folytassa itt: {page}.",
+        "Mutat",
+        "Elrejt",
+        "Elfelejtette? Aki a géphez magához hozzáfér, újat állíthat be.",
+        "Hogyan",
     ),
     "cs": Words(
         "Přihlásit",
@@ -81,6 +107,11 @@ WORDS = {
         "Nové heslo, nejméně {least} znaků",
         "Uživatelské jméno nebo heslo je chybné.",
         "Z vaší adresy přišlo příliš mnoho chybných hesel; zkuste to znovu za {seconds} s.",
+        "Přihlaste se a pokračujte na: {page}.",
+        "Ukázat",
+        "Skrýt",
+        "Zapomenuté? Kdo má přístup k samotnému stroji, může nastavit nové.",
+        "Jak",
     ),
 }
 #: The form that a person comes for, and the one to change a password with.
@@ -96,8 +127,12 @@ class SignInMessage(NamedTuple):
 
 
 NO_MESSAGE = SignInMessage("", "", "")
-#: The page looks like the others: the style sheet is the one file that strangers may have.
+#: The files that strangers may have: how the page looks, and the names of pages to go on to.
 STYLE_PATH = "/web/style.css"
+OWN_STYLE_PATH = "/web/styles/signin.css"
+SCRIPT_PATH = "/web/signin.js"
+WORDS_PATH = "/web/words/frame.json"
+OPEN_FILES = (STYLE_PATH, OWN_STYLE_PATH, SCRIPT_PATH, WORDS_PATH)
 
 
 def language_of(accepted: str) -> str:
@@ -138,24 +173,26 @@ def _page(
     language: str, device: str, *, signed_in: bool, message: SignInMessage = NO_MESSAGE
 ) -> str:
     words = WORDS[language]
-    named = f"<span> · {escaped(device)}</span>" if device else ""
+    name = escaped(device) or "Leverframe"
     return f"""<!doctype html>
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{words.sign_in} · {escaped(device) or "Leverframe"}</title>
+<title>{words.sign_in} · {name}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="{STYLE_PATH}">
+<link rel="stylesheet" href="{OWN_STYLE_PATH}">
+<script type="module" src="{SCRIPT_PATH}"></script>
 </head>
-<body>
-<header class="top"><p class="brand">Leverframe{named}</p></header>
-<main>
-<h1>{words.sign_in}</h1>
-<div class="cards">
-{_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</div>
-</main>
+<body class="sign">
+<main data-words="{WORDS_PATH}">
+<p class="product">{_MARK}Leverframe</p>
+<h1>{escaped(device) or words.sign_in}</h1>
+<p class="on-to" data-sentence="{words.go_on}" hidden></p>
+{_sign_in_form(words, message)}{_account_forms(words, message) if signed_in else ""}</main>
+{_RAIL}
 </body>
 </html>
 """
@@ -163,12 +200,12 @@ def _page(
 
 def _sign_in_form(words: Words, message: SignInMessage) -> str:
     name = message.username if message.form == SIGN_IN else ""
-    return f"""<form class="card" method="post" action="/post.cgi?signin">
-{_reason(message, SIGN_IN)}<div class="fields">
+    return f"""<form method="post" action="/post.cgi?signin">
 {_field("username", words.username, "username", value=name, more=" autofocus")}
-{_field("password", words.password, "current-password", secret=True)}
-</div>
-<footer><button class="primary">{words.sign_in}</button></footer>
+{_secret(words, "password", words.password, "current-password", reason=_reason(message, SIGN_IN))}
+<button class="primary">{words.sign_in}</button>
+<details><summary>{words.forgotten} <span>{words.how}</span></summary>
+<pre tabindex="0">leverframe passwd</pre></details>
 </form>
 """
 
@@ -177,18 +214,15 @@ def _account_forms(words: Words, message: SignInMessage) -> str:
     name = message.username if message.form == CHANGE else ""
     label = words.new.format(least=MIN_PASSWORD_LETTERS)
     least = f' minlength="{MIN_PASSWORD_LETTERS}"'
-    return f"""<form class="card" method="post" action="/post.cgi?passwd">
+    return f"""<form method="post" action="/post.cgi?passwd">
 <h2>{words.change}</h2>
-{_reason(message, CHANGE)}<div class="fields">
 {_field("username", words.username, "username", "own-", value=name)}
-{_field("password", words.present, "current-password", "own-", secret=True)}
-{_field("new", label, "new-password", "own-", secret=True, more=least)}
-</div>
-<footer><button>{words.change}</button></footer>
+{_secret(words, "password", words.present, "current-password", "own-")}
+{_reason(message, CHANGE)}{_secret(words, "new", label, "new-password", "own-", more=least)}
+<button>{words.change}</button>
 </form>
-<form class="card" method="post" action="/post.cgi?signout">
-<h2>{words.sign_out}</h2>
-<footer><button>{words.sign_out}</button></footer>
+<form method="post" action="/post.cgi?signout">
+<button>{words.sign_out}</button>
 </form>
 """
 
@@ -196,23 +230,70 @@ def _account_forms(words: Words, message: SignInMessage) -> str:
 def _reason(message: SignInMessage, form: str) -> str:
     if message.form != form:
         return ""
-    return f'<p class="refusal" role="alert">{escaped(message.sentence)}</p>\n'
+    return f'<p class="wrong" id="{form}-wrong" role="alert">{escaped(message.sentence)}</p>\n'
 
 
-def _field(
+def _secret(
+    words: Words,
     name: str,
     label: str,
     autocomplete: str,
     prefix: str = "",
     *,
-    value: str = "",
-    secret: bool = False,
+    reason: str = "",
     more: str = "",
 ) -> str:
-    kind = ' type="password"' if secret else ""
+    """Draw a field for a password with a button that shows it, which comes with the script."""
+    wrong = f' aria-invalid="true" aria-describedby="{SIGN_IN}-wrong"' if reason else ""
+    return (
+        f'<div class="field"><label for="{prefix}{name}">{label}</label><span class="secret">'
+        f'<input id="{prefix}{name}" name="{name}" type="password" autocomplete="{autocomplete}"'
+        f" required{wrong}{more}>"
+        f'<button type="button" hidden data-shows="{prefix}{name}" data-hide="{words.hide}">'
+        f"{words.show}</button></span>{reason}</div>"
+    )
+
+
+def _field(
+    name: str, label: str, autocomplete: str, prefix: str = "", *, value: str = "", more: str = ""
+) -> str:
     filled = f' value="{escaped(value)}"' if value else ""
     return (
         f'<div class="field"><label for="{prefix}{name}">{label}</label>'
-        f'<input id="{prefix}{name}" name="{name}"{kind} autocomplete="{autocomplete}"'
+        f'<input id="{prefix}{name}" name="{name}" autocomplete="{autocomplete}"'
         f" required{filled}{more}></div>"
     )
+
+
+#: Three levers on a rail, one of them pulled.
+_MARK = (
+    '<svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><path class="rail" d="M2 27h28"/>'
+    + "".join(
+        f'<g transform="rotate({lean} {x} 26)"><path d="M{x} 26V10"/>'
+        f'<rect x="{x - 1.9:.1f}" y="2.5" width="3.8" height="10.5" rx="1.5"/></g>'
+        for x, lean in ((9.5, -14), (16.5, -14), (22.0, 16))
+    )
+    + "</svg>"
+)
+_LEVERS, _PULLED, _LEVER_WIDTH = 15, 8, 96
+
+
+def _lever(index: int) -> str:
+    lean, kind = (19, "pulled") if index == _PULLED else (-19, "")
+    return (
+        f'<g class="{kind}" transform="translate({10 + index * _LEVER_WIDTH} 8)">'
+        '<path class="sector" d="M17 61a34 34 0 0 1 42 0L51 88H25zM26 56l-1.5-4.5M50 56l1.5-4.5"/>'
+        f'<g transform="rotate({lean} 38 88)"><path class="shaft" d="M35 88l1.2-54h3.6L41 88z"/>'
+        '<path class="catch" d="M45.5 13v16q0 5-5 9"/>'
+        '<rect class="grip" x="34" y="7" width="8" height="30" rx="4"/></g>'
+        '<path class="foot" d="M29 88a9 9 0 0 1 18 0z"/></g>'
+    )
+
+
+#: The frame of levers at the foot of the page, the only ornament of the product.
+_RAIL = (
+    f'<div class="rail"><svg viewBox="0 0 {_LEVERS * _LEVER_WIDTH} 96" height="96" '
+    'preserveAspectRatio="xMidYMax slice" aria-hidden="true">'
+    + "".join(_lever(index) for index in range(_LEVERS))
+    + "</svg></div>"
+)

@@ -163,7 +163,8 @@ export function goToSignIn() {
   if (isLeaving) return;
   isLeaving = true;
   setTimeout(() => (isLeaving = false), LEAVING_MS);
-  location.assign("/signin");
+  // The address goes along behind `#`: the way leads on to it.
+  location.assign(`/signin${location.hash}`);
 }
 export const signOut = () => send("/post.cgi?signout");
 

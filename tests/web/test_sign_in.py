@@ -1,0 +1,34 @@
+"""The sign-in page in a browser: whose controller it is, where the way leads, and why it failed."""
+
+from playwright.sync_api import expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.signing_in import ADMIN, ask_for_passwords
+
+
+def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signing_in(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("", allow=REFUSALS)
+    page.goto("about:blank")
+    twin.get("/stm.cgi?sname=Greenhouse")
+    ask_for_passwords(twin)
+    wanted = f"http://{HOST}:{twin.port}/#/console?q=pulse"
+    page.goto(wanted)
+    expect(page.locator("h1")).to_have_text("Greenhouse")
+    expect(page.locator(".on-to b")).to_have_text("API console")
+    page.fill("[name=username]", ADMIN[0])
+    page.fill("[name=password]", "mistyped")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("[name=password]")).to_have_attribute("type", "text")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_have_text("The user name or password is wrong.")
+    expect(page.locator(".on-to b")).to_have_text("API console")
+    expect(page.locator("[name=username]")).to_have_value(ADMIN[0])
+    page.fill("[name=password]", ADMIN[1])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#console-search")).to_have_value("pulse")
+    assert page.url == wanted
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.locator(".on-to b")).to_have_text("API console")
