@@ -5,8 +5,10 @@ of a module share. Every test gets a controller of its own.
 """
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +17,7 @@ import requests
 
 from leverframe.process.serve import http_limits
 from leverframe.profile import Profile
+from leverframe.servers.http.messages import Answer, AnyReply, Handler, Request
 from leverframe.servers.http.server import HttpServer
 from leverframe.servers.http_faults import HttpFaults
 from leverframe.servers.routes.other_origins import opened_to
@@ -23,6 +26,10 @@ from leverframe.testing import LoopTwin
 
 HOST = "127.0.0.1"
 PATIENCE_S = 30.0
+POLL_S = 0.02
+#: Commands of pages are carried out so much later: a test that looks at the controller before the
+#: page has its answer then fails each time, instead of on a busy day.
+LATE_S = float(os.environ.get("TEST_LATE_S", "0"))
 
 Result = TypeVar("Result")
 
@@ -70,6 +77,30 @@ class ServedTwin:
         return settings
 
 
+def eventually(read: Callable[[], object], wanted: object) -> None:
+    """Wait until a controller says so: a page shows what it asked for before that is done."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (found := read()) != wanted and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+    assert found == wanted
+
+
+def late_for_pages(handler: Handler, seconds: float) -> Handler:
+    """Carry out what browsers ask to change, not what they read, so much later."""
+
+    async def later(request: Request) -> AnyReply:
+        await asyncio.sleep(seconds)
+        answer = handler(request)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def handle(request: Request) -> Answer:
+        changes = request.method == "POST" or request.path.endswith(".cgi")
+        is_late = changes and "sec-fetch-mode" in request.headers
+        return later(request) if is_late else handler(request)
+
+    return handle
+
+
 @contextmanager
 def served(
     thread: LoopThread, profile: Profile, port: int = 0, reach: Reach = THIS_MACHINE
@@ -78,8 +109,9 @@ def served(
 
     async def start() -> tuple[LoopTwin, HttpServer]:
         twin = await LoopTwin.start(profile, reach=reach)
+        handler = opened_to(reach.names.origins, twin.web.handle)
         server = HttpServer(
-            opened_to(reach.names.origins, twin.web.handle),
+            late_for_pages(handler, LATE_S) if LATE_S else handler,
             http_limits(),
             admission=opened_to(reach.names.origins, twin.web.admit_body),
         )

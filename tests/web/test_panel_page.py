@@ -8,7 +8,7 @@ import requests
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from tests.clients.served_twin import HOST, ServedTwin
+from tests.clients.served_twin import HOST, ServedTwin, eventually
 from tests.web.conftest import PHONE, OpenPage, Serve
 from tests.web.signing_in import ADMIN, sign_in_as_user
 from tests.web.touch import Point, drag_fingers
@@ -81,7 +81,7 @@ def test_elements_are_dragged_onto_the_picture_and_stored(
     expect(placed(page, "DS1")).to_contain_text("61.4")
     placed(page, "OUT0").get_by_role("switch").click()
     expect(placed(page, "OUT0").get_by_role("switch")).to_have_attribute("aria-checked", "true")
-    assert twin.state()["OUT0"] == 1
+    eventually(lambda: twin.state()["OUT0"], 1)
 
 
 def test_elements_are_placed_and_moved_by_keyboard(twin: ServedTwin, open_page: OpenPage) -> None:

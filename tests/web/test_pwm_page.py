@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.served_twin import ServedTwin
+from tests.clients.served_twin import ServedTwin, eventually
 from tests.web.cards import card, save
 from tests.web.conftest import REFUSALS, OpenPage, Serve
 
@@ -41,7 +41,7 @@ def test_lever_and_slider_act_at_once(twin: ServedTwin, open_page: OpenPage) -> 
     first.locator("input[type=range]").fill("30")
     expect(first.locator(".duty output")).to_have_text("30 %")
     expect(first.get_by_label("Duty that is set")).to_have_value("30")
-    assert twin.state()["PWM0"] == 1
+    eventually(lambda: twin.state()["PWM0"], 1)
 
 
 def test_a_locked_output_says_why_it_does_not_move(twin: ServedTwin, open_page: OpenPage) -> None:

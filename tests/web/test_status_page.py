@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.clients.served_twin import ServedTwin
+from tests.clients.served_twin import ServedTwin, eventually
 from tests.web.conftest import LOSSES, PHONE, OpenPage, Serve
 from tests.web.signing_in import sign_in_as_user
 
@@ -27,7 +27,7 @@ def test_a_lever_switches_its_output(twin: ServedTwin, open_page: OpenPage) -> N
     out1.click()
     expect(out1).to_have_attribute("aria-checked", "true")
     expect(out1).to_contain_text("on")
-    assert twin.state()["OUT1"] == 1
+    eventually(lambda: twin.state()["OUT1"], 1)
 
 
 def test_what_changes_elsewhere_shows_within_a_second(
@@ -198,7 +198,7 @@ def test_outputs_and_inputs_can_be_shown_inverted(twin: ServedTwin, open_page: O
     expect(tile(page, "INPD2")).to_contain_text("closed")
     lever(page, "OUT0").click()
     expect(lever(page, "OUT0")).to_have_attribute("aria-checked", "false")
-    assert twin.state()["OUT0"] == 1
+    eventually(lambda: twin.state()["OUT0"], 1)
 
 
 def test_labels_stand_beside_names_unless_only_names_are_wanted(

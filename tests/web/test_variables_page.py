@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.clients.served_twin import ServedTwin
+from tests.clients.served_twin import ServedTwin, eventually
 from tests.web.cards import card, save
 from tests.web.conftest import OpenPage, Serve
 
@@ -14,7 +14,7 @@ def test_a_lever_switches_an_event_variable(twin: ServedTwin, open_page: OpenPag
     third = open_page("variables").get_by_role("switch").filter(has_text="EVENT3")
     third.click()
     expect(third).to_have_attribute("aria-checked", "true")
-    assert twin.state()["EVENT3"] == 1
+    eventually(lambda: twin.state()["EVENT3"], 1)
 
 
 def test_a_name_stands_on_the_lever_as_soon_as_it_is_saved(
