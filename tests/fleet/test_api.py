@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from leverframe.commands.table.row import ANYBODY
-from leverframe.fleet.api import ENDPOINTS
+from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.process.administrator import ensure_administrator
 from leverframe.servers.http.messages import Reply, Request
 from leverframe.storage.fleet.lane import OF_NODE, MemoryLane

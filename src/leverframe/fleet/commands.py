@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from rich.table import Table
 
 from leverframe.durations import seconds_from_text
 from leverframe.exit_codes import DONE, NO
-from leverframe.fleet.api import ExportedController
+from leverframe.fleet.api.reading import ExportedController
 from leverframe.fleet.node_client import NodeClient
 from leverframe.maintenance.readable_backup import as_text, read
 
@@ -221,7 +222,8 @@ def advance_time(
         print(f"It is {moment:%Y-%m-%d %H:%M:%S} UTC{runs}")
 
 
-def take_snapshot_of(
+def _of_snapshot(
+    what: str,
     node: str,
     user: str | None,
     ca_file: str | None,
@@ -231,20 +233,11 @@ def take_snapshot_of(
     tag: list[str],
 ) -> int:
     given = {"label": label, "name": names, "tag": tag}
-    return _bulk(node, user, ca_file, as_json, "snapshot", given)
+    return _bulk(node, user, ca_file, as_json, what, given)
 
 
-def restore_snapshot(
-    node: str,
-    user: str | None,
-    ca_file: str | None,
-    as_json: bool,
-    label: str,
-    names: list[str],
-    tag: list[str],
-) -> int:
-    given = {"label": label, "name": names, "tag": tag}
-    return _bulk(node, user, ca_file, as_json, "restore", given)
+take_snapshot_of = partial(_of_snapshot, "snapshot")
+restore_snapshot = partial(_of_snapshot, "restore")
 
 
 def fork_controller(

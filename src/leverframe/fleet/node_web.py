@@ -20,7 +20,8 @@ from leverframe.commands.table.row import ANYBODY
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
-from leverframe.fleet.api import ENDPOINTS, FleetContext, FleetEndpoint
+from leverframe.fleet.api.context import FleetContext, FleetEndpoint
+from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.live import GroupSnapshots, GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle

@@ -15,7 +15,7 @@ from leverframe.clock import Clock
 from leverframe.commands.table.refusals import Refusal
 from leverframe.config import Config
 from leverframe.config.sources import Sources
-from leverframe.fleet.api import ENDPOINTS
+from leverframe.fleet.api.endpoints import ENDPOINTS
 from leverframe.fleet.door import Door
 from leverframe.fleet.fleet_discovery import FleetDiscovery
 from leverframe.fleet.fleet_file import FleetFile, read_fleet

@@ -5,8 +5,8 @@ from itertools import groupby
 
 from leverframe.commands.describe.refusal_statuses import REFUSALS
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
-from leverframe.fleet.api import ENDPOINTS as FLEET_ENDPOINTS
-from leverframe.fleet.api import FleetEndpoint
+from leverframe.fleet.api.context import FleetEndpoint
+from leverframe.fleet.api.endpoints import ENDPOINTS as FLEET_ENDPOINTS
 from leverframe.reference.markdown import code, prose, table
 from leverframe.servers.routes.endpoints import (
     RULE_TRIAL,

@@ -1,0 +1,1 @@
+"""The API of a node: its endpoints, and what each of them does."""

@@ -1,0 +1,82 @@
+"""What controllers of a node are made to do: commands, time, snapshots and faults."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.durations import BadDuration, seconds_from_text
+from leverframe.fleet.api.context import FleetContext
+from leverframe.fleet.api.reading import NodeReport, node_report
+from leverframe.fleet.bulk import BulkReport, send
+from leverframe.fleet.live import set_fault
+from leverframe.fleet.time_words import BadMoment, wall_of
+
+SNAPSHOT_LABEL = QueryParameter(
+    "label", Annotated[str, Meta(pattern=r"^[\w. -]{1,40}$")], "What the snapshot is called."
+)
+
+
+async def sent(context: FleetContext) -> BulkReport:
+    given = context.given
+    command = context.needed("command", "a command such as outs.cgi?out0=1")
+    if body := context.request.body:
+        command = f"{command} {_body_of_command(body)}"
+    return await send(
+        context.chosen(),
+        command,
+        context.request.peer,
+        dry_run=given.get("dry_run", False),
+        all_or_none=given.get("all_or_none", False),
+    )
+
+
+def _body_of_command(body: bytes) -> str:
+    text = body.decode("utf-8", "replace").strip()
+    if not text.isprintable():
+        raise BadValue("The body of the command has several lines.", allowed="one line of text")
+    return text
+
+
+async def moved(context: FleetContext) -> NodeReport:
+    given, members = context.given, context.chosen()
+    asked = [name for name in ("for", "to", "step", "rate") if name in given]
+    if len(asked) != 1:
+        raise Malformed(
+            "It is not clear how time is to move.", allowed="one of for, to, step and rate"
+        )
+    if "for" in given:
+        try:
+            seconds = seconds_from_text(given["for"])
+        except BadDuration as error:
+            raise BadValue(str(error), field="for") from None
+        await context.time.advance(members, seconds)
+    elif "to" in given:
+        await context.time.advance_to(members, _moment(context))
+    elif "step" in given:
+        await context.time.step(members)
+    else:
+        await context.time.run_at(given["rate"])
+    return node_report(context)
+
+
+def _moment(context: FleetContext) -> float:
+    try:
+        return wall_of(context.given["to"], context.node.manner.timezone)
+    except BadMoment as error:
+        raise BadValue(str(error), field="to") from None
+
+
+async def snapshot_taken(context: FleetContext) -> BulkReport:
+    return await context.snapshots.take(context.chosen(), context.needed("label", "a name for it"))
+
+
+async def restored(context: FleetContext) -> BulkReport:
+    label = context.needed("label", "the name of a snapshot")
+    return await context.snapshots.restore(context.chosen(), label)
+
+
+async def fault_set(context: FleetContext) -> BulkReport:
+    text = context.needed("fault", "a fault such as slow*delay:5s, or none")
+    return await set_fault(context.chosen(), text, context.given.get("seed", 0))

@@ -1,0 +1,53 @@
+"""What every endpoint of a node's API is given: the request, its parameters, and the node.
+
+Parameters stand in the query, as everywhere in this program. `name` and `tag` choose controllers:
+those of these names that have all of these tags, all of them where neither is given.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
+from leverframe.commands.table.refusals import Malformed
+from leverframe.fleet.live import GroupSnapshots, GroupTime
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.servers.http.messages import Request
+
+Texts = Annotated[str, Meta(description="One, or several with commas.")]
+NAMES = QueryParameter("name", Texts, "The names of controllers.")
+TAGS = QueryParameter("tag", Texts, "Tags that they have, all of them.")
+CHOSEN = (NAMES, TAGS)
+
+
+class FleetContext(Struct, frozen=True):
+    """A request to the API of a node, with its parameters by name."""
+
+    request: Request
+    given: dict[str, Any]
+    node: FleetNode
+    time: GroupTime
+    snapshots: GroupSnapshots
+    #: Makes a password for administrators, and the settings that take it.
+    new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
+
+    def texts(self, name: str) -> list[str]:
+        return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
+
+    def chosen(self) -> list[Member]:
+        return self.node.select(self.texts("name"), self.texts("tag"))
+
+    def one(self) -> Member:
+        (member,) = self.node.select([self.needed("name", "the name of a controller")])
+        return member
+
+    def needed(self, name: str, allowed: str) -> str:
+        text: str = self.given.get(name, "")
+        if not text:
+            raise Malformed(f"{name} is missing.", field=name, allowed=allowed)
+        return text
+
+
+class FleetEndpoint(EndpointDescription, frozen=True, kw_only=True):
+    function: Callable[[FleetContext], Any]

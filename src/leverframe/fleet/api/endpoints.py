@@ -1,0 +1,223 @@
+"""The endpoints of a node's API, with what each takes and answers."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from leverframe import __version__
+from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
+from leverframe.commands.table.row import ADMIN, ANYBODY
+from leverframe.fleet.api import acting, making, reading
+from leverframe.fleet.api.acting import SNAPSHOT_LABEL
+from leverframe.fleet.api.context import CHOSEN, TAGS, FleetContext, FleetEndpoint, Texts
+from leverframe.fleet.api.making import PLACES, MadeReport
+from leverframe.fleet.api.reading import (
+    ExportedController,
+    MemberDetails,
+    MemberReport,
+    NodeHealth,
+    NodeReport,
+)
+from leverframe.fleet.bulk import BulkReport
+from leverframe.servers.routes.metrics import METRICS
+
+
+def openapi_of_node(context: FleetContext) -> dict[str, Any]:
+    info = {
+        "title": "Leverframe fleet",
+        "version": __version__,
+        "description": "A node with many controllers. Each controller has an interface of its own"
+        " at its own name, described there at `/api/openapi.json`.",
+    }
+    return openapi_of_endpoints(info, ENDPOINTS, {})
+
+
+_POST = ("POST",)
+_DRY_RUN = QueryParameter("dry_run", bool, "Change nothing; tell what would become of it.")
+
+ENDPOINTS: tuple[FleetEndpoint, ...] = (
+    FleetEndpoint(
+        "/health",
+        role=ANYBODY,
+        reply=NodeHealth,
+        function=reading.node_health,
+        doc="Tell supervisors whether the node runs.",
+    ),
+    FleetEndpoint(
+        "/metrics",
+        role=ADMIN,
+        reply=str,
+        content_type=METRICS,
+        query=(TAGS,),
+        function=reading.node_metrics,
+        doc="List sums over all controllers as Prometheus reads them; with a tag also all figures "
+        "of the controllers that have it, with their names as the label `controller`.",
+    ),
+    FleetEndpoint(
+        "/api/openapi.json",
+        role=ADMIN,
+        reply=dict[str, Any],
+        function=openapi_of_node,
+        doc="Describe this interface as OpenAPI.",
+    ),
+    FleetEndpoint(
+        "/api/fleet",
+        role=ADMIN,
+        reply=NodeReport,
+        function=reading.node_report,
+        doc="Show the node: how many controllers, their tags, the common time, the snapshots.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/list",
+        role=ADMIN,
+        reply=list[MemberReport],
+        query=CHOSEN,
+        function=reading.listed,
+        doc="List the chosen controllers: version, tags, health, time and where they answer.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/show",
+        role=ADMIN,
+        reply=MemberDetails,
+        query=(QueryParameter("name", str, "The name of a controller."),),
+        function=reading.shown,
+        doc="Show one controller, with the settings that differ from the factory settings.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/export",
+        role=ADMIN,
+        reply=list[ExportedController],
+        query=CHOSEN,
+        function=reading.exported,
+        doc="Give the chosen controllers as a fleet file and settings files describe them, without "
+        "secrets.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/add",
+        role=ADMIN,
+        reply=MadeReport,
+        methods=_POST,
+        query=(
+            QueryParameter("name", str, "Their name, with `{n}` for the number: `gh-{n}`."),
+            QueryParameter("hw", str, "Their hardware version, that of the template or newest."),
+            QueryParameter("sw", str, "Their software version, likewise."),
+            *PLACES,
+            _DRY_RUN,
+        ),
+        body=Annotated[str, Meta(description="A template: a settings backup in JSON.")],
+        body_is_optional=True,
+        function=making.added,
+        doc="Make controllers with simulated boards, all of them or none.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/remove",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=CHOSEN,
+        function=making.removed,
+        doc="Remove the chosen controllers with all that is stored of them.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/rename",
+        role=ADMIN,
+        reply=MemberReport,
+        methods=_POST,
+        query=(
+            QueryParameter("name", str, "The name of a controller."),
+            QueryParameter("to", str, "Its new name."),
+        ),
+        function=making.renamed,
+        doc="Give a controller another name, by which it answers from then on.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/tag",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(
+            *CHOSEN,
+            QueryParameter("add", Texts, "Tags to give them."),
+            QueryParameter("remove", Texts, "Tags to take from them."),
+        ),
+        function=making.tagged,
+        doc="Give tags to the chosen controllers, and take tags from them.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/send",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(
+            QueryParameter("command", str, "A command, such as `outs.cgi?out0=1`, encoded."),
+            *CHOSEN,
+            _DRY_RUN,
+            QueryParameter("all_or_none", bool, "Change nothing if one of them refuses it."),
+        ),
+        body=Annotated[str, Meta(description="The body of the command, if it takes one.")],
+        body_is_optional=True,
+        function=acting.sent,
+        doc="Carry out a command on the chosen controllers, with a result for each; or try it.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/advance",
+        role=ADMIN,
+        reply=NodeReport,
+        methods=_POST,
+        query=(
+            *CHOSEN,
+            QueryParameter("for", str, "A duration such as `1h30m`."),
+            QueryParameter("to", str, "A moment such as `2026-03-29T03:00`, by the time zone."),
+            QueryParameter("step", bool, "To the next moment at which something is due."),
+            QueryParameter("rate", float, "Let time run, seconds in a second; 0 freezes it."),
+        ),
+        function=acting.moved,
+        doc="Move virtual time of the chosen controllers together; what is due happens on the way.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/snapshot",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(SNAPSHOT_LABEL, *CHOSEN),
+        function=acting.snapshot_taken,
+        doc="Take a snapshot of the chosen controllers, on virtual time; up to 20 labels, which "
+        "end with the process.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/restore",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(SNAPSHOT_LABEL, *CHOSEN),
+        function=acting.restored,
+        doc="Let the chosen controllers go on from a snapshot.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/fork",
+        role=ADMIN,
+        reply=MadeReport,
+        methods=_POST,
+        query=(
+            QueryParameter("name", str, "The name of a controller."),
+            QueryParameter("to", str, "The name of the copies, with `{n}` for the number."),
+            *PLACES,
+        ),
+        function=making.forked,
+        doc="Make controllers that go on from where another one is; on real time they begin with "
+        "its settings.",
+    ),
+    FleetEndpoint(
+        "/api/fleet/fault",
+        role=ADMIN,
+        reply=BulkReport,
+        methods=_POST,
+        query=(
+            QueryParameter("fault", str, "As `/sim.cgi` takes it; `none` ends all."),
+            QueryParameter("seed", Annotated[int, Meta(ge=0)], "What chance is made from."),
+            *CHOSEN,
+        ),
+        function=acting.fault_set,
+        doc="Set a fault on the chosen controllers, each with a seed of its own.",
+    ),
+)

@@ -1,0 +1,126 @@
+"""Controllers of a node made, removed, renamed, tagged and copied."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from leverframe.commands.describe.openapi import QueryParameter
+from leverframe.commands.table.refusals import BadValue, Malformed
+from leverframe.fleet.api.context import FleetContext, Texts
+from leverframe.fleet.api.reading import MemberReport, report_of_member
+from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
+from leverframe.fleet.given_settings import template_leaves, version_for
+from leverframe.fleet.live import fork
+from leverframe.fleet.node import Member, NewController
+from leverframe.fleet.records import (
+    MemberRecord,
+    checked_address,
+    checked_tags,
+    names_from,
+    numbered,
+)
+from leverframe.profile import UnknownProfile
+from leverframe.storage.backup import BackupFile, BackupRefused
+
+MAX_AT_ONCE = 10_000
+
+_Count = Annotated[int, Meta(ge=1, le=MAX_AT_ONCE)]
+_Port = Annotated[int, Meta(ge=1, le=65535)]
+PLACES = (
+    QueryParameter("count", _Count, "How many, 1 if not given."),
+    QueryParameter("first", Annotated[int, Meta(ge=0)], "The number of the first, 1."),
+    QueryParameter("tags", Texts, "Their tags."),
+    QueryParameter("address", str, "An address for the first; the others have the next ones."),
+    QueryParameter("port", _Port, "A port for the first; the others have the next ones."),
+)
+
+
+class MadeReport(Struct, frozen=True):
+    names: list[str]
+    dry_run: bool
+    password: Annotated[
+        str | None,
+        Meta(description="Of their administrators, shown this once; null where none is asked for."),
+    ] = None
+
+
+async def added(context: FleetContext) -> MadeReport:
+    given = context.given
+    template = _template(context.request.body)
+    records = _new_records(context, hw=given.get("hw"), sw=given.get("sw"))
+    try:
+        hw, sw = given.get("hw"), given.get("sw")
+        if template is not None and hw is None and sw is None:
+            hw, sw = template.hw, template.sw
+        profile = version_for(hw, sw, None)
+        start = {} if template is None else template_leaves(template, profile)
+    except UnknownProfile as error:
+        raise BadValue(str(error), field="sw" if "sw" in given else "hw") from None
+    except BackupRefused as error:
+        raise BadValue(str(error), field="template") from None
+    context.node.check_new(records)
+    names = [record.name for record in records]
+    if given.get("dry_run"):
+        return MadeReport(names, dry_run=True)
+    password, administrator = await context.new_administrator()
+    start = {**start, **administrator}
+    await context.node.add([NewController(record, profile, start) for record in records])
+    return MadeReport(names, dry_run=False, password=password)
+
+
+def _new_records(
+    context: FleetContext, *, hw: str | None = None, sw: str | None = None
+) -> list[MemberRecord]:
+    given = context.given
+    tags = checked_tags(context.texts("tags"))
+    address = checked_address(given.get("address"))
+    pattern = context.needed("name" if "to" not in given else "to", "a name, such as gh-{n}")
+    names = names_from(pattern, given.get("first", 1), given.get("count", 1))
+    return numbered(
+        [MemberRecord(name, tags, hw, sw, address, given.get("port")) for name in names]
+    )
+
+
+def _template(body: bytes) -> BackupFile | None:
+    if not body:
+        return None
+    try:
+        return msgspec.json.decode(body, type=BackupFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadValue(f"The template is no backup in JSON: {error}.", field="template") from None
+
+
+async def removed(context: FleetContext) -> BulkReport:
+    if not (context.texts("name") or context.texts("tag")):
+        raise Malformed("Nothing is chosen.", allowed="name=NAME or tag=TAG")
+    members = context.chosen()
+    await context.node.remove(members)
+    return _all_done(members)
+
+
+async def renamed(context: FleetContext) -> MemberReport:
+    member = context.one()
+    await context.node.rename(member, context.needed("to", "the new name"))
+    return report_of_member(context.node, member)
+
+
+async def tagged(context: FleetContext) -> BulkReport:
+    add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
+    if not (add or remove):
+        raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
+    members = context.chosen()
+    await context.node.tag(members, add, remove)
+    return _all_done(members)
+
+
+def _all_done(members: list[Member]) -> BulkReport:
+    results = [MemberResult(member.name, DONE) for member in members]
+    return report_of(results)
+
+
+async def forked(context: FleetContext) -> MadeReport:
+    member = context.one()
+    context.needed("to", "a name, such as copy-{n}")
+    made = await fork(context.node, member, _new_records(context))
+    return MadeReport([one.name for one in made], dry_run=False)
