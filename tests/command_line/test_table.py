@@ -9,7 +9,8 @@ import pytest
 from leverframe import __version__
 from leverframe.__main__ import main
 from leverframe.command_line.entry import MADE
-from leverframe.command_line.table import COMMANDS, Group, Task
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group, Task
 
 
 def tasks() -> Iterator[tuple[str, Task]]:

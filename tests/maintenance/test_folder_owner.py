@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from leverframe.__main__ import main
-from leverframe.command_line.table import COMMANDS, DATA, Group
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import DATA, Group
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.tree import with_value
 from leverframe.profile import Profile

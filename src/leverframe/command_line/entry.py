@@ -15,7 +15,7 @@ from typing import Any
 
 from leverframe.command_line.configured import config_of, folder_of, sources_of
 from leverframe.command_line.parser import OneLineParser, command_line_parser
-from leverframe.command_line.table import Task
+from leverframe.command_line.task import Task
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, INTERRUPTED, NOBODY_READS, NOT_DONE
 

@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 from leverframe import __version__
 from leverframe.command_line.configured import add_config
-from leverframe.command_line.table import COMMANDS, Group, Task
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group, Task
 from leverframe.config.described import nearest
 from leverframe.exit_codes import NOT_DONE
 

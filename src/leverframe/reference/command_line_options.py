@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from leverframe.command_line.parser import command_line_parser
-from leverframe.command_line.table import COMMANDS, Group, Task
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group, Task
 
 
 class Option(NamedTuple):

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from leverframe.command_line.table import COMMANDS, Group, Task
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group, Task
 from leverframe.exit_codes import DONE, INTERRUPTED, NO, NOBODY_READS, NOT_DONE
 from leverframe.reference.command_line_options import Documented, documented_tasks
 from leverframe.reference.markdown import code, prose, table

@@ -1,6 +1,7 @@
 """Shell completion for bash, zsh and fish, made from the table of commands."""
 
-from leverframe.command_line.table import COMMANDS, Group
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group
 from leverframe.reference.command_line_options import all_documented_tasks
 
 _BASH = """\

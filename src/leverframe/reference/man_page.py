@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from leverframe import __version__
-from leverframe.command_line.table import COMMANDS, Group
+from leverframe.command_line.table import COMMANDS
+from leverframe.command_line.task import Group
 from leverframe.reference.command_line_options import documented_tasks
 from leverframe.reference.command_line_page import EXIT_CODES, sentence
 

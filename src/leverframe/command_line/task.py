@@ -1,0 +1,94 @@
+"""What a command of the program is, as data: its arguments, its words of help, who does the work.
+
+The parameters of a function are the arguments of its task, by name. Three are made for it: `config`
+is the whole configuration, `sources` what it was read from, and `data_folder` the folder it names.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from leverframe.durations import BadDuration, seconds_from_text
+
+#: Keys of the configuration that a task takes as options: all, some, or only the file.
+ALL_KEYS = None
+ONLY_FILE: tuple[str, ...] = ()
+DATA = ("data",)
+
+
+class Argument(NamedTuple):
+    """One argument, as argparse takes it."""
+
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    return Argument(names, MappingProxyType(settings))
+
+
+class Task(NamedTuple):
+    """Something that the program does when it is told to."""
+
+    name: str
+    #: `package.module:function` below `leverframe`. It may return an exit code.
+    function: str
+    #: What it does, in half a sentence.
+    help: str
+    arguments: tuple[Argument, ...] = ()
+    description: str = ""
+    #: Whether it takes a configuration, and which keys as options.
+    takes_config: bool = False
+    config_keys: tuple[str, ...] | None = ALL_KEYS
+    config_required: bool = False
+
+
+class Group(NamedTuple):
+    """A command that consists of tasks, such as `backup show`."""
+
+    name: str
+    help: str
+    description: str
+    tasks: tuple[Task, ...]
+
+
+def duration(text: str) -> float:
+    try:
+        return seconds_from_text(text)
+    except BadDuration as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def step(text: str) -> float:
+    seconds = duration(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("A step takes time; write it like 60s.")
+    return seconds
+
+
+def count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("Write a whole number such as 1.")
+    return int(text)
+
+
+def at_least_one(text: str) -> int:
+    if count(text) < 1:
+        raise argparse.ArgumentTypeError("At least one unit at a time.")
+    return count(text)
+
+
+PASSPHRASE = argument(
+    "--passphrase",
+    action="store_true",
+    help="take the sealed passwords along; the passphrase is asked for",
+)
+IMAGE = argument("image", metavar="IMAGE", type=Path)
+CA_FILE = argument(
+    "--ca-file", metavar="FILE", help="further certificate authorities to trust (PEM)"
+)
+AS_JSON = argument(
+    "--json", dest="as_json", action="store_true", help="tell scripts, one JSON object a line"
+)

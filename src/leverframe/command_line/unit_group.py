@@ -1,0 +1,391 @@
+"""`leverframe unit`: units in the field."""
+
+from pathlib import Path
+
+from leverframe.command_line.task import (
+    AS_JSON,
+    CA_FILE,
+    Group,
+    Task,
+    argument,
+    at_least_one,
+    count,
+    step,
+)
+from leverframe.durations import DAY_S
+from leverframe.profile import Profile
+
+_NEWEST = Profile()
+
+_UNIT_USER = argument(
+    "--user", metavar="NAME", help="sign in with this account; the password is asked for"
+)
+
+_UNIT_PULL = Task(
+    "pull",
+    "units.pull:pull",
+    "read the settings of a unit, and say what it does not tell",
+    (
+        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument(
+            "--out",
+            metavar="FILE",
+            type=Path,
+            help="a unit file (.toml), or a new backup as JSON (.json)",
+        ),
+        _UNIT_USER,
+        CA_FILE,
+        AS_JSON,
+    ),
+    """\
+Read the settings of a unit and list what could not be read. Leverframe tells all of them but its
+secrets. A real unit shows what its status files have: names, outputs, inputs, sensors, rules and
+the schedule, but not messages, SNMP or the watchdog. Nothing is changed on the unit.
+
+  leverframe unit pull http://192.168.1.10
+  leverframe unit pull http://192.168.1.10 --out north.toml --user admin
+""",
+)
+_UNIT_CHECK = Task(
+    "check",
+    "units.check:check",
+    "say what is wrong in unit files and inventories, with the line",
+    (argument("files", metavar="FILE", type=Path, nargs="+", help="such as north.toml"),),
+    """\
+Check unit files, with what they include, and inventories, with the files of their units, against
+the versions that they name. Nothing is sent, and no secret is needed.
+
+  leverframe unit check units.toml
+
+The exit code is 0 where nothing is wrong and 1 where something is.
+""",
+)
+_UNIT_SCHEMA = Task(
+    "schema",
+    "units.check:schema",
+    "print the JSON Schema of unit files, for editors",
+    (
+        argument(
+            "--hw",
+            metavar="VERSION",
+            default=_NEWEST.hw,
+            help=f"hardware version, 3.0 to 3.9 (default {_NEWEST.hw})",
+        ),
+        argument(
+            "--sw",
+            metavar="VERSION",
+            help="software version, like 1.49d (default the newest of the hardware)",
+        ),
+    ),
+)
+
+_UNIT_FIND = Task(
+    "find",
+    "units.find:find_units",
+    "list the units in the network, or at the addresses that are named",
+    (
+        argument(
+            "addresses",
+            metavar="ADDRESS",
+            nargs="*",
+            help="like 192.168.1.10, 192.168.1.10-40, 192.168.1.0/27 or http://192.168.1.10:8080",
+        ),
+        _UNIT_USER,
+        argument(
+            "--listen",
+            dest="listen_s",
+            metavar="TIME",
+            type=step,
+            default=3.0,
+            help="how long to listen for answers (default 3s)",
+        ),
+        argument("--quick", action="store_true", help="leave out the digest of the settings"),
+        CA_FILE,
+        AS_JSON,
+    ),
+    """\
+List units with address, name, MAC address, versions, a digest of their settings, and whether they
+ask for a login. Without an address the question of the maker is broadcast by UDP, which units from
+HW 3.5+ SW 1.26 on answer, and controllers that announce themselves by mDNS are heard. With
+addresses these alone are asked, by HTTP, at most 20 in a second and 1024 in all.
+
+  leverframe unit find
+  leverframe unit find 192.168.1.10-40 --json
+
+The exit code is 0 where units were found and 1 where none was.
+""",
+)
+_UNIT_WATCH = Task(
+    "watch",
+    "units.watch:watch",
+    "look at the units of an inventory now and then, and tell what is wrong",
+    (
+        argument("inventory", metavar="UNITS.toml", type=Path, help="the inventory"),
+        argument(
+            "--port",
+            type=int,
+            default=8090,
+            metavar="PORT",
+            help="its port (default 8090)",
+        ),
+        argument("--once", action="store_true", help="look at each unit once, and tell how it is"),
+        CA_FILE,
+        AS_JSON,
+    ),
+    """\
+Look at every unit of an inventory, until stopped. A page with all units, /metrics for Prometheus,
+/api/units, /api/state?unit=NAME and /api/history?unit=NAME are served on a loopback address, or
+elsewhere with a password. Units that do not answer, restart, lose sensors, answer nonsense or are
+not as their file wants them are told on the page, and by the channels of the table [watch].
+
+  leverframe unit watch units.toml --port 8090
+  leverframe unit watch units.toml --once
+
+With --once each unit is looked at and read once, nothing is served, kept or sent, and the exit code
+is 0 where all units are as they should be and 1 where one is not.
+""",
+)
+
+_UNIT_DIFF = Task(
+    "diff",
+    "units.diff:diff",
+    "say what differs between two units by what it means; ends with 1 if anything does",
+    (
+        argument("first", metavar="A", help="an address, unit file, backup, folder or recording"),
+        argument("second", metavar="B", help="what it is compared with, of any of these kinds"),
+        _UNIT_USER,
+        CA_FILE,
+        argument("--json", dest="as_json", action="store_true", help="print one JSON object"),
+    ),
+    """\
+Compare two units, of the same version or of two, and print only what differs, in words. A side is
+the address of a unit, a unit file (.toml), a backup (.bin, .json, .toml), the data folder of a
+controller that is stopped, or a recording with status files (.jsonl). A unit file is compared in
+what it speaks about. What a version cannot hold, and what a side cannot tell, is said.
+
+  leverframe unit diff http://192.168.1.10 north.toml
+  leverframe unit diff monday.bin http://192.168.1.10
+
+The exit code is 0 where both are the same, as far as both can tell, and 1 where something differs.
+""",
+)
+_UNITS = argument(
+    "units",
+    metavar="UNIT",
+    nargs="*",
+    help="addresses, or names of the inventory (default all of its units)",
+)
+_UNIT_INVENTORY = argument(
+    "--inventory",
+    metavar="FILE",
+    type=Path,
+    help="take names, logins and groups of units from this inventory",
+)
+_UNIT_GROUP = argument("--group", metavar="NAME", help="only the units of this group")
+_UNIT_YES = argument("--yes", action="store_true", help="send it without asking")
+
+_UNIT_PLAN = Task(
+    "plan",
+    "units.plan:plan_units",
+    "show which commands make units what a file says",
+    (
+        argument("file", metavar="FILE", type=Path, help="a unit file, or an inventory"),
+        _UNITS,
+        _UNIT_INVENTORY,
+        _UNIT_GROUP,
+        _UNIT_USER,
+        CA_FILE,
+        argument("--curl", action="store_true", help="print the commands for curl"),
+        AS_JSON,
+        argument("--out", metavar="PLAN.json", type=Path, help="write the plan for `unit apply`"),
+        argument(
+            "--plants",
+            dest="scenario",
+            metavar="SCENARIO.toml",
+            type=Path,
+            help="what if: compare the time ahead with and without the plan, on these plants",
+        ),
+        argument(
+            "--readings",
+            metavar="FOLDER",
+            type=Path,
+            help="what if: the same, with the readings that a data folder recorded",
+        ),
+        argument(
+            "--for",
+            dest="for_s",
+            metavar="TIME",
+            type=step,
+            default=DAY_S,
+            help="how far what-if looks ahead (default 24h)",
+        ),
+    ),
+    """\
+Read units and plan the commands that lead them to what a unit file says, in a safe order: rules
+that change are disabled first, no output is switched, accounts come last. The plan is carried out
+on a twin of the unit's version first; one that does not lead there is not shown. Nothing is sent to
+the unit.
+
+  leverframe unit plan north.toml http://192.168.1.10
+  leverframe unit plan units.toml --group greenhouses --out plan.json
+
+A plan file may hold passwords and is for its owner alone; what is printed has none. The exit code
+is 0 where everything is reached, 1 where something that is wanted is not, and 2 where there is no
+plan for a unit.
+""",
+)
+_UNIT_APPLY = Task(
+    "apply",
+    "units.apply:apply_plans",
+    "carry plans out on units, and read every step back",
+    (
+        argument(
+            "file",
+            metavar="PLAN",
+            type=Path,
+            nargs="?",
+            help="a plan of `unit plan --out`, a unit file, or an inventory",
+        ),
+        _UNITS,
+        _UNIT_INVENTORY,
+        _UNIT_GROUP,
+        _UNIT_USER,
+        CA_FILE,
+        _UNIT_YES,
+        argument(
+            "--canary",
+            metavar="N",
+            type=count,
+            default=0,
+            help="try it on so many units first, and go on only if all went well",
+        ),
+        argument(
+            "--batch",
+            metavar="N",
+            type=at_least_one,
+            default=1,
+            help="so many units at a time after that (default 1)",
+        ),
+        argument(
+            "--journal",
+            metavar="FOLDER",
+            type=Path,
+            default=Path("unit-journal"),
+            help="where a journal is kept for each unit (default unit-journal)",
+        ),
+        argument(
+            "--resume", action="store_true", help="go on with what was interrupted, by the journal"
+        ),
+    ),
+    """\
+Show plans, ask, and send their commands, each once. What can be read back is read back after each
+step, and the work stops at the first difference. A unit that has changed since its plan was made is
+refused.
+
+  leverframe unit apply plan.json
+  leverframe unit apply units.toml --canary 1 --batch 5
+  leverframe unit apply --resume
+  leverframe unit rollback unit-journal/north-20260314T101500.000000Z.jsonl
+
+The exit code is 0 where all is done, 1 where not everything was begun because somebody said no, and
+2 where it stopped.
+""",
+)
+_UNIT_ROLLBACK = Task(
+    "rollback",
+    "units.apply:roll_back",
+    "bring a unit back to what it was before a change",
+    (
+        argument("journal", metavar="JOURNAL", type=Path, help="the journal of the change"),
+        _UNIT_INVENTORY,
+        _UNIT_USER,
+        CA_FILE,
+        _UNIT_YES,
+    ),
+    """\
+Plan the way back from what a unit is to what it was when the journal began, prove it on a twin,
+show it, ask, and carry it out as `unit apply` does. What could not be read then, such as passwords,
+cannot be had back and is listed.
+""",
+)
+
+_UNIT_TAKE_OVER = Task(
+    "take-over",
+    "units.take_over:take_over",
+    "make a controller that takes the place of a unit",
+    (
+        argument("unit", metavar="URL", help="the unit, like http://192.168.1.10"),
+        argument("--data", metavar="DIR", type=Path, required=True, help="its new data folder"),
+        argument(
+            "--config-out",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="its new configuration, for leverframe run --config",
+        ),
+        argument("--host", metavar="ADDRESS", default="127.0.0.1", help="address it listens on"),
+        argument("--port", type=int, metavar="PORT", help="its port (default: that of the unit)"),
+        argument(
+            "--file",
+            metavar="FILE",
+            type=Path,
+            help="unit file with what the unit does not show: accounts, passwords, messages",
+        ),
+        _UNIT_USER,
+        CA_FILE,
+    ),
+    """\
+Read a unit and make a controller in software with its settings, name, MAC address, version, meters
+and the account that was used to sign in. What the unit does not show, such as its other accounts,
+comes from a unit file, and what neither tells is listed. The unit is only read; nothing is changed
+there.
+
+  leverframe unit take-over http://192.168.1.10 --data cellar --config-out cellar.toml
+  leverframe run --config cellar.toml
+""",
+)
+
+_UNIT_GIVE_BACK = Task(
+    "give-back",
+    "units.give_back:give_back",
+    "plan what brings the changes of a controller back to the unit whose place it took",
+    (
+        argument("--data", metavar="DIR", type=Path, required=True, help="its data folder"),
+        argument("--to", metavar="URL", help="the unit (default: the one that was taken over)"),
+        argument("--out", metavar="FILE", type=Path, help="write the plan, for unit apply"),
+        _UNIT_USER,
+        CA_FILE,
+    ),
+    """\
+Compare a controller that was made by `unit take-over`, and is stopped, with what it began with, and
+plan the same changes for the unit: proven on a twin, and nothing is sent. What was not changed on
+the controller stays as it is on the unit. Accounts stay as they are.
+
+  leverframe unit give-back --data cellar --out back.json
+  leverframe unit apply back.json
+
+The exit code is 0 where the plan reaches everything and 1 where it does not.
+""",
+)
+
+UNIT = Group(
+    "unit",
+    "read, compare, change and watch units in the field",
+    """\
+Units in the field, real ones and Leverframe. A unit is named by its address, like
+http://192.168.1.10. It is asked politely: one request at a time, at most 4 in a second.
+""",
+    (
+        _UNIT_FIND,
+        _UNIT_PULL,
+        _UNIT_DIFF,
+        _UNIT_CHECK,
+        _UNIT_SCHEMA,
+        _UNIT_PLAN,
+        _UNIT_APPLY,
+        _UNIT_ROLLBACK,
+        _UNIT_WATCH,
+        _UNIT_TAKE_OVER,
+        _UNIT_GIVE_BACK,
+    ),
+)
