@@ -244,6 +244,7 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     page = open_page("status")
     tile(page, source).click()
     drawer = page.get_by_role("dialog")
+    expect(page).to_have_url(re.compile(rf"#/status\?thing={source}$"))
     expect(drawer).to_contain_text("21.4375")
     expect(drawer).to_contain_text("Recorded since")
     expect(drawer.locator("canvas")).to_be_visible()
@@ -253,6 +254,18 @@ def test_a_reading_opens_its_drawer(twin: ServedTwin, open_page: OpenPage) -> No
     )
     page.keyboard.press("Escape")
     expect(drawer).to_have_count(0)
+    expect(page).to_have_url(re.compile("#/status$"))
+    expect(tile(page, source)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(drawer).to_be_visible()
+    page.go_back()
+    expect(drawer).to_have_count(0)
+    expect(tile(page, source)).to_be_focused()
+    page.go_forward()
+    page.reload()
+    drawer.get_by_role("button", name="Close").click()
+    expect(drawer).to_have_count(0)
+    expect(page).to_have_url(re.compile("#/status$"))
 
 
 def test_every_reading_has_a_line_of_the_last_hour(twin: ServedTwin, open_page: OpenPage) -> None:

@@ -11,8 +11,18 @@ import { Live } from "./lib/live.js";
 import { findPage, mayOpen, navigation, phoneBar } from "./lib/navigation.js";
 import { Router, address, here } from "./lib/router.js";
 import { applyTheme } from "./lib/theme.js";
-import { fetchWords, followSetting, startWords, t, useCodes, usePageWords } from "./lib/words.js";
+import {
+  fetchWords,
+  followSetting,
+  speaking,
+  startWords,
+  t,
+  useCodes,
+  usePageWords,
+} from "./lib/words.js";
 import { HOMEPAGES, load } from "./pages/index.js";
+
+/** @import { Drawer } from "./pages/things/drawer.js" */
 
 const PATIENCE_MS = 1000;
 const RETRY_MS = 2000;
@@ -20,10 +30,18 @@ const RETRY_MS = 2000;
 class App {
   #live = new Live();
   #context = new Context(this.#live, () => this.#redraw());
-  #router = new Router((route) => this.#open(route), {
-    mayLeave: () => !this.#context.hasUnsaved,
-    held: (proceed) => this.#ask(proceed),
-  });
+  #router = new Router(
+    (route) => this.#open(route),
+    {
+      mayLeave: (isPage) =>
+        !this.#drawer?.isChanged && !(isPage && this.#context.hasUnsaved),
+      held: (proceed) => this.#ask(proceed),
+    },
+    (thing) => this.#turn(thing),
+  );
+  // Fetched when the first thing is opened.
+  /** @type {Drawer | null} */
+  #drawer = null;
   /** @type {Page | null} */
   #page = null;
   /** @type {PageEntry | null} */
@@ -58,9 +76,13 @@ class App {
     if (!isThere) this.#redraw();
     await loaded;
     addEventListener("beforeunload", (event) => {
-      if (this.#context.hasUnsaved) event.preventDefault();
+      if (this.#hasUnsaved) event.preventDefault();
     });
     this.#router.start();
+  }
+
+  get #hasUnsaved() {
+    return this.#context.hasUnsaved || this.#drawer?.isChanged;
   }
 
   // What every page but the first view waits for.
@@ -84,7 +106,7 @@ class App {
   // a browser that starts anew without it has no page left that could recover.
   async #recover() {
     const isWhole = this.#trouble !== "broken" && !this.#isIncomplete;
-    if (isWhole || this.#isRecovering || this.#context.hasUnsaved) return;
+    if (isWhole || this.#isRecovering || this.#hasUnsaved) return;
     this.#isRecovering = true;
     try {
       await api.health();
@@ -106,8 +128,9 @@ class App {
   }
 
   /** @param {Route} route */
-  async #open({ name, params }) {
+  async #open({ name, params, thing }) {
     this.#close();
+    this.#turn(thing);
     this.#opening = true;
     const opening = ++this.#openings;
     const isLeft = () => opening !== this.#openings;
@@ -126,6 +149,29 @@ class App {
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
     this.#complete().catch(() => {});
+  }
+
+  // Opens the drawer of a thing over the page, or closes it.
+  /** @param {string | null} thing */
+  async #turn(thing) {
+    if (thing === null) {
+      this.#drawer?.close();
+      return;
+    }
+    try {
+      const [{ Drawer }] = await Promise.all([
+        import("./pages/things/drawer.js"),
+        fetchWords("things"),
+        this.#complete(),
+      ]);
+      this.#drawer ??= new Drawer(this.#context, () => this.#router.closeDrawer());
+    } catch (error) {
+      // The banner says why nothing opens; it does as soon as the controller answers.
+      if (!api.mayPass(error)) throw error;
+      this.#isIncomplete = true;
+      return;
+    }
+    if (here().thing === thing) this.#drawer.open(thing);
   }
 
   // Why a page cannot be opened; null if it can.
@@ -195,10 +241,11 @@ class App {
   async #answer(choice) {
     const proceed = this.#proceed;
     if (choice === "save") {
-      for (const form of this.#context.forms) {
+      for (const form of [...this.#context.forms, ...(this.#drawer?.forms ?? [])]) {
         if (form.isChanged && !(await form.save())) choice = "stay";
       }
     }
+    if (choice === "leave") this.#drawer?.forget();
     this.#proceed = null;
     this.#redraw();
     if (choice !== "stay") proceed?.();
@@ -233,11 +280,13 @@ class App {
           ${findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
         ${phoneBar(this.#context, this.#entry)}
+        ${this.#drawer ? speaking("things", () => this.#drawer?.view()) : nothing}
         ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}
       `,
       document.body,
     );
     giveFocusBack();
+    this.#drawer?.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
   }

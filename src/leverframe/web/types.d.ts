@@ -40,6 +40,17 @@ interface Page {
 interface Route {
   name: string;
   params: URLSearchParams;
+  thing: string | null;
+}
+
+// See lib/things.js.
+interface Thing {
+  label: string;
+  kind: string | null;
+  number: string;
+  name: string;
+  value: string;
+  address: string;
 }
 
 // What stands in the query of an address.
@@ -197,6 +208,7 @@ interface FormSpec {
   lead?(): Template;
   tail?(): Template;
   fields: FieldSpec[];
+  forms?: Set<Unsaved>;
   paths?: Paths;
 }
 

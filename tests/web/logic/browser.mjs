@@ -59,8 +59,14 @@ const pages = {
   navigator: { languages: ["en-GB"] },
   location: { hash: "", origin: "http://controller" },
   history: {
-    replaceState: (_, __, address) => (location.hash = address),
-    pushState: (_, __, address) => (location.hash = address),
+    state: null,
+    replaceState(state, _, address) {
+      this.state = state;
+      location.hash = address;
+    },
+    pushState(state, _, address) {
+      this.replaceState(state, _, address);
+    },
   },
   document: {
     documentElement: { dataset: {} },
@@ -70,6 +76,7 @@ const pages = {
     getElementById: () => null,
   },
   addEventListener: (...listener) => events.addEventListener(...listener),
+  removeEventListener: (...listener) => events.removeEventListener(...listener),
   dispatchEvent: (event) => events.dispatchEvent(event),
   matchMedia: () => ({ matches: true }),
   requestAnimationFrame: () => {},

@@ -4,13 +4,33 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
 import { Router, address, here, note } from "../../../src/leverframe/web/lib/router.js";
+import { thingAddress } from "../../../src/leverframe/web/lib/things.js";
 import { findPage, mayOpen, offeredGroups } from "../../../src/leverframe/web/lib/navigation.js";
 import { commandsOf, openContext } from "./helpers.js";
 
-beforeEach(() => (location.hash = ""));
+let stop = () => {};
+beforeEach(() => {
+  stop();
+  location.hash = "";
+  history.state = null;
+});
+
+// A router that writes down what it opens.
+function routing(guard = { mayLeave: () => true }) {
+  const opened = [];
+  const turned = [];
+  const router = new Router(
+    ({ name }) => opened.push(name),
+    guard,
+    (thing) => turned.push(thing),
+  );
+  stop = router.start();
+  return { router, opened, turned };
+}
 
 const moveTo = (hash) => {
   location.hash = hash;
+  history.state = null;
   dispatchEvent(new Event("hashchange"));
 };
 
@@ -29,19 +49,17 @@ test("no address is no page", () => {
 });
 
 test("what a page notes opens nothing", () => {
-  const opened = [];
-  new Router((route) => opened.push(route.name), { mayLeave: () => true }).start();
+  const { opened } = routing();
   note("rules", { edit: 2 });
   assert.equal(location.hash, "#/rules?edit=2");
   assert.deepEqual(opened, [""]);
 });
 
 test("a new address opens its page, unless leaving is held back until somebody goes on", () => {
-  const opened = [];
   let isHeld = false;
   let proceed;
   const guard = { mayLeave: () => !isHeld, held: (go) => (proceed = go) };
-  new Router(({ name }) => opened.push(name), guard).start();
+  const { opened } = routing(guard);
   moveTo("#/rules");
   isHeld = true;
   moveTo("#/outputs");
@@ -49,6 +67,50 @@ test("a new address opens its page, unless leaving is held back until somebody g
   proceed();
   assert.equal(location.hash, "#/outputs");
   assert.deepEqual(opened, ["", "rules", "outputs"]);
+});
+
+test("a drawer opens over its page, outlasts what the page notes, and goes with Back", () => {
+  const { router, opened, turned } = routing();
+  moveTo("#/charts?labels=DS1");
+  const link = thingAddress("ENERGY2");
+  assert.equal(link, "#/charts?labels=DS1&thing=POWER2");
+  moveTo(link);
+  note("charts", { labels: "T1" });
+  assert.equal(location.hash, "#/charts?labels=T1&thing=POWER2");
+  moveTo(thingAddress("OUT0"));
+  assert.equal(here().thing, "OUT0");
+  let back = 0;
+  history.go = (steps) => (back = steps);
+  router.closeDrawer();
+  assert.equal(back, -2);
+  moveTo("#/charts?labels=T1");
+  assert.deepEqual([opened, turned], [["", "charts"], ["POWER2", "OUT0", null]]);
+});
+
+test("a drawer that was opened by its address alone leaves the page", () => {
+  location.hash = "#/status?thing=DS1";
+  const { router, turned } = routing();
+  router.closeDrawer();
+  assert.equal(location.hash, "#/status");
+  assert.deepEqual(turned, [null]);
+});
+
+test("a drawer with changes is held, the page below is not left", () => {
+  const asked = [];
+  const guard = {
+    mayLeave: (isPage) => {
+      asked.push(isPage);
+      return false;
+    },
+    held: () => {},
+  };
+  location.hash = "#/rules?thing=DS1";
+  const { router } = routing(guard);
+  router.closeDrawer();
+  moveTo("#/rules");
+  moveTo("#/status");
+  assert.deepEqual(asked, [false, false, true]);
+  assert.equal(location.hash, "#/rules?thing=DS1");
 });
 
 test("pages are offered by role, version and board", async () => {

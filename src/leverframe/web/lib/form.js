@@ -9,6 +9,7 @@
 //       { command: "oname", at: { A: 1 }, label: "name" },
 //       { command: "atout", at: { A: 1 }, label: "on_time", unit: "s", path: "outputs.1.on_time" },
 //     ],
+//     forms: set,                   whom it belongs to, where that is not the open page
 //     paths: { wdog1: { A: "watchdog.0" } },   settings of fields whose command does not tell them
 //   })
 //
@@ -47,7 +48,7 @@ export class Form {
       const read = settingReader(context, spec.paths?.[field.command]);
       return [new BoundField(command, field, read)];
     });
-    context.forms.add(this);
+    (spec.forms ?? context.forms).add(this);
   }
 
   get isChanged() {

@@ -1,18 +1,39 @@
 // Routes are hash addresses: `#/charts?labels=DS1,T1` is the page "charts" with its parameters.
+//
+// The parameter `thing` is no part of the page: it opens the drawer of a thing over it, and goes
+// with Back.
 
 import { queryOf } from "./api.js";
 
-/** @typedef {{ mayLeave(): boolean, held(proceed: () => void): void }} Guard */
+/** @typedef {{ mayLeave(isPage: boolean): boolean, held(proceed: () => void): void }} Guard */
 
-export function here() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return { name: path, params: new URLSearchParams(query) };
+const THING = "thing";
+
+// The address of what is shown: it is ahead of the router where a page has noted something.
+let shown = "";
+
+/** @param {string} hash */
+function routeOf(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const params = new URLSearchParams(query);
+  const thing = params.get(THING);
+  params.delete(THING);
+  return { name: path, params, thing };
 }
+
+export const here = () => routeOf(location.hash);
 
 /** @param {string} name @param {Params} [params] */
 export function address(name, params = {}) {
   const query = queryOf(params);
   return `#/${name}${query ? `?${query}` : ""}`;
+}
+
+// The open page with the drawer of another thing over it, or none.
+/** @param {string | null} thing */
+export function addressWith(thing) {
+  const { name, params } = here();
+  return address(name, { ...Object.fromEntries(params), ...(thing ? { [THING]: thing } : {}) });
 }
 
 /** @param {string} name @param {Params} params */
@@ -23,44 +44,86 @@ export function go(name, params) {
 // Keeps the address in step with what a page shows, without opening the page again.
 /** @param {string} name @param {Params} params */
 export function note(name, params) {
-  history.replaceState(null, "", address(name, params));
+  const { thing } = here();
+  replace(address(name, thing ? { ...params, [THING]: thing } : params));
 }
 
-// Calls `open(route)` for every new address, unless `mayLeave()` holds the person back: then the
-// old address returns and `held(proceed)` is told how to go on nevertheless.
+/** @param {string} hash */
+function replace(hash) {
+  history.replaceState(history.state, "", hash);
+  shown = hash;
+}
+
+/** @param {string} hash */
+const pageOf = (hash) => {
+  const { name, params } = routeOf(hash);
+  return `${name}?${params}`;
+};
+
+// Calls `open(route)` for every new page and `turn(thing)` where only the drawer changes, unless
+// `mayLeave(isPage)` holds the person back: then the old address returns and `held(proceed)` is
+// told how to go on nevertheless.
 export class Router {
-  #shown = location.hash;
   #open;
   #guard;
+  #turn;
+  // How many entries of the browser's history are drawers over the open page.
+  #drawers = 0;
 
-  /** @param {(route: Route) => void} open @param {Guard} guard */
-  constructor(open, guard) {
+  /**
+   * @param {(route: Route) => void} open
+   * @param {Guard} guard
+   * @param {(thing: string | null) => void} [turn]
+   */
+  constructor(open, guard, turn = () => {}) {
     this.#open = open;
     this.#guard = guard;
+    this.#turn = turn;
   }
 
+  // Gives a function that ends it.
   start() {
-    addEventListener("hashchange", () => this.#moved());
+    shown = location.hash;
+    this.#drawers = history.state?.drawers ?? 0;
+    const moved = () => this.#moved();
+    addEventListener("hashchange", moved);
     this.#open(here());
+    return () => removeEventListener("hashchange", moved);
+  }
+
+  // Back to the page below the drawers, by the history where they are in it.
+  closeDrawer() {
+    if (!this.#guard.mayLeave(false)) this.#guard.held(() => this.closeDrawer());
+    else if (this.#drawers > 0) history.go(-this.#drawers);
+    else {
+      replace(addressWith(null));
+      this.#turn(null);
+    }
   }
 
   #moved() {
     const wanted = location.hash;
-    if (wanted === this.#shown) return;
-    if (this.#guard.mayLeave()) {
-      this.#show(wanted);
+    if (wanted === shown) return;
+    const isPage = pageOf(wanted) !== pageOf(shown);
+    if (this.#guard.mayLeave(isPage)) {
+      this.#show(wanted, isPage);
       return;
     }
-    history.replaceState(null, "", this.#shown || "#/");
+    this.#drawers = 0;
+    history.replaceState({ drawers: 0 }, "", shown || "#/");
     this.#guard.held(() => {
       history.pushState(null, "", wanted);
-      this.#show(wanted);
+      this.#show(wanted, isPage);
     });
   }
 
-  /** @param {string} wanted */
-  #show(wanted) {
-    this.#shown = wanted;
-    this.#open(here());
+  /** @param {string} wanted @param {boolean} isPage */
+  #show(wanted, isPage) {
+    shown = wanted;
+    const { thing } = here();
+    this.#drawers = history.state?.drawers ?? (thing && !isPage ? this.#drawers + 1 : 0);
+    history.replaceState({ drawers: this.#drawers }, "", wanted);
+    if (isPage) this.#open(here());
+    else this.#turn(thing);
   }
 }

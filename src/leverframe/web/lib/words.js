@@ -14,6 +14,9 @@ const UNDECIDED = "EN";
 
 /** @type {Map<string, Promise<Words>>} */
 const fetched = new Map();
+// Those that have come.
+/** @type {Map<string, Words>} */
+const known = new Map();
 /** @type {Words} */
 let frame = {};
 /** @type {Words} */
@@ -64,7 +67,10 @@ export async function useCodes() {
 export function fetchWords(name) {
   const coming = fetched.get(name) ?? api.words(name);
   if (!fetched.has(name)) {
-    coming.catch(() => fetched.delete(name));
+    coming.then(
+      (words) => known.set(name, words),
+      () => fetched.delete(name),
+    );
     fetched.set(name, coming);
   }
   return coming;
@@ -77,6 +83,18 @@ export async function usePageWords(name) {
   pageWanted = name;
   const words = name ? await fetchWords(name) : {};
   if (pageWanted === name) page = words;
+}
+
+// Draws with the words of something else than the open page: of what stands over it.
+/** @template T @param {string} name @param {() => T} draw @returns {T} */
+export function speaking(name, draw) {
+  const before = page;
+  page = known.get(name) ?? page;
+  try {
+    return draw();
+  } finally {
+    page = before;
+  }
 }
 
 /** @param {string} name */

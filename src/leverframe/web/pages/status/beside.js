@@ -1,7 +1,6 @@
 // Beside the levers: what is measured, whether everything is as it should be, and what happened.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import { isLoss } from "../../lib/api.js";
 import { INPUTS } from "../../lib/labels.js";
 import { Choice } from "./choice.js";
 import { Glance } from "./glance.js";
@@ -17,9 +16,6 @@ export class Beside {
   #glance;
   #happened;
   #choice;
-  // Fetched when it is first opened: most people never look at a chart here.
-  /** @type {import("./drawer.js").Drawer | null} */
-  #drawer = null;
   #stop;
   #hasGap;
 
@@ -27,7 +23,7 @@ export class Beside {
   constructor(context) {
     const { overview, live } = context;
     this.#context = context;
-    this.#tiles = new Tiles(context, overview, this.#hour, (label) => this.#tell(label));
+    this.#tiles = new Tiles(context, overview, this.#hour);
     this.#glance = new Glance(context, overview);
     this.#happened = new Happened(context, overview);
     this.#choice = new Choice(context, overview);
@@ -48,20 +44,6 @@ export class Beside {
   close() {
     this.#stop();
     this.#happened.close();
-    this.#drawer?.close();
-  }
-
-  /** @param {string} label */
-  async #tell(label) {
-    try {
-      const { Drawer } = await import("./drawer.js");
-      this.#drawer ??= new Drawer(this.#context, this.#context.overview);
-    } catch (error) {
-      // The banner says why nothing opens.
-      if (isLoss(error)) return;
-      throw error;
-    }
-    await this.#drawer.open(label);
   }
 
   #follow() {
@@ -84,6 +66,6 @@ export class Beside {
   }
 
   dialogs() {
-    return html`${this.#drawer?.view() ?? nothing} ${this.#choice.view()}`;
+    return this.#choice.view();
   }
 }

@@ -3,6 +3,7 @@
 import { html, nothing, svg } from "../../vendor/lit-html.js";
 import { INPUTS, METERS, READINGS, energyOf } from "../../lib/labels.js";
 import { address } from "../../lib/router.js";
+import { thingAddress } from "../../lib/things.js";
 import { t } from "../../lib/words.js";
 import { HEIGHT, WIDTH } from "./last_hour.js";
 
@@ -12,7 +13,6 @@ export class Tiles {
   #context;
   #overview;
   #hour;
-  #open;
   // How often each value has changed while the page was open, and what it was last.
   /** @type {Map<string, number>} */
   #beats = new Map();
@@ -23,13 +23,11 @@ export class Tiles {
    * @param {Context} context
    * @param {Overview} overview
    * @param {LastHour} hour
-   * @param {(label: string) => void} open
    */
-  constructor(context, overview, hour, open) {
+  constructor(context, overview, hour) {
     this.#context = context;
     this.#overview = overview;
     this.#hour = hour;
-    this.#open = open;
   }
 
   /** @param {State} state */
@@ -122,21 +120,19 @@ export class Tiles {
     const name = this.#overview.name(label);
     const tag = this.#overview.label(label);
     const beats = this.#beats.get(label);
-    return html`<button
-      type="button"
+    return html`<a
       class="tile"
+      href=${thingAddress(label)}
       data-label=${label}
       data-beat=${beats === undefined ? nothing : beats % 2}
       ?data-absent=${absent}
-      aria-haspopup="dialog"
-      @click=${() => this.#open(label)}
     >
       <span class="name">
         ${name || label}${name && tag ? html` <small>${tag}</small>` : nothing}
       </span>
       <span class="value">${value}</span>
       ${extra}
-    </button>`;
+    </a>`;
   }
 
   /** @param {string} label */

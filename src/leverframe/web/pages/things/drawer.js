@@ -1,4 +1,5 @@
-// What there is to know of one reading: its course, since when, where from, and which rules use it.
+// The drawer of a thing, over whatever page is open: what it is now, its last day, where it comes
+// from, and which rules use it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
@@ -7,6 +8,7 @@ import { Lines } from "../../lib/chart/lines.js";
 import { barsOf, summaryOf, tableOf } from "../../lib/chart/table.js";
 import { isState } from "../../lib/labels.js";
 import { address } from "../../lib/router.js";
+import { thingName } from "../../lib/things.js";
 import { code, t } from "../../lib/words.js";
 
 const SPAN_S = 86_400;
@@ -16,8 +18,12 @@ const MIN_S = 60;
 const CHART_PX = 200;
 
 export class Drawer {
+  // The forms of the open thing.
+  /** @type {Set<Unsaved & { restore(): void }>} */
+  forms = new Set();
   #context;
   #overview;
+  #leave;
   /** @type {string | null} */
   #label = null;
   /** @type {Bars | Lines | null} */
@@ -25,28 +31,52 @@ export class Drawer {
   /** @type {HistoryReply | null} */
   #history = null;
 
-  /** @param {Context} context @param {Overview} overview */
-  constructor(context, overview) {
+  // `leave()` is asked to close it: the address decides what is open.
+  /** @param {Context} context @param {() => void} leave */
+  constructor(context, leave) {
     this.#context = context;
-    this.#overview = overview;
+    this.#overview = context.overview;
+    this.#leave = leave;
+  }
+
+  get isChanged() {
+    return [...this.forms].some((form) => form.isChanged);
+  }
+
+  // What has been typed and not saved is given up.
+  forget() {
+    this.forms.forEach((form) => form.restore());
   }
 
   /** @param {string} label */
-  async open(label) {
-    this.close();
+  open(label) {
+    this.#empty();
     this.#label = label;
     this.#chart = isState(label) ? new Bars([label], {}) : new Lines({}, CHART_PX);
     this.#context.redraw();
-    // The dialog is drawn in the next round.
-    await Promise.resolve();
-    const dialog = document.querySelector("dialog.drawer");
-    /** @type {HTMLDialogElement | null} */ (dialog)?.showModal();
-    await this.#draw(label).catch(() => {});
+    this.#draw(label).catch(() => {});
   }
 
+  // The browser gives the focus back to what had it, unless that was drawn away.
   close() {
+    const label = this.#label;
+    if (label === null) return;
+    dialog()?.close();
+    this.#empty();
+    if (document.activeElement === document.body) focusOnLink(label);
+    this.#context.redraw();
+  }
+
+  #empty() {
     this.#chart?.close();
+    this.forms.clear();
     [this.#label, this.#chart, this.#history] = [null, null, null];
+  }
+
+  // To be called after drawing.
+  drawn() {
+    const own = dialog();
+    if (own && !own.open) own.showModal();
   }
 
   /** @param {string} label */
@@ -65,20 +95,16 @@ export class Drawer {
   view() {
     const label = this.#label;
     if (label === null) return nothing;
-    const name = this.#overview.name(label);
     return html`<dialog
       class="drawer"
       aria-labelledby="drawer-name"
-      @close=${() => this.#shut()}
-      @click=${({ target, currentTarget: dialog }) =>
-        target === dialog && /** @type {HTMLDialogElement} */ (dialog).close()}
+      @cancel=${(event) => this.#cancelled(event)}
+      @click=${({ target, currentTarget }) => target === currentTarget && this.#leave()}
     >
       <div class="inside">
         <header>
-          <h2 id="drawer-name">
-            ${name || label}${name ? html` <small>${label}</small>` : nothing}
-          </h2>
-          <form method="dialog"><button>${t("close")}</button></form>
+          <h2 id="drawer-name" tabindex="-1" autofocus>${thingName(this.#context, label)}</h2>
+          <button type="button" @click=${() => this.#leave()}>${t("close")}</button>
         </header>
         <p class="present">${this.#now(label)}</p>
         ${this.#chart?.element} ${this.#known()}
@@ -96,9 +122,10 @@ export class Drawer {
     </dialog>`;
   }
 
-  #shut() {
-    this.close();
-    this.#context.redraw();
+  /** @param {Event} event */
+  #cancelled(event) {
+    event.preventDefault();
+    this.#leave();
   }
 
   /** @param {string} label */
@@ -184,6 +211,17 @@ export class Drawer {
       )}
     </p>`;
   }
+}
+
+const dialog = () =>
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog.drawer"));
+
+/** @param {string} label */
+function focusOnLink(label) {
+  const links = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("main a"));
+  const own = `thing=${encodeURIComponent(label)}`;
+  const found = [...links].find((link) => link.getAttribute("href")?.endsWith(own));
+  (found ?? document.querySelector("main"))?.focus({ preventScroll: true });
 }
 
 // Kind of label -> the rest of a key `from_...`.

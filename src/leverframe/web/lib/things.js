@@ -1,0 +1,128 @@
+// The things of a controller: what people have connected and named. Each has a drawer with an
+// address of its own over whatever page is open.
+
+import { energyOf, isState, INPUTS, METERS, OUTPUTS, PWMS, READINGS, VARIABLES } from "./labels.js";
+import { addressWith } from "./router.js";
+import { code, t } from "./words.js";
+
+// The kind of a label, and the number that stands on its terminal.
+/** @type {[RegExp, string][]} */
+const KINDS = [
+  [/^OUT(\d)$/, "output"],
+  [/^PWM(\d)/, "pwm"],
+  [/^INPD(\d)$/, "digital"],
+  [/^INPA(\d)$/, "analog"],
+  [/^DIFF(\d)$/, "differential"],
+  [/^DS(\d)$/, "onewire"],
+  [/^T1$/, "temperature"],
+  [/^H1$/, "humidity"],
+  [/^P1$/, "pressure"],
+  [/^DEWPOINT$/, "dewpoint"],
+  [/^CO2$/, "co2"],
+  [/^PM(.+)$/, "particles"],
+  [/^DISTANCE$/, "distance"],
+  [/^m(\d+)$/, "mapped"],
+  [/^TEMP$/, "board"],
+  [/^VCC$/, "supply"],
+  [/^(?:POWER|ENERGY)(\d)$/, "meter"],
+  [/^EVENT(\d)$/, "variable"],
+  [/^WDOG(\d)$/, "watchdog"],
+  [/^SLOT(\d)$/, "device"],
+  [/^STRING(\d)$/, "text"],
+];
+
+// Of a label that is a part of a thing: the counter of a meter, the duty of an output.
+/** @param {string} label */
+export const thingOf = (label) => label.replace(/^ENERGY/, "POWER").replace(/\.duty$/, "");
+
+/** @param {string} label */
+export function kindOf(label) {
+  const [pattern, kind] = KINDS.find(([one]) => one.test(label)) ?? [/$/, null];
+  return { kind, number: pattern.exec(label)?.[1] ?? "" };
+}
+
+/** @param {string} label */
+export const thingAddress = (label) => addressWith(thingOf(label));
+
+// What it is called: the name that somebody gave it, or what it is with the number of its terminal.
+/** @param {Context} context @param {string} label */
+export function thingName(context, label) {
+  const { kind, number } = kindOf(label);
+  const given = context.overview.name(label) || ownName(context, kind, Number(number));
+  return given || (kind ? t(`thing_${kind}`, { number }) : label);
+}
+
+/** @param {Context} context @param {string | null} kind @param {number} number */
+function ownName({ settings }, kind, number) {
+  if (kind === "watchdog") return settings?.watchdog[number - 1]?.host ?? "";
+  if (kind !== "device") return "";
+  const module = settings?.modbus_slots[number - 1]?.module ?? "";
+  const [, own] = /^custom(\d)$/.exec(module) ?? [];
+  return (own && settings?.modbus_devices[Number(own) - 1]?.name) || code(module);
+}
+
+// The value of a thing in words: "on", "open", "21.4 °C"; "" where there is none.
+/** @param {Context} context @param {string} label */
+export function thingValue({ overview, live, settings }, label) {
+  const { kind, number } = kindOf(label);
+  if (kind === "text") return settings?.variables.strings[Number(number)] ?? "";
+  if (kind === "watchdog") return live.state.watchdog?.[Number(number) - 1]?.state ?? "";
+  if (isState(label)) {
+    const on = overview.isOn(label);
+    if (on === null) return "";
+    return kind === "digital" ? t(on ? "level_open" : "level_closed") : stateWord(on);
+  }
+  const { text, unit, absent } = overview.shown(label);
+  return absent ? "" : `${text} ${unit}`.trim();
+}
+
+/** @param {boolean} on */
+const stateWord = (on) => t(on ? "state_on" : "state_off");
+
+/** @param {Context} context @param {string} label @returns {Thing} */
+export const thing = (context, label) => ({
+  label,
+  ...kindOf(label),
+  name: thingName(context, label),
+  value: thingValue(context, label),
+  address: thingAddress(label),
+});
+
+// All that is configured or present, in the order of the terminals.
+/** @param {Context} context */
+export function things(context) {
+  const { overview, settings } = context;
+  const told = [...OUTPUTS, ...PWMS, ...INPUTS, ...READINGS]
+    .filter((label) => overview.isPresent(label))
+    .concat(METERS.filter((label) => isCounting(context, label)))
+    .concat(VARIABLES.filter((label) => isUsed(context, label)));
+  const configured = settings === null ? [] : configuredOnly(settings);
+  return [...told, ...configured].map((label) => thing(context, label));
+}
+
+/** @param {Settings} settings */
+function configuredOnly({ watchdog, modbus_slots: slots, variables }) {
+  return [
+    ...slots.flatMap(({ module }, index) => (module === "OFF" ? [] : [`SLOT${index + 1}`])),
+    ...watchdog.flatMap(({ host }, index) => (host ? [`WDOG${index + 1}`] : [])),
+    ...variables.strings.flatMap((text, index) => (text ? [`STRING${index}`] : [])),
+  ];
+}
+
+/** @param {Context} context @param {string} label */
+function isCounting({ overview, live: { state } }, label) {
+  const counts = state[label] != null || Number(state[energyOf(label)]) > 0;
+  return overview.isKnown(label) && (counts || overview.name(label) !== "");
+}
+
+// A variable that has a name, is on or stands in a rule; the others would only fill the page.
+/** @param {Context} context @param {string} label */
+export function isUsed({ overview, live, settings }, label) {
+  const rules = settings?.rules ?? [];
+  return (
+    overview.isKnown(label) &&
+    (overview.name(label) !== "" ||
+      live.state[label] === 1 ||
+      rules.some(({ source, source2, action }) => [source, source2, action].includes(label)))
+  );
+}
