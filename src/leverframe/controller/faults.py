@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ONEWIRE, OUTPUTS
 from leverframe.engine.live_state import LiveState, exported, imported
@@ -49,7 +50,7 @@ class Unit(Protocol):
 
     def settings(self) -> Settings: ...
 
-    def log(self, cause: Cause, text: str) -> None: ...
+    def log(self, cause: Cause, fact: Fact) -> None: ...
 
     def plan_to_wake(self) -> None: ...
 
@@ -154,7 +155,7 @@ class Faults:
 
     def _begin(self, active: ActiveFault) -> None:
         active.is_on = True
-        self._unit.log(active.cause, f"begins: {active.fault.text}")
+        self._unit.log(active.cause, Fact("fault_begins", figures={"text": active.fault.text}))
         begin = _BEGIN.get(active.fault.kind)
         if begin is not None:
             begin(self, active)
@@ -169,7 +170,8 @@ class Faults:
                 end(self, active)
             for _, label, level in active.edges[-1:]:
                 self._edge(active, label, level)
-            self._unit.log(active.cause, f"ended; it acted {_times(active.acted)}")
+            figures = {"times": _times(active.acted), "count": active.acted}
+            self._unit.log(active.cause, Fact("fault_ends", figures=figures))
         self._after_change(active)
 
     def _after_change(self, active: ActiveFault) -> None:
@@ -264,7 +266,7 @@ class Faults:
         if active["chance"] < 1.0 and active.random.random() >= active["chance"]:
             return False
         active.acted += 1
-        self._unit.log(active.cause, f"acts on {on}")
+        self._unit.log(active.cause, Fact("fault_acts", figures={"on": on}))
         if active.left is not None:
             active.left -= 1
             if active.left == 0:
@@ -298,7 +300,8 @@ class Faults:
             active.acted += 1
             if active.acted == 1:
                 shown = "absent" if distorted is None else f"{distorted:g}"
-                self._unit.log(active.cause, f"{active['label']} reads {shown} instead of {value}")
+                figures = {"shown": shown, "value": value}
+                self._unit.log(active.cause, Fact("fault_reads", active["label"], figures=figures))
         return distorted
 
     def driven(self, label: str, on: bool) -> bool:
@@ -315,8 +318,8 @@ class Faults:
                 result = active.memory["at"]
             if result != on:
                 active.acted += 1
-                told, does = _word(on), _word(result)
-                self._unit.log(active.cause, f"{label} is told to be {told} and is {does}")
+                figures = {"told": _word(on), "does": _word(result)}
+                self._unit.log(active.cause, Fact("fault_relay", label, figures=figures))
         return result
 
     def _add_edges(self, active: ActiveFault, label: str, level: int) -> None:
@@ -327,7 +330,8 @@ class Faults:
             for step in range(1, count + 1)
         ]
         active.acted += 1
-        self._unit.log(active.cause, f"{label} changes to {level} with {count} further edges")
+        figures = {"level": level, "count": count}
+        self._unit.log(active.cause, Fact("fault_edges", label, figures=figures))
 
     def _edge(self, active: ActiveFault, label: str, level: int) -> None:
         if label in OUTPUTS:
@@ -374,7 +378,7 @@ class Faults:
         active.memory["off"] = True
         active.acted += 1
         active.next = self._unit.read().now + off_s
-        self._unit.log(active.cause, f"the controller is off for {off_s:g} s")
+        self._unit.log(active.cause, Fact("fault_power_goes", figures={"seconds": off_s}))
         self._unit.power_off(active.next)
         self._tell_ports()
         if off_s == 0.0:
@@ -384,7 +388,7 @@ class Faults:
         del active.memory["off"]
         active.next = None
         loses = active.fault.kind == "reboot" and active["loses"] == "settings"
-        self._unit.log(active.cause, "the controller starts")
+        self._unit.log(active.cause, Fact("fault_power_comes"))
         self._unit.power_on(lose_settings=loses)
         if active.fault.kind == "reboot" or active.acted >= active["cycles"]:
             self._end(active)
@@ -409,7 +413,7 @@ class Faults:
         by = -shifted if shifted else active["by"]
         active.memory["shifted"] = shifted + by
         self._unit.shift_clock(by)
-        self._unit.log(active.cause, f"the clock jumps by {by:g} s")
+        self._unit.log(active.cause, Fact("fault_clock", figures={"seconds": by}))
         if active.fault.kind == "clock_jumps":
             active.next = self._unit.read().now + active["every"]
 

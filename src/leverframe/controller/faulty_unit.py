@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from leverframe.controller.controller import Controller
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
@@ -37,6 +38,6 @@ class FaultyUnit:
     def settings(self) -> Settings:
         return self._controller.engine.settings
 
-    def log(self, cause: Cause, text: str) -> None:
+    def log(self, cause: Cause, fact: Fact) -> None:
         wall = self._controller.clock.wall()
-        self._controller.engine.machine.journal.add(wall, cause, text)
+        self._controller.engine.machine.journal.add(wall, cause, fact)

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from leverframe.clock import Clock
 from leverframe.engine import findings as engine_findings_module
 from leverframe.engine.engine import Engine
+from leverframe.engine.facts import Fact
 from leverframe.engine.findings import (
     Finding,
     engine_findings,
@@ -121,8 +123,8 @@ class FindingsWatch:
         self.sources: list[FindingSource] = []
         #: Since when the findings of the last look are there.
         self._since: dict[str, float] = {}
-        #: The sentences of those that the journal knows.
-        self._journalled: dict[str, str] = {}
+        #: Those that the journal knows.
+        self._journalled: dict[str, Fact] = {}
         self._looked_at = -LOOK_EVERY_S
         self._looked_troubles = 0
         #: What these settings alone show.
@@ -151,12 +153,12 @@ class FindingsWatch:
             self._troubles.revision != self._looked_troubles
         ):
             self._looked_at, self._looked_troubles = now, self._troubles.revision
-            self._write_journal({one.id: one.text for one in self.report()})
+            self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
-    def live_state(self) -> tuple[dict[str, float], dict[str, str], float]:
+    def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:
         return self._since, self._journalled, self._looked_at
 
-    def go_on_from(self, state: tuple[dict[str, float], dict[str, str], float]) -> None:
+    def go_on_from(self, state: tuple[dict[str, float], dict[str, Fact], float]) -> None:
         self._since, self._journalled, self._looked_at = state
 
     def _of_parts(self) -> Iterator[Finding]:
@@ -180,13 +182,18 @@ class FindingsWatch:
             finding.page,
         )
 
-    def _write_journal(self, texts: dict[str, str]) -> None:
+    def _write_journal(self, facts: dict[str, Fact]) -> None:
         log = self._engine().machine.log
-        known, self._journalled = self._journalled, texts
-        for identity in sorted(texts.keys() - known.keys()):
-            log(Cause(FINDING, identity), texts[identity])
-        for identity in sorted(known.keys() - texts.keys()):
-            log(Cause(FINDING, identity), f"over: {known[identity]}")
+        known, self._journalled = self._journalled, facts
+        for identity in sorted(facts.keys() - known.keys()):
+            log(Cause(FINDING, identity), facts[identity])
+        for identity in sorted(known.keys() - facts.keys()):
+            log(Cause(FINDING, identity), replace(known[identity], what="finding_over"))
+
+
+def _as_fact(report: FindingReport) -> Fact:
+    figures = {"finding": report.kind, "text": report.text, "figures": report.figures}
+    return Fact("finding", report.label or "", figures=figures)
 
 
 def is_of_trouble(cause: Cause) -> bool:

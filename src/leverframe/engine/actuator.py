@@ -32,6 +32,7 @@ from leverframe.engine.display import Display
 from leverframe.engine.effects import RestartController, WriteModbus
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ENERGIES, EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.engine.machine import Machine, Value
@@ -121,10 +122,11 @@ class Actuator:
             carry_out(self, _Order(index, value, active, cause))
         else:
             # Settings come from files, too; a bad one must not stop the controller.
-            self._machine.log(cause, f"there is no action {action!r}: nothing was done")
+            self._machine.log(cause, Fact("no_such_action", figures={"action": action}))
 
     def write_to_module(self, effect: WriteModbus, cause: Cause) -> None:
-        self._machine.log(cause, f"writes {effect.value:.10g} to Modbus {effect.target}")
+        figures = {"value": effect.value, "target": effect.target}
+        self._machine.log(cause, Fact("module_write", figures=figures))
         self._machine.emit(effect)
 
     def follow_setting(self, action: str, cause: Cause) -> None:
@@ -193,14 +195,14 @@ class Actuator:
             is_asked=False,
         )
         if not write.slot:
-            text = f"{MODBUS_WRITES[order.which]} is not set up: nothing is written"
-            self._machine.log(order.cause, text)
+            fact = Fact("module_write_not_set_up", MODBUS_WRITES[order.which])
+            self._machine.log(order.cause, fact)
             return
         self.write_to_module(effect, order.cause)
 
     def _restart(self, order: _Order) -> None:
         if order.active:
-            self._machine.log(order.cause, "controller restarts")
+            self._machine.log(order.cause, Fact("restarts"))
             self._machine.emit(RestartController())
 
 

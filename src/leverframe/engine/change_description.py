@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
+from leverframe.engine.facts import Fact
 from leverframe.engine.tree import MISSING, is_confidential
 
 #: How many changed settings of one request are named, and how much of a value is shown.
 MAX_LISTED = 5
 MAX_LETTERS = 60
+_SHORT = (bool, int, float)
 
 
 #: Shared by most descriptions, of which many are kept.
@@ -36,6 +38,15 @@ class ChangeDescription(msgspec.Struct, gc=False):
         uploads = {name: body is not None for name, body in blobs.items()} if blobs else _NONE
         return cls(tuple(leaves[:MAX_LISTED]), uploads, max(0, len(leaves) - MAX_LISTED))
 
+    def as_fact(self) -> Fact:
+        figures = {
+            "text": str(self),
+            "changes": [_leaf_figures(*leaf) for leaf in self.leaves],
+            "left_out": self.left_out,
+            "uploads": dict(self.uploads),
+        }
+        return Fact("settings", figures=figures)
+
     def __str__(self) -> str:
         parts = [_leaf_text(*leaf) for leaf in self.leaves]
         if self.left_out:
@@ -54,6 +65,18 @@ def _leaf_text(path: str, old: Any, new: Any) -> str:
     if old is MISSING:
         return f"{path} set to {_shown(new)}"
     return f"{path} changed from {_shown(old)} to {_shown(new)}"
+
+
+def _leaf_figures(path: str, old: Any, new: Any) -> dict[str, Any]:
+    """Return a change as data: without what is confidential, and without what was not there."""
+    if is_confidential(path):
+        return {"path": path}
+    values = {"old": old, "new": new}
+    return {"path": path} | {
+        name: value if isinstance(value, _SHORT) else _shown(value)
+        for name, value in values.items()
+        if value is not MISSING
+    }
 
 
 def _shown(value: Any) -> str:

@@ -11,6 +11,7 @@ Digital sources are compared for equality, whatever the comparison sign; hystere
 
 from collections.abc import Callable
 
+from leverframe.engine.journal import Decided
 from leverframe.engine.labels import DIGITAL
 from leverframe.engine.machine import Value
 
@@ -53,6 +54,18 @@ class Condition:
         if self._digital or not self.result:
             return self.reference
         return self._below if self._at_least else self._above
+
+    def decided(self, value: Value, after: int) -> Decided:
+        """Return the last judgement in numbers; `after` is the entry that gave the value."""
+        threshold = self.reference
+        if value is not None and not self._digital:
+            # With hysteresis there are two thresholds: the one that explains the result.
+            moved = self._below if self._at_least else self._above
+            explained_by = (self.reference, moved) if self.result else (moved, self.reference)
+            is_above = [value >= one for one in explained_by]
+            wanted = self._at_least is bool(self.result)
+            threshold = explained_by[0 if is_above[0] is wanted else 1]
+        return Decided(self.label, value, self.compare, threshold, self.result, after)
 
     def judge(self, value: Value) -> bool | None:
         """Judge a new value and return the result; None if the value is absent."""

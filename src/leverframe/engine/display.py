@@ -14,6 +14,7 @@ Where the interface document is silent:
 """
 
 from leverframe.engine.effects import ShowScreen
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Oled, Settings
@@ -113,7 +114,7 @@ class Display:
 
     def _log_change(self, before: int | None, cause: Cause) -> None:
         if self.shown is not None and self.shown != before:
-            self._machine.log(cause, f"display shows screen {self.shown + 1}")
+            self._machine.log(cause, Fact("screen", figures={"screen": self.shown + 1}))
 
 
 def _active_after(oled: Oled, screen: int) -> int | None:

@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from math import isfinite
 
 from leverframe.engine.effects import Persist
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import ANALOG_INPUTS, DIGITAL_INPUTS, ENERGIES, POWERS
 from leverframe.engine.machine import Machine
@@ -202,9 +203,11 @@ class Energy:
     def set_energy(self, index: int, value: float, cause: Cause) -> None:
         if not isfinite(value):
             raise ValueError(f"{ENERGIES[index]} cannot be set to {value}: give a finite number.")
+        label = ENERGIES[index]
+        old = self._machine.values[label]
         self._meters[index].counter.set(value, self._machine.at.now)
         self._show(index)
-        self._machine.log(cause, f"{ENERGIES[index]} was set to {value:g}")
+        self._machine.log(cause, Fact("energy_set", label, old, value, {"value": value}))
         if self._machine.settings.energy_remember:
             self._keep_changed()
 
@@ -218,7 +221,8 @@ class Energy:
             return
         meter.counting = on
         self._measure(index)
-        self._machine.log(cause, f"{ENERGIES[index]} {'counts' if on else 'stopped counting'}")
+        what = "energy_counts" if on else "energy_stops"
+        self._machine.log(cause, Fact(what, ENERGIES[index]))
         if self._machine.settings.energy_remember:
             self._machine.emit(Persist(f"counting.{index}", on))
 

@@ -59,6 +59,7 @@ from leverframe.engine.effects import (
 )
 from leverframe.engine.energy import Energy
 from leverframe.engine.event_variables import EventVariables
+from leverframe.engine.facts import Fact
 from leverframe.engine.http_period import HttpPeriod
 from leverframe.engine.inputs import Inputs
 from leverframe.engine.journal import Cause
@@ -289,7 +290,8 @@ class Engine:
             self.rules.evaluate(changed)
         if machine.changed:
             labels = ", ".join(sorted(machine.changed))
-            machine.log(_BY_RULE_LOOP, f"stopped after {MAX_STEPS} steps, unsettled: {labels}")
+            figures = {"steps": MAX_STEPS, "labels": labels}
+            machine.log(_BY_RULE_LOOP, Fact("rules_stopped", figures=figures))
 
     def _add_changed(self, changed: set[str]) -> None:
         """Add what a derivation changed to what the next one looks at."""
@@ -334,7 +336,7 @@ class Engine:
             case RaiseRestartFlag():
                 machine.restart_flag = True
                 machine.version += 1
-                machine.log(cause, "restart flag raised")
+                machine.log(cause, Fact("restart_flag"))
             case ForgetCounters():
                 self.energy.forget()
                 self.outputs.forget()
@@ -354,7 +356,7 @@ class Engine:
 
     def _start_bootloader(self, cause: Cause) -> None:
         """Turn the pins off and enter the bootloader; the controller then starts a new engine."""
-        self.machine.log(cause, "bootloader starts")
+        self.machine.log(cause, Fact("bootloader"))
         self._drive_safe()
         self.machine.emit(EnterBootloader())
 

@@ -4,9 +4,12 @@ They are 0 after every start and change only by command or by an action.
 """
 
 from leverframe.engine.actions import after_switching
+from leverframe.engine.facts import switchings
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES
 from leverframe.engine.machine import Machine
+
+_TOLD = tuple(switchings(label) for label in EVENT_VARIABLES)
 
 
 class EventVariables:
@@ -21,4 +24,4 @@ class EventVariables:
         label = EVENT_VARIABLES[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log_switching(label, cause, f"{label} {'on' if on else 'off'}")
+            machine.log_switching(label, cause, _TOLD[index][on])

@@ -131,7 +131,7 @@ def _held_since(engine: Engine, explained: RuleExplanation) -> float | None:
     wanted = engine.rules.wanted(explained.number)
     if wanted is None or engine.machine.values[wanted[0]] == wanted[1]:
         return None
-    since, cause = engine.machine.switched.get(wanted[0], (0.0, _NOBODY))
+    since, cause, _ = engine.machine.switched.get(wanted[0], (0.0, _NOBODY, 0))
     return None if cause.kind in OWN_CAUSES else since
 
 

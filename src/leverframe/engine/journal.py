@@ -8,19 +8,42 @@ sent `outbox`; of what is written to modules `modbus`; of what is not as it shou
 
 from collections import deque
 from itertools import count, islice
+from typing import Protocol
 
 import msgspec
+
+from leverframe.engine.facts import Fact
 
 KEPT_ENTRIES = 500
 
 
-class Cause(msgspec.Struct, frozen=True, gc=False):
+class Decided(msgspec.Struct, frozen=True, gc=False):
+    """One comparison of a rule in the moment in which it decided."""
+
+    label: str
+    value: float | int | None
+    compare: str
+    threshold: float
+    is_met: bool | None
+    #: The number of the entry that gave the label this value, where it was switched.
+    after: int = 0
+
+
+class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     kind: str
     #: Which one: an address and account, a rule's number, an entry's name.
     detail: str = ""
     #: Whose request it was and where it came from, for requests of signed-in people.
     account: str = ""
     source: str = ""
+    #: The number, from 1, of a rule, an entry of the schedule or of the watchdog; its name.
+    number: int = 0
+    name: str = ""
+    #: What decided: the comparisons of a rule, or how long a timer waited.
+    conditions: tuple[Decided, ...] = ()
+    seconds: float = 0
+    #: The number of the entry that led to this one, where there is one.
+    after: int = 0
 
     def __str__(self) -> str:
         return f"{self.kind} {self.detail}".rstrip()
@@ -32,19 +55,27 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     wall: float
     cause: Cause
     text: str
+    fact: Fact
+
+
+class Told(Protocol):
+    """What happened; `str` makes the text only when it is read."""
+
+    def as_fact(self) -> Fact: ...
 
 
 class Journal:
     __slots__ = ("_entries", "_number")
 
     def __init__(self) -> None:
-        #: `str` makes the text of an entry only when it is read: most never are.
-        self._entries: deque[tuple[float, Cause, object]] = deque(maxlen=KEPT_ENTRIES)
+        self._entries: deque[tuple[float, Cause, Told]] = deque(maxlen=KEPT_ENTRIES)
         self._number = 0
 
-    def add(self, wall: float, cause: Cause, text: object) -> None:
+    def add(self, wall: float, cause: Cause, told: Told) -> int:
+        """Add an entry and return its number."""
         self._number += 1
-        self._entries.append((wall, cause, text))
+        self._entries.append((wall, cause, told))
+        return self._number
 
     def copy(self) -> "Journal":
         copy = Journal()
@@ -66,6 +97,7 @@ class Journal:
         newest = islice(reversed(self._entries), new) if new > 0 else ()
         numbered = zip(count(self._number, -1), newest, strict=False)
         entries = [
-            Entry(number, wall, cause, str(text)) for number, (wall, cause, text) in numbered
+            Entry(number, wall, cause, str(told), told.as_fact())
+            for number, (wall, cause, told) in numbered
         ]
         return entries[::-1]

@@ -11,6 +11,7 @@ from datetime import tzinfo
 from typing import Protocol
 
 from leverframe.engine.effects import Effect, Notify
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause, Journal
 from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
@@ -75,8 +76,9 @@ class Machine:
         #: Grows with every change that a status file could show.
         self.version = 0
         self.restart_flag = False
-        #: Who switched an output, PWM output or event variable last, and the wall time of it.
-        self.switched: dict[str, tuple[float, Cause]] = {}
+        #: Who switched an output, PWM output or event variable last: wall time, cause, and the
+        #: number of the entry in the journal.
+        self.switched: dict[str, tuple[float, Cause, int]] = {}
         #: What runs now of periodic switching and the regulator, by the rule action that starts it.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
@@ -131,13 +133,18 @@ class Machine:
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
         self.emit(Notify(channel, slot, active, reason, label, value, text or fallback, body))
 
-    def log(self, cause: Cause, text: str) -> None:
-        self.journal.add(self.at.wall, cause, text)
+    def log(self, cause: Cause, fact: Fact) -> int:
+        """Add an entry to the journal and return its number."""
+        return self.journal.add(self.at.wall, cause, fact)
 
-    def log_switching(self, label: str, cause: Cause, text: str) -> None:
+    def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         wall = self.at.wall
-        self.switched[label] = wall, cause
-        self.journal.add(wall, cause, text)
+        self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
+
+    def entry_of(self, label: str) -> int:
+        """Return the number of the entry that tells of the last switching; 0 for none."""
+        switched = self.switched.get(label)
+        return 0 if switched is None else switched[2]
 
 
 class Feature(Protocol):

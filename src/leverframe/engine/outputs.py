@@ -22,6 +22,7 @@ The lock on outputs is checked where commands are staged, not here.
 
 from leverframe.engine.actions import AUTO_SWITCH, after_switching
 from leverframe.engine.effects import DriveOutput, Persist
+from leverframe.engine.facts import Fact, switchings
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.machine import Machine
@@ -37,13 +38,10 @@ _DELAY: tuple[Key, ...] = tuple(("outputs", "delay", index) for index in range(l
 _DRIVE = tuple(
     (DriveOutput(index, False), DriveOutput(index, True)) for index in range(len(OUTPUTS))
 )
-_TOLD = tuple((f"{label} off", f"{label} on") for label in OUTPUTS)
+_TOLD = tuple(switchings(label) for label in OUTPUTS)
 
 _BY_START = Cause("start")
-_BY_RETURN_TIME = Cause("timer", "return time")
-_BY_PULSE = Cause("timer", "pulse")
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
-_BY_START_DELAY = Cause("timer", "start delay")
 
 
 def kept_name(index: int) -> str:
@@ -75,14 +73,18 @@ class Outputs:
     def on_timer(self, key: Key) -> None:
         _, kind, index = key
         assert isinstance(index, int)
+        machine = self._machine
+        since_on_s = round(machine.at.now - self._switched_on_at[index])
+        after = machine.entry_of(OUTPUTS[index])
         if kind == "return":
-            self._set(index, False, _BY_RETURN_TIME)
+            self._set(index, False, Cause("timer", "return time", seconds=since_on_s, after=after))
         elif kind == "pulse":
-            self._set(index, False, _BY_PULSE)
+            self._set(index, False, Cause("timer", "pulse", seconds=since_on_s, after=after))
         elif kind == "phase":
             self._begin_phase(index, on=not self._in_on_phase[index])
         else:
-            self._set(index, True, _BY_START_DELAY)
+            delay_s = machine.settings.outputs[index].start_delay
+            self._set(index, True, Cause("timer", "start delay", seconds=delay_s))
 
     def switch(self, index: int, value: int, cause: Cause) -> None:
         """Set (0, 1) or reverse (2) an output."""
@@ -91,7 +93,7 @@ class Outputs:
     def pulse(self, index: int, seconds: int, cause: Cause) -> None:
         """Switch an output on for so many seconds from now on."""
         machine = self._machine
-        self._set(index, True, cause)
+        self._set(index, True, cause, Fact("pulse", OUTPUTS[index], 0, 1, {"seconds": seconds}))
         machine.timers.cancel(_RETURN[index])
         machine.timers.set(_PULSE[index], machine.at.now + seconds)
         if machine.settings.outputs[index].remember:
@@ -112,7 +114,8 @@ class Outputs:
     def set_periodic(self, index: int, on: bool, cause: Cause) -> None:
         """Turn periodic switching on or off, until its setting is set or the next start."""
         if on != self.is_periodic(index):
-            self._machine.log(cause, f"{OUTPUTS[index]} periodic switching {_word(on)}")
+            what = "periodic_on" if on else "periodic_off"
+            self._machine.log(cause, Fact(what, OUTPUTS[index]))
             self._take_up_periodic(index, on)
             if self._machine.settings.outputs[index].remember:
                 self._keep(index)
@@ -171,13 +174,13 @@ class Outputs:
         if self._machine.timers.when(_DELAY[index]) is not None:
             self._time_start_delay(index, after)
 
-    def _set(self, index: int, on: bool, cause: Cause) -> None:
+    def _set(self, index: int, on: bool, cause: Cause, fact: Fact | None = None) -> None:
         machine = self._machine
         machine.timers.cancel(_DELAY[index])
         machine.timers.cancel(_PULSE[index])
         if machine.put(OUTPUTS[index], int(on)):
             machine.emit(_DRIVE[index][on])
-            machine.log_switching(OUTPUTS[index], cause, _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], cause, fact or _TOLD[index][on])
             if machine.settings.outputs[index].remember and not self._is_periodic_live(index):
                 self._keep(index)
         if on:
@@ -230,7 +233,3 @@ class Outputs:
     def _is_periodic_live(self, index: int) -> bool:
         """Return True if periodic switching runs that is not set, so that a start ends it."""
         return self.is_periodic(index) and not self._machine.settings.outputs[index].periodic
-
-
-def _word(on: bool) -> str:
-    return "on" if on else "off"

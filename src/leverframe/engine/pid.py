@@ -22,6 +22,7 @@ Where the interface document is silent:
 from typing import TypedDict
 
 from leverframe.engine.actions import ENABLE_PID
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
 from leverframe.engine.machine import Machine, Value
@@ -87,7 +88,7 @@ class PidRegulator:
         """Switch the regulator on or off, until its setting is set or the next start."""
         if on == self.is_enabled:
             return
-        self._machine.log(cause, f"PID regulator {'on' if on else 'off'}")
+        self._machine.log(cause, Fact("pid_on" if on else "pid_off"))
         if on:
             self._begin()
         else:
@@ -154,8 +155,8 @@ class PidRegulator:
             return
         self._holding = holding
         output = PWMS[pid.pwm]
-        text = f"{holding}: {output} duty held" if holding else f"{output} duty regulated again"
-        self._machine.log(_BY_REGULATOR, text)
+        what = "pid_holds" if holding else "pid_goes_on"
+        self._machine.log(_BY_REGULATOR, Fact(what, output, figures={"source": pid.source}))
 
 
 def _circuit(pid: Pid) -> tuple[object, ...]:

@@ -20,6 +20,7 @@ from math import ceil
 
 from leverframe.engine.actions import after_switching
 from leverframe.engine.effects import DrivePwm, SetPwmFrequency
+from leverframe.engine.facts import switchings
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import PWMS
 from leverframe.engine.machine import Machine
@@ -30,6 +31,7 @@ from leverframe.engine.timers import Key
 #: Present duties, in percent, among the machine's values.
 DUTIES = tuple(f"{label}.duty" for label in PWMS)
 MAX_STEPS_PER_SECOND = 50
+_TOLD = tuple(switchings(label) for label in PWMS)
 
 _STEP: tuple[Key, ...] = tuple(("pwm", "step", index) for index in range(len(PWMS)))
 
@@ -122,7 +124,7 @@ class PwmOutputs:
         label = PWMS[index]
         on = after_switching(value, bool(machine.values[label]))
         if machine.put(label, int(on)):
-            machine.log_switching(label, cause, f"{label} {'on' if on else 'off'}")
+            machine.log_switching(label, cause, _TOLD[index][on])
             self._follow(index)
 
     def duty(self, index: int) -> float:

@@ -34,6 +34,7 @@ from leverframe.engine.actions import (
     target_of,
 )
 from leverframe.engine.actuator import DONE_ONCE, Actuator
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.live_rule import (
     ACTIVATE,
@@ -195,8 +196,8 @@ class Rules:
         for live in ended:
             live.give_up()
             missing = ", ".join(condition.label for condition in live.conditions())
-            text = f"{missing} not known {CONFIRMED_WITHIN_S} s after the start: counts as not met"
-            self._machine.log(live.cause, text)
+            figures = {"labels": missing, "seconds": CONFIRMED_WITHIN_S}
+            self._machine.log(live.cause, Fact("rule_unconfirmed", figures=figures))
         self._turn(_in_order([*ended, *(other for live in ended for other in live.dependents)]))
 
     def _hold_all(self) -> None:
@@ -214,7 +215,7 @@ class Rules:
         ):
             live.rule = rule
             live.number = number
-            live.cause = Cause("rule", str(number))
+            live.cause = Cause("rule", str(number), number=number)
             live.needed = by_number.get(dependence(rule)[0])
             if rule.enabled:
                 self._index(live)
@@ -246,11 +247,26 @@ class Rules:
         """Decide first which rules turned, then act: no action affects a decision of this call."""
         turned = [live for live in lives if live.turn()]
         for live in turned:
+            live.cause = self._decided(live)
+        for live in turned:
             if live.met:
                 self._became_met(live)
             else:
                 self._stopped_being_met(live)
         self._memory.keep(turned)
+
+    def _decided(self, live: LiveRule) -> Cause:
+        """Return the rule as a cause, with the numbers that decided."""
+        machine = self._machine
+        conditions = tuple(
+            condition.decided(
+                machine.values.get(condition.label), machine.entry_of(condition.label)
+            )
+            for condition in live.conditions()
+        )
+        after = max(one.after for one in conditions)
+        number = live.number
+        return Cause("rule", str(number), number=number, conditions=conditions, after=after)
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:
@@ -276,15 +292,17 @@ class Rules:
         live.pending = what
         self._waiting[live.key] = live
         self._machine.timers.set(live.key, self._machine.at.now + delay_s)
-        becomes = "met" if live.met else "no longer met"
-        self._machine.log(live.cause, f"{becomes}: {live.rule.action} follows in {delay_s} s")
+        waits = "rule_waits" if live.met else "rule_waits_to_end"
+        fact = Fact(waits, live.rule.action, figures={"seconds": delay_s})
+        # What follows is told as its consequence.
+        live.cause = replace(live.cause, after=self._machine.log(live.cause, fact))
 
     def _drop_delay(self, live: LiveRule) -> None:
         if live.pending:
             live.pending = None
             del self._waiting[live.key]
             self._machine.timers.cancel(live.key)
-            self._machine.log(live.cause, f"delay dropped: {live.rule.action} stays as it is")
+            self._machine.log(live.cause, Fact("rule_delay_dropped", live.rule.action))
 
     def _perform(self, live: LiveRule, *, activate: bool) -> None:
         if activate:
@@ -310,8 +328,8 @@ class Rules:
             self._carry_out(live, left_in, False)
         elif decider is not None:
             target = target_of(live.rule.action)
-            text = f"no longer met: {target} is left to rule {decider.number}, which is met"
-            self._machine.log(live.cause, text)
+            fact = Fact("rule_leaves", target, figures={"rule": decider.number})
+            self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:
         """Find the rule that decides about the target of one that has ended."""

@@ -16,6 +16,7 @@ was changed. Where the interface document is silent:
 from msgspec import Struct
 
 from leverframe.engine.actuator import Actuator
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.schedule_times import next_run
@@ -27,6 +28,7 @@ _DAY_S = 86400
 #: A deadline that comes this little early is on time: clocks are read one after the other.
 _ROUNDING_S = 0.001
 _KEY: Key = ("schedule",)
+_MISSED = Fact("schedule_missed")
 
 
 class ScheduleExplanation(Struct, frozen=True):
@@ -44,7 +46,9 @@ class _Plan:
 
     def __init__(self, index: int, entry: ScheduleEntry) -> None:
         self.entry = entry
-        self.cause = Cause("schedule", entry.name or str(index + 1))
+        self.cause = Cause(
+            "schedule", entry.name or str(index + 1), number=index + 1, name=entry.name
+        )
         self.next_run: float | None = None
         self.last_run: float | None = None
 
@@ -112,7 +116,9 @@ class Schedule:
         except (ValueError, OverflowError):
             # Settings come from files, too; a bad date must not stop the controller.
             plan.next_run = None
-            self._machine.log(plan.cause, f"never runs: the calendar has no {plan.entry.date}")
+            self._machine.log(
+                plan.cause, Fact("schedule_never_runs", figures={"date": plan.entry.date})
+            )
 
     def _run_due(self) -> None:
         """Run what is due, in the order it was due, and plan the next runs."""
@@ -125,7 +131,7 @@ class Schedule:
         for planned, index in sorted(due):
             plan = self._plans[index]
             if planned < wall - MAX_OVERDUE_S:
-                self._machine.log(plan.cause, "not run: its time is past by more than a minute")
+                self._machine.log(plan.cause, _MISSED)
                 self._plan(plan, wall - MAX_OVERDUE_S - _ROUNDING_S)
             self._run_if_due(plan)
 

@@ -20,10 +20,12 @@ Where the interface document is silent:
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leverframe.engine.actions import OFF, ON
 from leverframe.engine.actuator import Actuator
 from leverframe.engine.effects import PingHost
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Settings, WatchdogEntry
@@ -66,7 +68,7 @@ class _Guard:
         self.index = index
         self.entry = entry
         self.key: Key = ("watchdog", index)
-        self.cause = Cause("watchdog", str(index + 1))
+        self.cause = Cause("watchdog", str(index + 1), number=index + 1)
         self.state = WAITING if entry.enabled and entry.host else IS_OFF
         self.last_answer: float | str | None = None
         self.failures = 0
@@ -182,9 +184,8 @@ class Watchdog:
         guard.state = GIVEN_UP
         self._machine.timers.cancel(guard.key)
         self._raise_version()
-        self._machine.log(
-            guard.cause, f"gives up on {guard.entry.host} after {guard.restarts} restarts"
-        )
+        figures = {"host": guard.entry.host, "restarts": guard.restarts}
+        self._machine.log(guard.cause, Fact("watchdog_gives_up", figures=figures))
 
     def _restart(self, guard: _Guard) -> None:
         entry = guard.entry
@@ -193,11 +194,10 @@ class Watchdog:
         guard.restarts += 1
         guard.normal_state = self._actuator.current(entry.output)
         state = ON - guard.normal_state
-        self._machine.log(
-            guard.cause,
-            f"{entry.host} failed {guard.failures} times: {entry.output} restarts "
-            f"for {entry.length} s",
-        )
+        figures = {"host": entry.host, "failures": guard.failures, "seconds": entry.length}
+        fact = Fact("watchdog_restarts", entry.output, figures=figures)
+        # What follows is told as its consequence.
+        guard.cause = replace(guard.cause, after=self._machine.log(guard.cause, fact))
         self._actuator.perform(entry.output, state, True, guard.cause)
         # After a power cut nobody would end the restart.
         self._actuator.remember_as(entry.output, guard.normal_state)

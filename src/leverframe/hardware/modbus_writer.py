@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from leverframe.commands.table.refusals import DeviceFailed
 from leverframe.engine.effects import WriteModbus
+from leverframe.engine.facts import Fact
 from leverframe.engine.settings import Settings
 from leverframe.hardware.bus_worker import RequestRefused
 from leverframe.hardware.module_slot import NOT_NOW
@@ -73,7 +74,7 @@ class ModbusWriter:
         self,
         request: Request,
         troubles: MutableMapping[str, str],
-        tell: Callable[[str, str], None],
+        tell: Callable[[str, Fact], None],
         reports: WriteReports,
     ) -> None:
         """`tell` gets who wanted a write and what came of it."""
@@ -199,15 +200,12 @@ class ModbusWriter:
         self._reports.note(effect, outcome, read_back, problem)
         is_trouble = outcome in (FAILED, DIFFERS)
         self._set_trouble(effect.target, effect.slot, problem if is_trouble else None)
-        text = problem or "written and read back"
-        self._tell(effect.reason, f"{effect.value:.10g} to {effect.target}: {text}")
+        self._tell(effect.reason, _outcome(effect, problem))
         order.end(problem if is_trouble else None)
 
     def _overtaken(self, order: _Wanted) -> None:
         problem = "not written, because a newer value for the same place came meanwhile."
-        self._tell(
-            order.effect.reason, f"{order.effect.value:.10g} to {order.effect.target}: {problem}"
-        )
+        self._tell(order.effect.reason, _outcome(order.effect, problem))
         order.end(problem)
 
     def _set_trouble(self, target: str, slot: int, problem: str | None) -> None:
@@ -216,3 +214,9 @@ class ModbusWriter:
         else:
             self._in_trouble[target] = slot
         self._troubles.note(f"Modbus {target}", problem)
+
+
+def _outcome(effect: WriteModbus, problem: str | None) -> Fact:
+    """Return what became of a write, for the journal."""
+    figures = {"value": effect.value, "target": effect.target, "problem": problem or ""}
+    return Fact("module_not_written" if problem else "module_written", figures=figures)

@@ -24,9 +24,10 @@ from msgspec import Struct, field
 
 from leverframe.clock import Clock
 from leverframe.durations import text_from_seconds
+from leverframe.engine.facts import Fact
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel
-from leverframe.notify.message import FAILED, SENT, WAITING, Message
+from leverframe.notify.message import FAILED, SENT, WAITING, Message, told_of
 from leverframe.notify.pacing import AttemptPace, pause_after
 from leverframe.shutdown import is_being_cancelled
 
@@ -65,8 +66,8 @@ class QueueReports(Protocol):
     def noted(self, message: Message) -> None:
         """Keep what became of an attempt of a message that still waits."""
 
-    def told(self, channel: str, sentence: str) -> None:
-        """Report a sentence for people."""
+    def told(self, channel: str, fact: Fact) -> None:
+        """Report what happened, for people."""
 
     def troubled(self, channel: str, problem: str | None) -> None:
         """Note what keeps messages from being delivered; None when nothing does."""
@@ -127,11 +128,12 @@ class ChannelQueue:
         del self._messages[on_its_way]
         self.dropped += 1
         if self.dropped.bit_count() == 1:
-            self._reports.told(
-                self.name,
-                f"{self.dropped} messages were dropped so far, the oldest first, because "
-                f"{self.channel.limits.max_waiting} are waiting. {self.problem or ''}".rstrip(),
-            )
+            figures = {
+                "count": self.dropped,
+                "waiting": self.channel.limits.max_waiting,
+                "problem": self.problem or "",
+            }
+            self._reports.told(self.name, Fact("messages_dropped", figures=figures))
         return oldest.message
 
     def try_again(self) -> None:
@@ -290,16 +292,16 @@ class ChannelQueue:
         message.problem = None
         self._end(message, SENT)
         if had_problem and self.problem is None:
-            self._reports.told(self.name, "delivers again")
+            self._reports.told(self.name, Fact("messages_again"))
 
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
-            self._reports.told(self.name, f"gave up on a message to {message.target}: {problem}")
+            self._reports.told(self.name, told_of(message, "message_given_up"))
             self._end(message, FAILED)
             return None
         if problem != self.problem:
-            self._reports.told(self.name, f"cannot deliver to {message.target}: {problem}")
+            self._reports.told(self.name, told_of(message, "message_delayed"))
         self._refresh_problem()
         self._failures += 1
         return problem
@@ -314,9 +316,7 @@ class ChannelQueue:
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
         message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
-        self._reports.told(
-            self.name, f"gave up on a message to {message.target}: {message.problem}"
-        )
+        self._reports.told(self.name, told_of(message, "message_given_up"))
         self._end(message, FAILED)
 
     def _end(self, message: Message, state: str) -> None:

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, structs
 
+from leverframe.engine.facts import Fact
+
 WAITING = "waiting"
 SENT = "sent"
 FAILED = "failed"
@@ -41,6 +43,18 @@ class MessageReport(Struct):
 
 class Message(MessageReport):
     content: Annotated[dict[str, Any], Meta(description="What it says.")] = {}
+
+
+def told_of(message: Message, what: str) -> Fact:
+    """Return what became of a message, for the journal."""
+    figures = {
+        "channel": message.channel,
+        "slot": message.slot,
+        "target": message.target,
+        "reason": message.reason,
+        "problem": message.problem or "",
+    }
+    return Fact(what, figures=figures)
 
 
 def without_content(message: Message) -> MessageReport:

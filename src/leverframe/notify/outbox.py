@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from leverframe.clock import Clock
 from leverframe.engine.effects import Notify
+from leverframe.engine.facts import Fact
 from leverframe.engine.moment import SET_CLOCK
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
@@ -31,6 +32,7 @@ from leverframe.notify.message import (
     WAITING,
     Message,
     MessageReport,
+    told_of,
     without_content,
 )
 from leverframe.notify.pacing import CHANCE, FIRST_PAUSE_S
@@ -88,7 +90,7 @@ class Outbox:
         settings: Callable[[], Settings],
         *,
         capture: bool = False,
-        tell: Callable[[str, str], None] = lambda channel, sentence: None,
+        tell: Callable[[str, Fact], None] = lambda channel, fact: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random = CHANCE,
@@ -220,7 +222,7 @@ class Outbox:
     def _hold(self, message: Message) -> None:
         message.problem = self._context.down[message.channel]
         message.attempts += 1
-        self._tell(message.channel, f"cannot deliver to {message.target}: {message.problem}")
+        self._tell(message.channel, told_of(message, "message_delayed"))
         self._held.append(message)
 
     def _capture(self, message: Message) -> None:
@@ -241,7 +243,7 @@ class Outbox:
     def _fail(self, message: Message, problem: str) -> None:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
-        self._tell(message.channel, problem)
+        self._tell(message.channel, told_of(message, "message_refused"))
         self.ended(message)
 
     # --- reports of queues ------------------------------------------------------------------------
@@ -258,9 +260,9 @@ class Outbox:
     def noted(self, message: Message) -> None:
         self._write({message.number: message})
 
-    def told(self, channel: str, sentence: str) -> None:
-        log.warning("%s: %s", channel, sentence)
-        self._tell(channel, sentence)
+    def told(self, channel: str, fact: Fact) -> None:
+        log.warning("%s: %s", channel, fact)
+        self._tell(channel, fact)
 
     def troubled(self, channel: str, problem: str | None) -> None:
         if problem is None:

@@ -5,6 +5,7 @@ import asyncio
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.engine.effects import WriteModbus
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modbus_master import ModbusMaster
 from leverframe.hardware.modbus_writer import ModbusWriter
@@ -68,8 +69,8 @@ def connect_writing(controller: Controller, master: ModbusMaster) -> list[Servic
     def wall() -> float:
         return controller.clock.read().wall
 
-    def tell(reason: str, text: str) -> None:
-        controller.engine.machine.journal.add(wall(), Cause("modbus", reason), text)
+    def tell(reason: str, fact: Fact) -> None:
+        controller.engine.machine.journal.add(wall(), Cause("modbus", reason), fact)
 
     def changed() -> None:
         controller.engine.machine.version += 1

@@ -14,6 +14,7 @@ from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.controller.faults import Faults
 from leverframe.controller.faulty_unit import FaultyUnit
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.modem import NAME as MODEM
 from leverframe.hardware.modem import Modem
@@ -122,9 +123,9 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     Channels that need more than the network, such as a modem, are added by others.
     """
 
-    def tell(channel: str, sentence: str) -> None:
+    def tell(channel: str, fact: Fact) -> None:
         wall = controller.clock.read().wall
-        controller.engine.machine.journal.add(wall, Cause("outbox", channel), sentence)
+        controller.engine.machine.journal.add(wall, Cause("outbox", channel), fact)
 
     outbox = Outbox(
         PersistentMessageStore(controller.writer),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from leverframe.controller import Controller
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.troubles import Troubles
 from leverframe.servers.udp_socket import bound_udp
@@ -127,7 +128,8 @@ class BootloaderServer(asyncio.DatagramProtocol):
     def _start_old_version(self, reason: str, cause: Cause) -> None:
         controller = self._controller
         wall = controller.clock.read().wall
-        controller.engine.machine.journal.add(wall, cause, f"firmware refused: {reason}")
+        fact = Fact("firmware_refused", figures={"problem": reason})
+        controller.engine.machine.journal.add(wall, cause, fact)
         if controller.bootloader_until is not None and controller.has_power:
             controller.restart()
 

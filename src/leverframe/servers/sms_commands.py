@@ -17,6 +17,7 @@ from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.serial_port import MAX_CODE_LETTERS
 from leverframe.controller import Controller
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.labels import EVENT_VARIABLES, OUTPUTS, PWMS
 from leverframe.log_throttle import LogThrottle
@@ -71,11 +72,11 @@ class SmsCommands:
     def _count_wrong_code(self, sender: str) -> None:
         self._throttle.was_wrong(sender)
         wait_s = self._throttle.wait_s(sender)
-        told = f"; its next one is looked at in {ceil(wait_s)} s" if wait_s else ""
+        what = "wrong_code_waits" if wait_s else "wrong_code"
         self._controller.engine.machine.journal.add(
             self._controller.clock.read().wall,
             Cause("sign-in", f"SMS from {sender}", source=sender),
-            f"wrong code{told}",
+            Fact(what, figures={"seconds": ceil(wait_s)}),
         )
 
     def _command_in(self, text: str) -> str | None:

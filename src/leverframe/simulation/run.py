@@ -19,6 +19,7 @@ from leverframe.commands.table.refusals import Refusal
 from leverframe.commands.table.rights import UNRESTRICTED
 from leverframe.controller import Controller
 from leverframe.controller.scheduler import DEADLINES_AT_A_TIME
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.hardware.simulated import SimulatedBoard
 from leverframe.process.build import BuiltController, build
@@ -128,7 +129,8 @@ class Simulation:
                 self.controller.clock.read(),
                 Cause("scenario", f"line {happening.sim.line}"),
             )
-            self.controller.engine.machine.journal.add(at.wall, cause, happening.sim.text)
+            fact = Fact("bench", figures={"text": happening.sim.text})
+            self.controller.engine.machine.journal.add(at.wall, cause, fact)
             await self._bench.run(happening.sim.text)
         for order in happening.commands:
             await self._command(order)

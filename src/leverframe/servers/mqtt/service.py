@@ -21,6 +21,7 @@ from leverframe import __version__
 from leverframe.commands.table.pathless import calls_in
 from leverframe.commands.table.refusals import Refusal
 from leverframe.controller import Controller, NeedsHashing, Outstanding
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Value
 from leverframe.engine.settings import Settings
@@ -135,15 +136,12 @@ class MqttService:
         kept = self._announced.at(place)
         if not kept:
             return
-        text = (
-            f"The broker at {place} keeps {len(kept)} announcements of this controller, which were "
-            "not withdrawn because there was no connection. Home Assistant goes on showing them "
-            "until the controller is connected there once more, or the retained messages below "
-            f"{min(kept).partition('/')[0]}/ are deleted on that broker."
-        )
-        log.warning("%s: %s", NAME, text)
+        topic = min(kept).partition("/")[0]
+        figures = {"place": place, "count": len(kept), "topic": topic}
+        fact = Fact("mqtt_left_behind", figures=figures)
+        log.warning("%s: %s", NAME, fact)
         self._controller.engine.machine.journal.add(
-            self._controller.clock.read().wall, Cause("outbox", "MQTT"), text
+            self._controller.clock.read().wall, Cause("outbox", "MQTT"), fact
         )
 
     # --- what the link does -----------------------------------------------------------------------

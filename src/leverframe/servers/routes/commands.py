@@ -20,6 +20,7 @@ from leverframe.commands.table.rules import with_sources_of_hw_30
 from leverframe.commands.table.stage import NO_HASHES
 from leverframe.controller import Command, Controller, NeedsHashing, Outstanding
 from leverframe.engine.engine import Engine
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
@@ -141,8 +142,10 @@ class CommandEndpoint:
 
     def _skip(self, refusal: Refusal, cause: Cause) -> None:
         """Journal a command that a lenient controller skips though it answers 200."""
-        text = f"skipped {refusal.command or 'a command'}: {refusal.as_problem()['detail']}"
-        self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, text)
+        problem = refusal.as_problem()["detail"]
+        figures = {"command": refusal.command or "a command", "problem": problem}
+        fact = Fact("command_skipped", figures=figures)
+        self._controller.engine.machine.journal.add(self._controller.clock.read().wall, cause, fact)
 
     def handle(
         self, request: Request, commands: Commands, account: Account

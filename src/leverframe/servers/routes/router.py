@@ -21,6 +21,7 @@ from leverframe.commands.table.rights import ANONYMOUS, Account, check_calls, re
 from leverframe.commands.table.row import ANYBODY, CONTROL
 from leverframe.commands.table.system import RESTORE_ROW
 from leverframe.controller import Controller
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
@@ -331,9 +332,13 @@ class Web:
 
     def _log_failed_sign_in(self, name: str, source: str) -> None:
         # The name of an account that does not exist may be a password typed into the wrong field.
-        whom = f"for {name!r}" if name else "for an account that does not exist"
+        fact = (
+            Fact("wrong_password", figures={"account": name})
+            if name
+            else Fact("wrong_password_nobody")
+        )
         self._controller.engine.machine.journal.add(
-            self._controller.clock.read().wall, Cause("sign-in", source), f"wrong password {whom}"
+            self._controller.clock.read().wall, Cause("sign-in", source, source=source), fact
         )
 
     def _in_bootloader(self, request: Request, until: float) -> Reply:

@@ -10,6 +10,7 @@ from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.user_interface import AUTO_SIGN_IN
 from leverframe.controller import Controller
+from leverframe.engine.facts import Fact
 from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
@@ -173,7 +174,9 @@ class SignInEndpoint:
     def _open(self, account: Account) -> str:
         token = self._access.sessions.open(account, self._controller.pending)
         self._controller.engine.machine.journal.add(
-            self._controller.clock.read().wall, Cause("sign-in", account.name), "signed in"
+            self._controller.clock.read().wall,
+            Cause("sign-in", account.name, account=account.name),
+            Fact("signed_in"),
         )
         return token
 
