@@ -162,6 +162,17 @@ def test_a_rule_is_disabled_before_anything_changes_and_enabled_when_all_is_ther
     ]
 
 
+def test_a_rule_is_named_by_a_command_of_ours_and_an_unread_name_is_left_alone() -> None:
+    now, named = (with_values(NEW, rules=(Rule(name=name),)) for name in ("", "50 % & more"))
+    plan = plan_between(NEW, now, named, rows=TABLE)
+    assert targets(plan) == ["/inpa.cgi?rulename=0*50%20%25%20%26%20more"]
+    assert plan.settings == named
+    assert [one.path for one in plan_between(NEW, now, named).unreachable] == ["rules.0.name"]
+    other = with_values(NEW, rules=(Rule(reference=5.0),))
+    (only,) = targets(plan_between(NEW, named, other, rows=TABLE, unread=["rules.0.name"]))
+    assert only.startswith("/inpa.cgi?event=0*")
+
+
 def test_a_rule_that_does_not_change_is_left_alone() -> None:
     rules = tuple(Rule(reference=float(value), enabled=True) for value in range(4))
     now = with_values(NEW, rules=rules)

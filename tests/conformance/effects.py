@@ -110,7 +110,7 @@ def _rule(v: Values) -> dict[str, Any]:
     letters |= {"K": "hysteresis2", "L": "off_delay", "N": "on_delay", "O": "depends", "P": "mode"}
     action, equals, value = v["G"].partition("=")
     fixed = {"action": action, "value": int(value) if equals else v.get("M", 1)}
-    fixed |= {"enabled": False, "permanent": False}
+    fixed |= {"enabled": False, "permanent": False, "name": ""}
     named = {name: v.get(letter, 0) for letter, name in letters.items()}
     return {f"rules.0.{name}": value for name, value in (named | fixed).items()}
 
@@ -224,6 +224,7 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     EVENT: _rule,
     "GET /inpa.cgi?eventper=<A>*<B>": lambda v: {f"rules.{v['A']}.permanent": v["B"]},
     "GET /inpa.cgi?eventon=<A>*<B>": lambda v: {f"rules.{v['A']}.enabled": v["B"]},
+    "GET /inpa.cgi?rulename=<A>*<B>": lambda v: {f"rules.{v['A']}.name": v["B"]},
     "GET /inpa.cgi?powsel=<A>*<B>": _power_input(6),
     "GET /inpa.cgi?powsel=<A><B>": _power_input(4),
     "POST /post.cgi?sched_save": _schedule,
@@ -287,6 +288,7 @@ OTHERWISE = {
     "GET /stm.cgi?testemail=1",
     "GET /stm.cgi?dswrite=0",
     "GET /inpa.cgi?eventdel=<A>",
+    "GET /inpa.cgi?rulemove=<A>*<B>",
     "GET /stm.cgi?upgrade=devstart3",
     "GET /stm.cgi?upgrade=lkstart3",
     "POST /post.cgi?wwwfileupload",

@@ -46,6 +46,8 @@ PREPARATIONS: Mapping[str, tuple[str, ...]] = {
     "GET /inpa.cgi?eventper=<A>*<B>": ALL_EVENTS,
     "GET /inpa.cgi?eventon=<A>*<B>": ALL_EVENTS,
     "GET /inpa.cgi?eventdel=<A>": ALL_EVENTS,
+    "GET /inpa.cgi?rulename=<A>*<B>": ALL_EVENTS,
+    "GET /inpa.cgi?rulemove=<A>*<B>": ALL_EVENTS,
     "GET /inpa.cgi?schedon=<A>*<B>": (f"POST /post.cgi?sched_save {ALL_SCHEDULED}",),
 }
 #: (line, field, text) that is good only together with these texts of other fields.

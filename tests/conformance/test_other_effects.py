@@ -5,6 +5,7 @@ Together with the tests of the rows these are all: `OTHERWISE` lists them, and e
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from leverframe.commands.table.matching import TABLE
@@ -62,6 +63,21 @@ async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
     await twin.ok("/inpa.cgi?eventdel=1")
     rules = (await twin.settings())["rules"]
     assert [rule["source"] for rule in rules] == ["DS1", "DS3"]
+
+
+async def test_a_moved_entry_takes_its_dependents_along() -> None:
+    twin = await LoopTwin.start()
+    for number, depends in enumerate((0, 0, 21)):
+        await twin.ok(f"/inpa.cgi?event=19*{10 + number}*0*0*0*0*0*0*0*0*0*0*1*0*{depends}*0")
+    await twin.ok("/inpa.cgi?rulename=0*First&rulemove=0*2")
+    rules = (await twin.settings())["rules"]
+    assert [(rule["source"], rule["name"], rule["depends"]) for rule in rules] == [
+        ("DS2", "", 0),
+        ("DS3", "", 23),
+        ("DS1", "First", 0),
+    ]
+    refused = await twin.ask("/inpa.cgi?rulemove=0*3")
+    assert (refused.status, msgspec.json.decode(refused.body)["field"]) == (409, "B")
 
 
 @pytest.mark.parametrize("name", ["devstart3", "lkstart3"])

@@ -205,9 +205,10 @@ async def test_an_output_that_the_schedule_or_a_timer_switched_is_not_held_by_ha
 async def test_names_that_people_gave_stand_in_the_sentence() -> None:
     async with await LoopTwin.start() as twin:
         await does(twin, ["/stm.cgi?oname=0Pump", "/sim.cgi?INPD1=1&advance=1"])
-        await does(twin, [set_rule(1, LIT), "/outs.cgi?out0=0"])
+        await does(twin, [set_rule(1, LIT), "/inpa.cgi?rulename=0*Watering", "/outs.cgi?out0=0"])
         finding = (await found(twin))["rule_held.1.OUT0"]
-        assert finding["text"] == "Rule 1 is met, but a hand keeps Pump otherwise."
+        assert finding["text"] == "Rule Watering is met, but a hand keeps Pump otherwise."
+        assert finding["figures"] == {"rule": "Watering"}
 
 
 async def test_a_sensor_that_was_taken_out_of_the_settings_is_missed_by_nobody() -> None:

@@ -242,6 +242,13 @@ def test_rules_that_want_one_output_different_at_once_fight() -> None:
     assert kinds(warm, replace(door, action="OUT1")) == []
 
 
+def test_advice_calls_rules_by_their_names() -> None:
+    warm, door = rule(name="Warm"), digital("INPD1", 1, value=0, name="Door")
+    first, second = (told.text for told in advice(warm, door))
+    assert first.startswith("Rules Warm and Door can be met together")
+    assert second.startswith("When rule Door ceases, it switches OUT0 on, also if rule Warm is")
+
+
 def test_a_rule_that_waits_for_the_other_not_to_be_met_does_not_fight_it() -> None:
     exclusive = digital("INPD1", 1, value=0, depends=1)
     assert kinds(rule(), exclusive) == [("shared", (1, 2)), ("ends_on", (2, 1))]
@@ -370,4 +377,5 @@ def test_the_command_of_a_rule_sets_that_rule(seed: int, profile: Profile) -> No
             assert isinstance(call, Call)
             call.row.perform(stage, call.values)
         (again,) = stage.settings.rules
-        assert replace(again, enabled=stored.enabled, permanent=stored.permanent) == stored, index
+        kept = {name: getattr(stored, name) for name in ("enabled", "permanent", "name")}
+        assert replace(again, **kept) == stored, index

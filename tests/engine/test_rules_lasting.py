@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from leverframe.engine.rules import rules_moved
 from leverframe.engine.settings import Rule
 
 from .bench import Bench
@@ -247,12 +248,33 @@ def test_an_edit_to_another_action_or_value_acts_as_a_new_rule() -> None:
 # Explanations
 
 
+def test_a_name_stands_for_a_rule_and_changes_nothing_that_it_does() -> None:
+    bench = bench_with(rule(permanent=True, on_delay=10), rule(value=0, depends=21), DS1=WARM)
+    bench.wait(4)
+    bench.set(rules__0__name="Heating")
+    bench.wait(6)
+    assert bench.history()[-1] == "rule Heating: OUT0 on"
+    explained = bench.engine.rules.explain()
+    assert [one.name for one in explained] == ["Heating", ""]
+    assert explained[1].blocked_by == "Rule Heating keeps OUT0 as it is."
+
+
+def test_a_moved_rule_goes_on_as_it_was() -> None:
+    bench = bench_with(rule(on_delay=10), rule(source="DS2", action="OUT1"), DS1=WARM)
+    bench.wait(4)
+    bench.set(rules=rules_moved(bench.settings.rules, 0, 1))
+    assert bench.engine.rules.explain()[1].pending == 6
+    bench.wait(6)
+    assert bench.history()[-1] == "rule 2: OUT0 on"
+
+
 def test_an_explanation_can_be_sent_as_json() -> None:
     bench = bench_with(rule(hysteresis=2.0, on_delay=10), DS1=WARM)
     bench.wait(4)
     (explained,) = msgspec.json.decode(msgspec.json.encode(bench.engine.rules.explain()))
     assert explained == {
         "number": 1,
+        "name": "",
         "met": True,
         "combined": True,
         "conditions": [

@@ -56,6 +56,8 @@ _PAGES_OF_PARTS = {
     "history": "backup",
     "snapshots": "backup",
 }
+#: Figures that are a rule: told by its name, where it has one.
+_RULES = ("rule", "other")
 #: Kinds that would help somebody to get in.
 _FOR_ADMIN = frozenset(("password_weak",))
 #: Seconds between two looks while nobody asks.
@@ -170,15 +172,21 @@ class FindingsWatch:
 
     def _told(self, finding: Finding, now: float) -> FindingReport:
         since = self._since.get(finding.id, now) if finding.since is None else finding.since
-        name = finding.label and (name_of(finding.label, self._engine().settings) or finding.label)
+        settings = self._engine().settings
+        name = finding.label and (name_of(finding.label, settings) or finding.label)
+        figures = finding.figures | {
+            key: settings.rules[number - 1].name or number
+            for key, number in finding.figures.items()
+            if key in _RULES and isinstance(number, int)
+        }
         return FindingReport(
             finding.id,
             finding.kind,
             "fault" if finding.is_fault else "attention",
             since,
-            SENTENCES[finding.kind].format(name=name, **finding.figures),
+            SENTENCES[finding.kind].format(name=name, **figures),
             finding.label,
-            finding.figures,
+            figures,
             finding.page,
         )
 

@@ -219,7 +219,7 @@ def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
 
 def _goes_on(old: Rule, new: Rule) -> bool:
     """Return True if the rules differ only in what affects neither results nor delays."""
-    return old == replace(new, depends=old.depends, permanent=old.permanent)
+    return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
 
 
 def _is_edit(old: Rule, new: Rule) -> bool:

@@ -21,7 +21,7 @@ from leverframe.engine.live_rule import (
 )
 from leverframe.engine.rule_courses import Courses, conditions_of
 from leverframe.engine.rule_loops import loops
-from leverframe.engine.settings import Rule, Settings, has_module
+from leverframe.engine.settings import Rule, Settings, has_module, rule_label
 from leverframe.engine.source_setup import is_set_up, range_of
 from leverframe.profile import Profile
 
@@ -80,15 +80,16 @@ def _of_one(
 def _missing(
     number: int, rule: Rule, settings: Settings, offer: Offer, measured: Container[str]
 ) -> Iterator[Advice]:
+    who = rule_label(settings.rules, number)
     for label in dict.fromkeys(condition.label for condition in conditions_of(rule)):
         if label not in offer.sources:
-            text = f"Rule {number} never acts: {offer.profile} has no source {label}."
+            text = f"Rule {who} never acts: {offer.profile} has no source {label}."
             yield _advice("no_source", number, label, text=text)
         elif label not in measured and not is_set_up(label, settings):
-            text = f"Rule {number} waits for {label}, but nothing is set up that measures it."
+            text = f"Rule {who} waits for {label}, but nothing is set up that measures it."
             yield _advice("not_set_up", number, label, text=text)
     if rule.action not in offer.actions:
-        text = f"Rule {number} does nothing: {offer.profile} has no action {rule.action}."
+        text = f"Rule {who} does nothing: {offer.profile} has no action {rule.action}."
         yield _advice("no_action", number, rule.action, text=text)
     elif rule.action in MODBUS_WRITES:
         yield from _unwritten(number, rule.action, settings)
@@ -96,11 +97,12 @@ def _missing(
 
 def _unwritten(number: int, action: str, settings: Settings) -> Iterator[Advice]:
     slot = settings.modbus_writes[MODBUS_WRITES.index(action)].slot
+    who = rule_label(settings.rules, number)
     if not slot:
-        text = f"Rule {number} writes nothing: {action} is not set up."
+        text = f"Rule {who} writes nothing: {action} is not set up."
         yield _advice("no_write", number, action, text=text)
     elif not has_module(settings, slot):
-        text = f"Rule {number} writes nothing: no module is chosen for Modbus slot {slot}."
+        text = f"Rule {who} writes nothing: no module is chosen for Modbus slot {slot}."
         yield _advice("no_module", number, str(slot), text=text)
 
 
@@ -108,16 +110,16 @@ def _impossible(number: int, rule: Rule, settings: Settings) -> Advice | None:
     """Advise on a rule whose own conditions can never hold; None if they can."""
     if (True,) in Courses([rule], settings).results():
         return None
-    conditions = conditions_of(rule)
+    conditions, who = conditions_of(rule), rule_label(settings.rules, number)
     if len(conditions) == 2:
-        text = f"Rule {number} never acts: its two conditions never hold together as they must."
+        text = f"Rule {who} never acts: its two conditions never hold together as they must."
         return _advice("contradiction", number, *(one.label for one in conditions), text=text)
     (condition,) = conditions
     low, high = range_of(condition.label, settings)
     figures = {"reference": condition.reference, "low": low, "high": high}
     asked = {"<": "below ", ">=": "as much as "}.get(condition.compare, "")
     text = (
-        f"Rule {number} never acts: {condition.label} is {_span_in_words(low, high)}, never "
+        f"Rule {who} never acts: {condition.label} is {_span_in_words(low, high)}, never "
         f"{asked}{condition.reference:g}."
     )
     return _advice("out_of_range", number, condition.label, text=text, figures=figures)
@@ -132,14 +134,14 @@ def _span_in_words(low: float, high: float) -> str:
 
 
 def _unending(number: int, rule: Rule, settings: Settings) -> Iterator[Advice]:
-    courses = Courses([rule], settings)
+    courses, who = Courses([rule], settings), rule_label(settings.rules, number)
     labels = dict.fromkeys(condition.label for condition in conditions_of(rule))
     if (False,) not in courses.results():
-        text = f"Rule {number} is always met: no value of {', '.join(labels)} makes it cease."
+        text = f"Rule {who} is always met: no value of {', '.join(labels)} makes it cease."
         yield _advice("always_met", number, *labels, text=text)
     elif courses.never_cease():
         text = (
-            f"Rule {number} never ceases once it is met: its hysteresis reaches beyond "
+            f"Rule {who} never ceases once it is met: its hysteresis reaches beyond "
             f"what {', '.join(labels)} can be."
         )
         yield _advice("never_ceases", number, *labels, text=text)
@@ -150,30 +152,31 @@ def _of_dependence(number: int, rule: Rule, settings: Settings) -> Iterator[Advi
     if not other:
         return
     needed = settings.rules[other - 1] if other <= len(settings.rules) else None
+    who, whom = (rule_label(settings.rules, one) for one in (number, other))
     if other == number:
         kind, text = (
-            ("own_dependence", f"Rule {number} depends on itself, which changes nothing.")
+            ("own_dependence", f"Rule {who} depends on itself, which changes nothing.")
             if must_be_met
-            else ("never_own_dependence", f"Rule {number} never acts: it must not be met itself.")
+            else ("never_own_dependence", f"Rule {who} never acts: it must not be met itself.")
         )
     elif needed is None:
-        kind, text = _idle(number, f"rule {other}, which does not exist", must_be_met, "missing")
+        kind, text = _idle(who, f"rule {whom}, which does not exist", must_be_met, "missing")
     elif not needed.enabled:
-        kind, text = _idle(number, f"rule {other}, which is disabled", must_be_met, "disabled")
+        kind, text = _idle(who, f"rule {whom}, which is disabled", must_be_met, "disabled")
     elif not _agree(rule, needed, must_be_met, settings):
         kind = "never_met_dependence" if must_be_met else "always_met_dependence"
         word = "is never met" if must_be_met else "is always met"
-        text = f"Rule {number} never acts: rule {other} {word} when its own conditions hold."
+        text = f"Rule {who} never acts: rule {whom} {word} when its own conditions hold."
     else:
         return
     yield Advice(kind, (number, other), (), {}, text)
 
 
-def _idle(number: int, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
+def _idle(who: str, which: str, must_be_met: bool, how: str) -> tuple[str, str]:
     """Return kind and sentence for a dependence on a rule that is never judged."""
     if must_be_met:
-        return f"never_{how}_dependence", f"Rule {number} never acts: it depends on {which}."
-    return f"{how}_dependence", f"Rule {number} depends on {which}; that changes nothing."
+        return f"never_{how}_dependence", f"Rule {who} never acts: it depends on {which}."
+    return f"{how}_dependence", f"Rule {who} depends on {which}; that changes nothing."
 
 
 def _agree(rule: Rule, needed: Rule, must_be_met: bool, settings: Settings) -> bool:
@@ -199,7 +202,8 @@ def fights(settings: Settings) -> Iterator[Advice]:
 def _fight(
     numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings
 ) -> Iterator[Advice]:
-    target, (first, second) = _target(rule), numbers
+    target = _target(rule)
+    first, second = (rule_label(settings.rules, one) for one in numbers)
     if _wish_differently(rule, other) and _both_met(numbers, rule, other, settings):
         text = (
             f"Rules {first} and {second} can be met together and want {target} different: "
@@ -218,8 +222,8 @@ def _fight(
             "changes what the other has set."
         )
         yield Advice("interferes", numbers, (target,), {}, text)
-    yield from _ends_on((first, second), rule, other)
-    yield from _ends_on((second, first), other, rule)
+    yield from _ends_on(numbers, rule, other, settings)
+    yield from _ends_on((numbers[1], numbers[0]), other, rule, settings)
 
 
 def _decides(rule: Rule) -> bool:
@@ -227,12 +231,14 @@ def _decides(rule: Rule) -> bool:
     return rule.mode == BOTH_WAYS and (rule.value != REVERSE or rule.action not in SWITCHED)
 
 
-def _ends_on(numbers: tuple[int, int], rule: Rule, other: Rule) -> Iterator[Advice]:
+def _ends_on(
+    numbers: tuple[int, int], rule: Rule, other: Rule, settings: Settings
+) -> Iterator[Advice]:
     """Yield advice on a rule that switches off, and whose end does what is up to another one."""
     switches_off = rule.value == OFF and rule.mode != ONLY_WHEN_IT_STARTS
     switches_on = other.value == ON and other.mode != ONLY_WHEN_IT_STOPS
     if rule.action == other.action and rule.action in SWITCHED and switches_off and switches_on:
-        ends, wants = numbers
+        ends, wants = (rule_label(settings.rules, one) for one in numbers)
         text = (
             f"When rule {ends} ceases, it switches {rule.action} on, also if rule {wants} is not "
             f"met. Safer: rule {ends} switches an event variable, and rule {wants} depends on rule "
@@ -251,9 +257,10 @@ def _remembered(settings: Settings) -> Iterator[Advice]:
         if not (stays_on and output.remember) or output.return_time:
             continue
         if not any(_switches_off(other, rule.action) for other in settings.rules):
+            who = rule_label(settings.rules, number)
             text = (
-                f"{rule.action} remembers its state, and rule {number} acts only when it begins: "
-                f"after a power cut {rule.action} is on again, whether rule {number} is met or not."
+                f"{rule.action} remembers its state, and rule {who} acts only when it begins: "
+                f"after a power cut {rule.action} is on again, whether rule {who} is met or not."
             )
             yield _advice("remembered", number, rule.action, text=text)
 
@@ -293,14 +300,16 @@ def _loops(settings: Settings, profile: Profile) -> Iterator[Advice]:
         rules = [settings.rules[number - 1] for number in numbers]
         labels = tuple(dict.fromkeys(rule.action for rule in rules))
         delay_s = sum(rule.on_delay + rule.off_delay for rule in rules)
-        who = f"Rule {numbers[0]} sets itself" if len(numbers) == 1 else _listed(numbers)
+        who = _listed([rule_label(settings.rules, number) for number in numbers])
         pace = f", every {delay_s} s" if delay_s else ""
         text = f"{who} off again and again by switching {', '.join(labels)}{pace}."
         yield Advice("loop", numbers, labels, {"delay_s": delay_s}, text)
 
 
-def _listed(numbers: tuple[int, ...]) -> str:
-    *most, last = map(str, numbers)
+def _listed(labels: list[str]) -> str:
+    *most, last = labels
+    if not most:
+        return f"Rule {last} sets itself"
     return f"Rules {', '.join(most)} and {last} set each other"
 
 

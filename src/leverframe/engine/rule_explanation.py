@@ -9,6 +9,7 @@ from msgspec import Struct
 from leverframe.engine.conditions import Condition
 from leverframe.engine.live_rule import ONLY_WHEN_IT_STOPS, LiveRule, dependence
 from leverframe.engine.machine import Machine, Value
+from leverframe.engine.settings import Rule, rule_label
 
 
 class ConditionExplanation(Struct, frozen=True):
@@ -49,6 +50,8 @@ OBSTACLES = {
 
 class RuleExplanation(Struct, frozen=True):
     number: int
+    #: Empty if it has none.
+    name: str
     #: The conditions hold and the dependence agrees.
     met: bool
     #: The result of the conditions alone.
@@ -73,12 +76,13 @@ def explain_rule(
     obstacle = _obstacle(live, machine, holder)
     return RuleExplanation(
         number=live.number,
+        name=live.rule.name,
         met=live.met,
         combined=shown.combined,
         conditions=[_explain_condition(condition, machine) for condition in shown.conditions()],
         pending=None if when is None else max(0.0, when - now),
         pending_action=live.pending,
-        blocked_by=None if obstacle is None else sentence(obstacle),
+        blocked_by=None if obstacle is None else sentence(obstacle, machine.settings.rules),
         obstacle=obstacle,
         dependence_agrees=live.dependence_agrees(),
     )
@@ -104,8 +108,9 @@ def _explain_condition(condition: Condition, machine: Machine) -> ConditionExpla
     )
 
 
-def sentence(obstacle: Obstacle) -> str:
-    return OBSTACLES[obstacle.kind].format(rule=obstacle.rule, label=obstacle.label)
+def sentence(obstacle: Obstacle, rules: tuple[Rule, ...]) -> str:
+    rule = rule_label(rules, obstacle.rule)
+    return OBSTACLES[obstacle.kind].format(rule=rule, label=obstacle.label)
 
 
 def _obstacle(live: LiveRule, machine: Machine, holder: LiveRule | None) -> Obstacle | None:

@@ -19,7 +19,6 @@ from leverframe.engine.rule_advice import Advice
 from leverframe.engine.rule_explanation import (
     ConditionExplanation,
     RuleExplanation,
-    sentence,
 )
 from leverframe.engine.settings import Rule
 
@@ -107,7 +106,8 @@ def _depends(rule: Rule, explanation: RuleExplanation) -> Dependence | None:
 
 def _why(rule: Rule, explanation: RuleExplanation, units: dict[str, str]) -> Why | None:
     if (obstacle := explanation.obstacle) is not None:
-        return Why(obstacle.kind, obstacle.rule, obstacle.label, sentence(obstacle))
+        text = explanation.blocked_by or ""
+        return Why(obstacle.kind, obstacle.rule, obstacle.label, text)
     if explanation.pending_action == ACTIVATE:
         text = f"It acts in {explanation.pending:.0f} s."
         return Why("waits", None, rule.action, text)

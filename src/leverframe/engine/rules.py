@@ -71,6 +71,20 @@ def _after_deletion(rule: Rule, deleted: int) -> Rule:
     return replace(rule, depends=0 if number == deleted else rule.depends - 1)
 
 
+def rules_moved(rules: tuple[Rule, ...], index: int, to: int) -> tuple[Rule, ...]:
+    """Return the rules with one at another place: dependences follow their rule."""
+    order = [place for place in range(len(rules)) if place != index]
+    order.insert(to, index)
+    numbers = {old + 1: new + 1 for new, old in enumerate(order)}
+    return tuple(_with_number(rules[place], numbers) for place in order)
+
+
+def _with_number(rule: Rule, numbers: dict[int, int]) -> Rule:
+    number, _ = dependence(rule)
+    moved_by = numbers.get(number, number) - number
+    return replace(rule, depends=rule.depends + moved_by) if moved_by else rule
+
+
 class Rules:
     __slots__ = (
         "_activations",
@@ -215,7 +229,7 @@ class Rules:
         ):
             live.rule = rule
             live.number = number
-            live.cause = Cause("rule", str(number), number=number)
+            live.cause = Cause("rule", rule.name or str(number), number=number, name=rule.name)
             live.needed = by_number.get(dependence(rule)[0])
             if rule.enabled:
                 self._index(live)
@@ -328,7 +342,7 @@ class Rules:
             self._carry_out(live, left_in, False)
         elif decider is not None:
             target = target_of(live.rule.action)
-            fact = Fact("rule_leaves", target, figures={"rule": decider.number})
+            fact = Fact("rule_leaves", target, figures={"rule": decider.cause.detail})
             self._machine.log(live.cause, fact)
 
     def _decider(self, ended: LiveRule) -> LiveRule | None:

@@ -226,6 +226,8 @@ class Rule(Node, frozen=True):
     mode: int = 0
     enabled: bool = False
     permanent: bool = False
+    #: What people call it; empty is its number.
+    name: str = ""
 
 
 class EventVariable(Node, frozen=True):
@@ -445,6 +447,12 @@ SECRETS = frozenset(
 #: Leaves that the administrator sees and has to see, but no backup, log or audit trail shows:
 #: anyone who knows the address of a web hook can use it.
 CONFIDENTIAL = SECRETS | {"http.*.url", "http.*.body"}
+
+
+def rule_label(rules: tuple[Rule, ...], number: int | None) -> str:
+    """Return what people call a rule: its name, or its number where it has none."""
+    named = rules[number - 1].name if number and number <= len(rules) else ""
+    return named or str(number)
 
 
 def has_module(settings: Settings, slot: int) -> bool:

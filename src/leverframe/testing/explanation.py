@@ -63,7 +63,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
             f" {settings['reference2']:g}"
         )
     acts = "It acts." if why is None else why["text"]
-    return f"Rule {rule['number']}, {words}, then {settings['action']}: {acts}"
+    return f"Rule {settings['name'] or rule['number']}, {words}, then {settings['action']}: {acts}"
 
 
 def _cause(entry: Mapping[str, Any]) -> str:

@@ -3,9 +3,9 @@
     when DS1 >= 30 (hysteresis 0.5) and OUT0 = 1, unless rule 3 is met, then OUT1 off,
     on delay 5s, off delay 1m, only when it begins, permanent
 
-In front of it may stand `disabled:`. Conditions are joined by and, or, nand, nor or xor; behind
-what is switched stands on, off or reverse. A rule that has parts without effect, such as a second
-condition that nothing joins, has no sentence.
+In front of it may stand `disabled:`, and its name: `Too warm: when ...`. Conditions are joined by
+and, or, nand, nor or xor; behind what is switched stands on, off or reverse. A rule that has parts
+without effect, such as a second condition that nothing joins, has no sentence.
 """
 
 import re
@@ -28,7 +28,7 @@ _CONDITION = re.compile(
 _OPERATORS = tuple(code.word for code in codes.RULE_OPERATORS.codes)[1:]
 _JOINED = re.compile(rf"\s+({'|'.join(_OPERATORS)})\s+", re.IGNORECASE)
 _SENTENCE = re.compile(
-    r"(?P<disabled>disabled:\s*)?when (?P<when>.+?)"
+    r"(?P<disabled>disabled:\s*)?(?:(?P<name>.+?):\s*)?when (?P<when>.+?)"
     r"(?:,\s*(?P<depends>if|unless) rule (?P<rule>[0-9]{1,2}) is met)?"
     r",\s*then (?P<then>[^,]+)(?P<more>(?:,[^,]+)*)",
     re.IGNORECASE,
@@ -69,7 +69,8 @@ def sentence_about(rule: Rule) -> str:
     )
     words += (word for word, mode in _MODES.items() if mode == rule.mode)
     words += ["permanent"] if rule.permanent else []
-    return ("" if rule.enabled else "disabled: ") + ", ".join(words)
+    name = f"{rule.name}: " if rule.name else ""
+    return ("" if rule.enabled else "disabled: ") + name + ", ".join(words)
 
 
 def rule_from_sentence(text: str) -> Rule:
@@ -77,7 +78,7 @@ def rule_from_sentence(text: str) -> Rule:
     found = _SENTENCE.fullmatch(text.strip())
     if found is None:
         raise BadEntry(f"is no rule; {_EXAMPLE}")
-    fields: dict[str, Any] = {"enabled": not found["disabled"]}
+    fields: dict[str, Any] = {"enabled": not found["disabled"], "name": found["name"] or ""}
     first, *rest = _JOINED.split(found["when"], maxsplit=1)
     fields |= _condition(first, "")
     if rest:

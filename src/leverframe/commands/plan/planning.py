@@ -10,6 +10,7 @@ accounts come last. No request switches an output. The lock of the outputs is li
 unit would refuse a setting, and is as wanted again behind it.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -49,6 +50,8 @@ _BEGINS = frozenset({"pid.enabled", *(f"outputs.{index}.periodic" for index in r
 _HASHED = "A stored password cannot be sent; give the password itself."
 _UNLOCK = PlannedRequest("GET", "/stm.cgi?outblock=0")
 _RULES = "rules"
+#: Changes nothing that a rule does.
+_NAME_OF_RULE = re.compile(r"rules\.[0-9]+\.name")
 
 
 class Unreachable(NamedTuple):
@@ -92,7 +95,9 @@ def plan_between(
             # It may hold something, which must not be forgotten unnoticed.
             now, wanted = with_value(now, path, MASK), with_value(wanted, path, MASK)
     making = PlanInMaking(profile, now, wanted, hidden, unknown)
-    may_set_rules = not any(is_within(path, (_RULES,)) for path in hidden)
+    may_set_rules = not any(
+        is_within(path, (_RULES,)) for path in hidden if not _NAME_OF_RULE.fullmatch(path)
+    )
     if may_set_rules:
         disable_changing(making, with_own)
     _follow(making, offered, (*_PAGES, *_READINGS, *_MESSAGES))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from leverframe.commands.plan.plan_in_making import PlanInMaking
 from leverframe.commands.plan.written import PlannedRequest
+from leverframe.commands.table.params import encoded
 from leverframe.commands.table.rules import event_query
 from leverframe.commands.version_change.limits import missing_of_rule
 from leverframe.engine.actions import MODBUS_WRITES
@@ -24,7 +25,7 @@ _OWN_ACTIONS = frozenset(MODBUS_WRITES)
 
 def _said(rule: Rule) -> Rule:
     """Return what `event` says of a rule."""
-    return replace(rule, enabled=False, permanent=False)
+    return replace(rule, enabled=False, permanent=False, name="")
 
 
 def _can_be_said(rule: Rule, profile: Profile, with_own: bool) -> bool:
@@ -88,12 +89,23 @@ def set_rules(making: PlanInMaking, with_own: bool) -> None:
                 _write(making, index, aim)
         elif is_new:
             _write(making, index, Rule())
+    if with_own:
+        _name(making)
     for index in touched:
         if making.now.rules[index].permanent != wanted[index].permanent:
             making.take(_request(f"eventper={index}*{int(wanted[index].permanent)}"))
     for index in touched:
         if making.now.rules[index].enabled != wanted[index].enabled:
             making.take(_request(f"eventon={index}*{int(wanted[index].enabled)}"))
+
+
+def _name(making: PlanInMaking) -> None:
+    """Name rules; a name that was not read and is not wanted stays as it is."""
+    for index, aim in enumerate(making.wanted.rules):
+        path = f"rules.{index}.name"
+        is_wanted = making.now.rules[index].name != aim.name and path not in making.hidden
+        if is_wanted or path in making.unknown:
+            making.take(_request(f"rulename={index}*{encoded(aim.name)}"))
 
 
 def _write(making: PlanInMaking, index: int, rule: Rule) -> None:

@@ -71,6 +71,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Watchdog", watchdog.ROWS),
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
+    ("Names and order of rules", rules.NAME_AND_ORDER_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
     ("Pulses of outputs", outputs.PULSE_ROWS),
     ("Writing to Modbus modules", modbus_writes.ROWS),
@@ -88,6 +89,7 @@ TABLE = DOCUMENT_ROWS + FURTHER_ROWS
 #: Ours alone; real units have the others.
 OWN_ROWS = (
     *system.NAME_ROWS,
+    *rules.NAME_AND_ORDER_ROWS,
     *pwm.TARGET_ROWS,
     *outputs.PULSE_ROWS,
     *modbus_writes.ROWS,

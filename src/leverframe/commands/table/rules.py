@@ -13,6 +13,7 @@ from leverframe.commands.table.params import (
     Flag,
     Int,
     Scaled,
+    Text,
     Trailing,
     Word,
     has_field,
@@ -21,11 +22,12 @@ from leverframe.commands.table.refusals import Conflict, Malformed
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.engine.labels import DIGITAL, READINGS
-from leverframe.engine.rules import rules_without
+from leverframe.engine.rules import rules_moved, rules_without
 from leverframe.engine.settings import MAX_RULES, Rule
 from leverframe.profile import Profile, offered
 
 ENTRY = Int(0, MAX_RULES - 1)
+NAME = Text(31)
 SECONDS = Int(0, INT32)
 SOURCE = Word(codes.RULE_SOURCES)
 HYSTERESIS = Scaled(100, 0, INT32)
@@ -147,18 +149,29 @@ def set_enabled(stage: Stage, A: int, B: bool) -> None:
     stage.set(f"rules.{A}.enabled", B)
 
 
+def set_name(stage: Stage, A: int, B: str) -> None:
+    _must_exist(stage, A)
+    stage.set(f"rules.{A}.name", B)
+
+
+def move(stage: Stage, A: int, B: int) -> None:
+    for letter, place in (("A", A), ("B", B)):
+        _must_exist(stage, place, letter)
+    stage.set("rules", rules_moved(stage.settings.rules, A, B))
+
+
 def delete(stage: Stage, A: int) -> None:
     _must_exist(stage, A)
     stage.set("rules", rules_without(stage.settings.rules, A))
 
 
-def _must_exist(stage: Stage, index: int) -> None:
+def _must_exist(stage: Stage, index: int, letter: str = "A") -> None:
     count = len(stage.settings.rules)
     if index >= count:
         there = f"the last one is {count - 1}" if count else "there is none yet"
         raise Conflict(
             f"There is no event entry {index}; {there}. Add one with /inpa.cgi?event=....",
-            field="A",
+            field=letter,
             value=str(index),
         )
 
@@ -219,5 +232,27 @@ ROWS = (
         run=delete,
         example={"A": "0"},
         doc="Delete an entry; later entries move down by one.",
+    ),
+)
+
+#: Ours: the document knows entries by their place alone.
+NAME_AND_ORDER_ROWS = (
+    row(
+        "GET /inpa.cgi?rulename=<A>*<B>",
+        A=ENTRY,
+        B=NAME,
+        run=set_name,
+        limits={"rules.*.name": NAME},
+        example={"A": "0", "B": "Greenhouse%20heating"},
+        doc="Name an entry. The name stands for it wherever people read of it.",
+    ),
+    row(
+        "GET /inpa.cgi?rulemove=<A>*<B>",
+        A=ENTRY,
+        B=ENTRY,
+        run=move,
+        example={"A": "0", "B": "0"},
+        doc="Move an entry to another place; those between move by one, and dependences follow "
+        "their entry. Entries that act in one instant act in their order.",
     ),
 )

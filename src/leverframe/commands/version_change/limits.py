@@ -127,6 +127,8 @@ def missing_of_rule(rule: Rule, profile: Profile) -> list[str]:
         if name not in ("action", "value")
         and not is_sendable(params[letter], getattr(rule, name), profile, seen)
     ]
+    if not is_sendable(rule_rows.NAME, rule.name, profile):
+        missing.append("name")
     return missing + missing_of_action(rule, profile)
 
 
