@@ -16,7 +16,7 @@ PRELOADED = re.compile(r'rel="modulepreload" href="/web/([^"]+)"')
 AHEAD = re.compile(r'rel="preload" href="([^"]+)"')
 MAX_BYTES = 300_000
 #: Each request costs a slow phone more than its bytes do.
-MAX_REQUESTS = 30
+MAX_REQUESTS = 36
 
 
 def needed_by(module: Path) -> set[Path]:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.needs_program("chromium")
 def test_a_chosen_language_is_kept_and_changes_nothing_typed(open_page: OpenPage) -> None:
     page = open_page("outputs")
     page.get_by_label("Name").first.fill("Lamp")
+    page.get_by_label("This browser").click()
     page.get_by_label("Language").select_option("CZ")
     expect(page.get_by_role("heading", level=1)).to_have_text("Výstupy")
     expect(page.get_by_label("Název").first).to_have_value("Lamp")
@@ -53,6 +54,7 @@ def test_colours_follow_the_system_until_they_are_chosen(open_page: OpenPage) ->
     light = ground(open_page("status"))
     page = open_page("status", theme="dark")
     assert ground(page) != light
+    page.get_by_label("This browser").click()
     page.get_by_label("Colours").select_option("light")
     assert ground(page) == light
     page.reload()
@@ -72,8 +74,8 @@ def test_an_address_without_a_page_opens_the_status(open_page: OpenPage) -> None
 
 def test_back_and_forth_lead_through_the_pages(open_page: OpenPage) -> None:
     page = open_page("status")
-    page.locator("nav.groups").get_by_role("link", name="Outputs").click()
-    expect(page.locator("main[data-page=outputs]")).to_be_visible()
+    page.locator("nav.groups").get_by_role("link", name="Charts").click()
+    expect(page.locator("main[data-page=charts]")).to_be_visible()
     page.go_back()
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
@@ -158,7 +160,7 @@ def test_who_may_only_switch_sees_no_settings(twin: ServedTwin, open_page: OpenP
     sign_in_as_user(page, twin)
     page.get_by_role("switch").filter(has_text="OUT1").click()
     expect(page.get_by_role("switch", checked=True)).to_have_count(1)
-    expect(page.get_by_role("link", name="Outputs")).to_have_count(0)
+    expect(page.get_by_role("link", name="Things")).to_have_count(0)
     page.goto(page.url.replace("#/status", "#/outputs"))
     expect(page.get_by_text("for the administrator")).to_be_visible()
 

@@ -71,7 +71,7 @@ def test_a_finding_shows_within_a_second_where_it_is_repaired_and_goes_with_the_
     twin.get("/inpa.cgi?event=0*100*0*0*0*0*28*0*0*0*0*0*1*0*0*0&eventon=0*1")
     finding = page.locator(".glance .findings li")
     expect(finding).to_contain_text("Poczta ma być wysyłana", timeout=WITHIN_A_SECOND)
-    expect(count).to_have_text("1", timeout=WITHIN_A_SECOND)
+    expect(count).to_have_text("▲ 1", timeout=WITHIN_A_SECOND)
     expect(page.locator(".glance .fine")).to_have_count(0)
     finding.get_by_role("link").click()
     expect(page.locator("main[data-page=email] > .findings")).to_contain_text("Poczta ma być")

@@ -4,11 +4,13 @@ import { html, nothing, render } from "./vendor/lit-html.js";
 import * as api from "./lib/api.js";
 import { causePatterns } from "./lib/causes.js";
 import { Context } from "./lib/context.js";
+import { showFavicon } from "./lib/favicon.js";
 import { findingsHere } from "./lib/findings.js";
 import { keepFocus } from "./lib/focus.js";
 import { header, leaveQuestion, lostBanner } from "./lib/frame.js";
 import { Live } from "./lib/live.js";
-import { findPage, mayOpen, navigation, phoneBar } from "./lib/navigation.js";
+import { closeMenusOutside } from "./lib/menu.js";
+import { findPage, mayOpen, pageLinks, phoneBar } from "./lib/navigation.js";
 import { Router, address, here } from "./lib/router.js";
 import { applyTheme } from "./lib/theme.js";
 import {
@@ -65,6 +67,7 @@ class App {
   // controller that lets one wait is no reason to show nothing.
   async start() {
     applyTheme();
+    closeMenusOutside();
     this.#live.listen(() => this.#changed());
     this.#live.listenToSettings(() => this.#settingsChanged());
     this.#live.start();
@@ -269,8 +272,8 @@ class App {
     render(
       html`
         <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
-        ${causePatterns()} ${header(this.#context, () => this.#redraw())}
-        ${navigation(this.#context, this.#entry)} ${lostBanner(this.#live)}
+        ${causePatterns()} ${header(this.#context, this.#entry)} ${lostBanner(this.#live)}
+        ${pageLinks(this.#context, this.#entry)}
         <main
           tabindex="-1"
           aria-busy=${this.#opening ? "true" : "false"}
@@ -286,6 +289,7 @@ class App {
       document.body,
     );
     giveFocusBack();
+    showFavicon(this.#context);
     this.#drawer?.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();

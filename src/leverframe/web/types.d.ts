@@ -24,6 +24,7 @@ type ControlEvent = import("./vendor/lit-html.js").ControlEvent;
 interface PageEntry {
   name: string;
   group: string;
+  part?: string;
   role: string;
   early?: boolean;
   bare?: boolean;

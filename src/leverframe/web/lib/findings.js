@@ -41,7 +41,7 @@ export function findingCount(context) {
   const count = context.live.connection === "lost" ? 0 : findingsOf(context).length;
   if (count === 0) return nothing;
   const told = t("findings_open", { count });
-  return html`<span class="finding-count" role="img" aria-label=${told}>${count}</span>`;
+  return html`<span class="finding-count" role="img" aria-label=${told}>▲ ${count}</span>`;
 }
 
 /** @param {Api.FindingReport} finding */

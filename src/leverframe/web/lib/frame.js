@@ -1,28 +1,54 @@
-// Header, the banner of a lost connection, and the question before unsaved changes are left.
+// Header, the line of a lost connection, and the question before unsaved changes are left.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "./api.js";
 import { SIMULATED } from "./context.js";
+import { icon } from "./icon.js";
+import { mark } from "./mark.js";
+import { closeByEscape, closeWhenLeft } from "./menu.js";
+import { groupLinks } from "./navigation.js";
+import { address } from "./router.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "./words.js";
 
-/** @param {Context} context @param {() => void} redraw */
-export function header(context, redraw) {
-  const { state, connection } = context.live;
-  const device = context.overview.deviceName;
-  const facts = [
-    state.profile ? `HW ${state.profile.hw} SW ${state.profile.sw}` : "",
-    context.board === SIMULATED ? t("simulated") : context.board,
-    state.time ? clock(state.time) : "",
-  ];
+/** @param {Context} context @param {PageEntry | null} current */
+export function header(context, current) {
+  const { connection, state } = context.live;
+  const time = state.time ? clock(state.time).slice(0, 5) : "";
   return html`<header class="top">
-    <p class="brand">Leverframe<span>${device ? ` · ${device}` : ""}</span></p>
-    <p class="facts">${facts.filter(Boolean).join(" · ")}</p>
-    <p class="connection" data-kind=${connection} role="status">${connectionWord(context.live)}</p>
+    <a class="brand" href=${address("status")}
+      >${mark()}<span>${context.overview.deviceName || "Leverframe"}</span></a
+    >
+    <nav class="groups" aria-label=${t("navigation")}>${groupLinks(context, current)}</nav>
+    ${context.overview.isReadOnly
+      ? html`<p class="only-look">${t("lever_read_only")}</p>`
+      : nothing}
+    <p class="connection" data-kind=${connection}>
+      <span role="status">${connectionWord(context.live)}</span>${connection === "lost" || !time
+        ? nothing
+        : html` · <time>${time}</time>`}
+    </p>
+    <details class="pop own" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
+      <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
+      <div class="menu">${ownChoices(context)}</div>
+    </details>
+  </header>`;
+}
+
+// What everybody chooses in this browser, and what the controller is.
+/** @param {Context} context */
+export function ownChoices(context) {
+  const { profile } = context.live.state;
+  const facts = [
+    "Leverframe",
+    profile ? `HW ${profile.hw} SW ${profile.sw}` : "",
+    context.board === SIMULATED ? t("simulated") : context.board,
+  ];
+  return html`<p class="facts">${facts.filter(Boolean).join(" · ")}</p>
     <div class="choices">
       ${chooser(t("language"), Object.entries(LANGUAGES), currentLanguage(), (name) => {
         chooseLanguage(name);
-        redraw();
+        context.redraw();
       })}
       ${chooser(
         t("theme"),
@@ -31,12 +57,15 @@ export function header(context, redraw) {
         chooseTheme,
       )}
       ${maySignOut(context)
-        ? html`<button type="button" ?disabled=${connection === "lost"} @click=${leave}>
+        ? html`<button
+            type="button"
+            ?disabled=${context.live.connection === "lost"}
+            @click=${leave}
+          >
             ${t("sign_out")}
           </button>`
         : nothing}
-    </div>
-  </header>`;
+    </div>`;
 }
 
 /** @param {Context} context */

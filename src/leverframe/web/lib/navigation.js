@@ -4,8 +4,11 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { MORE, PAGES, PHONE_GROUPS } from "../pages/index.js";
 import { SIMULATED } from "./context.js";
 import { findingCount } from "./findings.js";
+import { icon } from "./icon.js";
 import { address } from "./router.js";
 import { t } from "./words.js";
+
+/** @import { IconName } from "./icon.js" */
 
 /** @param {Context} context */
 const isOffered = (context) => (/** @type {PageEntry} */ page) =>
@@ -27,40 +30,54 @@ export function findPage(name) {
 /** @param {Context} context @param {PageEntry} page */
 export const mayOpen = (context, page) => isOffered(context)(page);
 
-/** @param {string} name @param {string} text @param {unknown} current @param {Template} [beside] */
-const link = (name, text, current, beside = nothing) =>
-  html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}${beside}</a>`;
+/** @param {string} name @param {Template} text @param {unknown} current */
+const link = (name, text, current) =>
+  html`<a href=${address(name)} aria-current=${current ? "page" : nothing}>${text}</a>`;
 
+// The first page of each group, in the order of the list.
 /** @param {Context} context @param {PageEntry | null} current */
-const groupLink =
-  (context, current) =>
-  (/** @type {[string, PageEntry[]]} */ [group, [first]]) =>
+export const groupLinks = (context, current) =>
+  offeredGroups(context).map(([group, [first]]) =>
     link(
       first.name,
-      t(`group_${group}`),
+      html`${t(`group_${group}`)}${group === "status" ? findingCount(context) : nothing}`,
       group === current?.group,
-      group === "status" ? findingCount(context) : nothing,
-    );
+    ),
+  );
 
+// The pages of the present group, where it has several.
 /** @param {Context} context @param {PageEntry | null} current */
-export function navigation(context, current) {
-  const groups = offeredGroups(context);
-  const pages = groups.find(([group]) => group === current?.group)?.[1] ?? [];
-  return html`<nav class="groups" aria-label=${t("navigation")}>
-      ${groups.map(groupLink(context, current))}
-    </nav>
-    ${pages.length > 1
-      ? html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
-          ${pages.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
-        </nav>`
-      : nothing}`;
+export function pageLinks(context, current) {
+  const pages = offeredGroups(context).find(([group]) => group === current?.group)?.[1] ?? [];
+  if (pages.length < 2) return nothing;
+  const parts = [...Map.groupBy(pages, (page) => page.part).values()];
+  return html`<nav class="pages" aria-label=${t(`group_${current?.group}`)}>
+    ${parts.map(
+      (part) =>
+        html`<span>
+          ${part.map(({ name }) => link(name, t(`page_${name}`), name === current?.name))}
+        </span>`,
+    )}
+  </nav>`;
 }
+
+/** @type {Record<string, IconName>} */
+const PHONE_ICONS = { status: "lever", timeline: "timeline", rules: "rule", things: "things" };
 
 /** @param {Context} context @param {PageEntry | null} current */
 export function phoneBar(context, current) {
   const groups = offeredGroups(context).filter(([group]) => PHONE_GROUPS.includes(group));
   const elsewhere = current && !PHONE_GROUPS.includes(current.group);
   return html`<nav class="phone-bar" aria-label=${t("navigation_short")}>
-    ${groups.map(groupLink(context, current))} ${link(MORE.name, t("group_more"), elsewhere)}
+    ${groups.map(([group, [first]]) =>
+      link(
+        first.name,
+        html`${icon(PHONE_ICONS[group])}<span
+            >${t(`group_${group}`)}${group === "status" ? findingCount(context) : nothing}</span
+          >`,
+        group === current?.group,
+      ),
+    )}
+    ${link(MORE.name, html`${icon("more")}<span>${t("group_more")}</span>`, elsewhere)}
   </nav>`;
 }

@@ -2,6 +2,7 @@
 //
 // name    the route `#/NAME`, the module pages/NAME.js and the words words/NAME.json
 // group   where it stands in the navigation; `group_NAME` of words/frame.json
+// part    pages of one group that belong together
 // role    who may open it: "control" is everybody who may look and switch
 // early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
@@ -11,33 +12,39 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "status", group: "status", role: "control", early: true, bare: true },
-  { name: "panel", group: "panel", role: "control", bare: true },
   { name: "charts", group: "charts", role: "control", bare: true },
   { name: "rules", group: "rules", role: "admin" },
   { name: "schedule", group: "schedule", role: "admin" },
-  { name: "analog", group: "inputs", role: "admin" },
-  { name: "digital", group: "inputs", role: "admin" },
-  { name: "differential", group: "inputs", role: "admin" },
-  { name: "energy", group: "inputs", role: "admin" },
-  { name: "variables", group: "inputs", role: "admin" },
-  { name: "outputs", group: "outputs", role: "admin" },
-  { name: "pwm", group: "outputs", role: "admin" },
-  { name: "pid", group: "outputs", role: "admin" },
-  { name: "watchdog", group: "outputs", role: "admin" },
-  { name: "display", group: "outputs", role: "admin" },
-  { name: "onewire", group: "buses", role: "admin" },
-  { name: "i2c", group: "buses", role: "admin" },
-  { name: "weather", group: "buses", role: "admin" },
-  { name: "serial", group: "buses", role: "admin" },
-  { name: "gsm", group: "buses", role: "admin" },
-  { name: "modbus", group: "buses", role: "admin" },
-  { name: "modbus_devices", group: "buses", role: "admin", needs: "mod_custom_save" },
-  { name: "modbus_writes", group: "buses", role: "admin" },
-  { name: "email", group: "notify", role: "admin" },
-  { name: "http", group: "notify", role: "admin" },
-  { name: "mqtt", group: "notify", role: "admin" },
-  { name: "snmp", group: "notify", role: "admin" },
-  { name: "outbox", group: "notify", role: "admin" },
+  { name: "outputs", group: "things", part: "outputs", role: "admin" },
+  { name: "pwm", group: "things", part: "outputs", role: "admin" },
+  { name: "pid", group: "things", part: "outputs", role: "admin" },
+  { name: "watchdog", group: "things", part: "outputs", role: "admin" },
+  { name: "display", group: "things", part: "outputs", role: "admin" },
+  { name: "analog", group: "things", part: "inputs", role: "admin" },
+  { name: "digital", group: "things", part: "inputs", role: "admin" },
+  { name: "differential", group: "things", part: "inputs", role: "admin" },
+  { name: "energy", group: "things", part: "inputs", role: "admin" },
+  { name: "variables", group: "things", part: "inputs", role: "admin" },
+  { name: "onewire", group: "things", part: "buses", role: "admin" },
+  { name: "i2c", group: "things", part: "buses", role: "admin" },
+  { name: "weather", group: "things", part: "buses", role: "admin" },
+  { name: "serial", group: "things", part: "buses", role: "admin" },
+  { name: "modbus", group: "things", part: "buses", role: "admin" },
+  {
+    name: "modbus_devices",
+    group: "things",
+    part: "buses",
+    role: "admin",
+    needs: "mod_custom_save",
+  },
+  { name: "modbus_writes", group: "things", part: "buses", role: "admin" },
+  { name: "panel", group: "panel", role: "control", bare: true },
+  { name: "email", group: "messages", role: "admin" },
+  { name: "http", group: "messages", role: "admin" },
+  { name: "mqtt", group: "messages", role: "admin" },
+  { name: "gsm", group: "messages", role: "admin" },
+  { name: "snmp", group: "messages", role: "admin" },
+  { name: "outbox", group: "messages", role: "admin" },
   { name: "interface", group: "system", role: "admin" },
   { name: "accounts", group: "system", role: "control" },
   { name: "backup", group: "system", role: "admin" },
@@ -51,7 +58,7 @@ export const PAGES = [
 export const MORE = { name: "more", group: "more", role: "control", wordless: true };
 
 // The bar at the bottom of a phone.
-export const PHONE_GROUPS = ["status", "panel", "rules"];
+export const PHONE_GROUPS = ["status", "timeline", "rules", "things"];
 
 // What the setting "homepage" calls them.
 /** @type {Record<string, string>} */

@@ -1,6 +1,7 @@
 // More: every page, by group. A phone's bar has room for a few only.
 
 import { html } from "../vendor/lit-html.js";
+import { ownChoices } from "../lib/frame.js";
 import { address } from "../lib/router.js";
 import { offeredGroups } from "../lib/navigation.js";
 import { t } from "../lib/words.js";
@@ -27,6 +28,7 @@ export class Page {
           ${links(pages)}
         </section>`,
       )}
+      <section class="card">${ownChoices(this.#context)}</section>
     </div>`;
   }
 

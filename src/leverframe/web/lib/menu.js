@@ -1,0 +1,35 @@
+// A menu that opens at its button: Escape, a press outside and leaving it close it.
+//
+//   html`<details class="pop" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
+//     <summary>…</summary> <div class="menu">…</div>
+//   </details>`
+
+/** @param {EventTarget | null} within */
+export function closeMenu(within) {
+  const menu = within instanceof Element ? within.closest("details") : null;
+  menu?.removeAttribute("open");
+  menu?.querySelector("summary")?.focus();
+}
+
+/** @param {KeyboardEvent} event */
+export function closeByEscape(event) {
+  if (event.key !== "Escape") return;
+  event.stopPropagation();
+  closeMenu(event.target);
+}
+
+/** @param {FocusEvent} event */
+export function closeWhenLeft(event) {
+  const menu = /** @type {HTMLElement} */ (event.currentTarget);
+  const next = event.relatedTarget;
+  if (next instanceof Node && !menu.contains(next)) menu.removeAttribute("open");
+}
+
+// Of all menus, once: a press elsewhere closes the open one.
+export function closeMenusOutside() {
+  addEventListener("pointerdown", ({ target }) => {
+    for (const menu of document.querySelectorAll("details.pop[open]")) {
+      if (target instanceof Node && !menu.contains(target)) menu.removeAttribute("open");
+    }
+  });
+}
