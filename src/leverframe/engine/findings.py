@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from leverframe.engine.actuator import MESSAGES
 from leverframe.engine.engine import Engine
-from leverframe.engine.journal import Cause
+from leverframe.engine.journal import BY_START
 from leverframe.engine.labels import LABELS, ONEWIRE, OUTPUTS, PWMS
 from leverframe.engine.moment import SET_CLOCK, Moment
 from leverframe.engine.rule_explanation import RuleExplanation
@@ -24,7 +24,6 @@ from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
 
 #: Causes of the engine itself: whoever set these up wants what they do.
 OWN_CAUSES = frozenset(("start", "rule", "rule loop", "schedule", "watchdog", "timer"))
-_NOBODY = Cause("start")
 
 #: Kind -> its sentence. `{name}` is what people call the label.
 SENTENCES = {
@@ -131,7 +130,7 @@ def _held_since(engine: Engine, explained: RuleExplanation) -> float | None:
     wanted = engine.rules.wanted(explained.number)
     if wanted is None or engine.machine.values[wanted[0]] == wanted[1]:
         return None
-    since, cause, _ = engine.machine.switched.get(wanted[0], (0.0, _NOBODY, 0))
+    since, cause, _ = engine.machine.switched.get(wanted[0], (0.0, BY_START, 0))
     return None if cause.kind in OWN_CAUSES else since
 
 

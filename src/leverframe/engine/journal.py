@@ -49,6 +49,10 @@ class Cause(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return f"{self.kind} {self.detail}".rstrip()
 
 
+#: What nobody has switched since then is as the start left it.
+BY_START = Cause("start")
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     #: Counts all entries since the start, so that a reader sees what it has missed.
     number: int

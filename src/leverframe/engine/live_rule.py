@@ -7,7 +7,7 @@ of a heating rule therefore switches the heating off.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -220,6 +220,21 @@ def _take(lives: list[LiveRule], matches: Iterable[bool]) -> LiveRule | None:
 def _goes_on(old: Rule, new: Rule) -> bool:
     """Return True if the rules differ only in what affects neither results nor delays."""
     return old == replace(new, depends=old.depends, permanent=old.permanent, name=old.name)
+
+
+def moved_places(former: Sequence[Rule], rules: Sequence[Rule]) -> list[int]:
+    """List the places at which there is another rule now: it was moved there, or none is left."""
+    places = [
+        place
+        for place, rule in enumerate(rules[: len(former)])
+        if not _goes_on(former[place], rule)
+        and (_is_among(rule, former) or _is_among(former[place], rules))
+    ]
+    return places + list(range(len(rules), len(former)))
+
+
+def _is_among(rule: Rule, others: Sequence[Rule]) -> bool:
+    return any(_goes_on(other, rule) for other in others)
 
 
 def _is_edit(old: Rule, new: Rule) -> bool:

@@ -18,12 +18,13 @@ from leverframe.engine.moment import Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.texts import message_texts
 from leverframe.engine.timers import Key, Timers
+from leverframe.engine.traces import CAUSE_TRACES, MESSAGE_TRACE, Reason
 from leverframe.profile import Profile
 
 #: A reading or a state; None is absent.
 Value = float | int | None
-#: A value that a label got: wall time, label, value.
-Traced = tuple[float, str, Value]
+#: What a series of the history got: wall time, label, and a value or what explains one.
+Traced = tuple[float, str, Value | Reason]
 
 
 class Machine:
@@ -131,7 +132,12 @@ class Machine:
     ) -> None:
         """Ask for a message; its text has the values of now, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
-        self.emit(Notify(channel, slot, active, reason, label, value, text or fallback, body))
+        message = Notify(channel, slot, active, reason, label, value, text or fallback, body)
+        self.emit(message)
+        if self.samples is not None:
+            # Two alike are two: nothing holds in between.
+            wall = self.at.wall
+            self.samples += (wall, MESSAGE_TRACE, message), (wall, MESSAGE_TRACE, None)
 
     def log(self, cause: Cause, fact: Fact) -> int:
         """Add an entry to the journal and return its number."""
@@ -140,6 +146,8 @@ class Machine:
     def log_switching(self, label: str, cause: Cause, fact: Fact) -> None:
         wall = self.at.wall
         self.switched[label] = wall, cause, self.journal.add(wall, cause, fact)
+        if self.samples is not None:
+            self.samples.append((wall, CAUSE_TRACES[label], cause))
 
     def entry_of(self, label: str) -> int:
         """Return the number of the entry that tells of the last switching; 0 for none."""

@@ -23,7 +23,7 @@ The lock on outputs is checked where commands are staged, not here.
 from leverframe.engine.actions import AUTO_SWITCH, after_switching
 from leverframe.engine.effects import DriveOutput, Persist
 from leverframe.engine.facts import Fact, switchings
-from leverframe.engine.journal import Cause
+from leverframe.engine.journal import BY_START, Cause
 from leverframe.engine.labels import OUTPUTS
 from leverframe.engine.machine import Machine
 from leverframe.engine.settings import Output, Settings
@@ -40,7 +40,6 @@ _DRIVE = tuple(
 )
 _TOLD = tuple(switchings(label) for label in OUTPUTS)
 
-_BY_START = Cause("start")
 _BY_PERIODIC_SWITCHING = Cause("timer", "periodic switching")
 
 
@@ -153,7 +152,7 @@ class Outputs:
         machine.put(OUTPUTS[index], int(on))
         machine.emit(_DRIVE[index][on])
         if on:
-            machine.log_switching(OUTPUTS[index], _BY_START, _TOLD[index][on])
+            machine.log_switching(OUTPUTS[index], BY_START, _TOLD[index][on])
             self._note_switched_on(index)
         if output.remember and kept != on:
             self._keep(index)

@@ -46,12 +46,14 @@ from leverframe.engine.live_rule import (
     LiveRule,
     carry_over,
     dependence,
+    moved_places,
 )
 from leverframe.engine.machine import Machine
 from leverframe.engine.rule_explanation import RuleExplanation, explain_rule
 from leverframe.engine.rule_memory import RuleMemory
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.timers import Key
+from leverframe.engine.traces import ANOTHER_RULE, RULE_TRACES
 
 #: How long a restored result holds while its sources are absent.
 CONFIRMED_WITHIN_S = 60
@@ -133,7 +135,9 @@ class Rules:
             self._live, gone = carry_over(self._live, rules, self._fresh)
             for live in gone:
                 self._drop_delay(live)
+            self._trace_moved(old.rules)
             self._begin()
+            self.trace()
         # Other settings may have touched what a permanent rule keeps, e.g. periodic switching.
         self._hold_all()
         if old.rules is not rules or old.outputs is not self._machine.settings.outputs:
@@ -147,6 +151,10 @@ class Rules:
         what, live.pending = live.pending, None
         self._perform(live, activate=what == ACTIVATE)
         self._memory.keep([live])
+
+    def trace(self) -> None:
+        """Record which rules are met."""
+        self._trace(self._live)
 
     def listens_to(self) -> Iterable[str]:
         """Name the labels that `evaluate` looks at."""
@@ -267,7 +275,26 @@ class Rules:
                 self._became_met(live)
             else:
                 self._stopped_being_met(live)
+        self._trace(turned)
         self._memory.keep(turned)
+
+    def _trace(self, lives: Iterable[LiveRule]) -> None:
+        machine = self._machine
+        if machine.samples is not None:
+            wall = machine.at.wall
+            machine.samples += [
+                (wall, RULE_TRACES[live.number - 1], int(live.met)) for live in lives
+            ]
+
+    def _trace_moved(self, former: tuple[Rule, ...]) -> None:
+        """Record at which places other rules stand now, because rules were moved or deleted."""
+        machine = self._machine
+        if machine.samples is not None:
+            wall = machine.at.wall
+            machine.samples += [
+                (wall, RULE_TRACES[place], ANOTHER_RULE)
+                for place in moved_places(former, machine.settings.rules)
+            ]
 
     def _decided(self, live: LiveRule) -> Cause:
         """Return the rule as a cause, with the numbers that decided."""
@@ -279,8 +306,7 @@ class Rules:
             for condition in live.conditions()
         )
         after = max(one.after for one in conditions)
-        number = live.number
-        return Cause("rule", str(number), number=number, conditions=conditions, after=after)
+        return replace(live.cause, conditions=conditions, after=after)
 
     def _became_met(self, live: LiveRule) -> None:
         if live.pending:

@@ -5,6 +5,7 @@ Setting a key again moves its deadline. Replaced and cancelled entries stay in t
 come up or outnumber the live ones, so that moving a deadline costs no search.
 """
 
+from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 
 Key = tuple[str | int, ...]
@@ -31,6 +32,11 @@ class Timers:
 
     def cancel(self, key: Key) -> None:
         self._deadlines.pop(key, None)
+
+    def cancel_others(self, features: Collection[str | int]) -> None:
+        """Cancel all deadlines but those of some features."""
+        kept = {key: due for key, due in self._deadlines.items() if key[0] in features}
+        self._deadlines = kept
 
     def when(self, key: Key) -> float | None:
         found = self._deadlines.get(key)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from leverframe.clock import SystemClock
 from leverframe.commands.table.accounts import MIN_PASSWORD_LETTERS
+from leverframe.engine.machine import Traced
 from leverframe.engine.settings import AccessSettings, Settings, StoredAccount
 from leverframe.errors import ErrorForPeople
 from leverframe.exit_codes import DONE, NO
@@ -159,7 +160,7 @@ async def serve_watch(order: WatchOrder, stop: asyncio.Event, *, as_json: bool =
             log.warning("%s: %s", notice.unit, notice.sentence)
             alarms.tell(notice)
 
-        def record(samples: list[tuple[float, str, float | int | None]]) -> None:
+        def record(samples: list[Traced]) -> None:
             recorder.samples += samples
             recorder.flush_if_due()
 

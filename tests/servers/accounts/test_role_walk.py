@@ -50,6 +50,7 @@ SWITCHING = {"out", "pulse", "pwm", "pwmd", "vout"}
 FILES_OF_THE_ADMINISTRATOR = {"/xml/st.xml"}
 READ_BY_ACCOUNTS = {
     *("/api/state", "/api/stream", "/api/history", "/api/history.csv"),
+    "/api/timeline",
     *("/api/account", "/api/labels", "/api/panel", "/api/start"),
     *(PICTURE_PATH, "/api/oled.png"),
 }

@@ -49,6 +49,8 @@ from leverframe.servers.routes.sim_snapshots import SnapshotReport
 from leverframe.servers.routes.site_session import with_session
 from leverframe.servers.routes.state import State, state
 from leverframe.servers.routes.stream import EVENT_STREAM, stream
+from leverframe.servers.routes.timeline import PARAMETERS as TIMELINE_PARAMETERS
+from leverframe.servers.routes.timeline import LeverTimeline, timeline
 from leverframe.servers.routes.uploaded import PICTURE_PATH, Panel
 from leverframe.servers.routes.what_if import PARAMETERS as WHAT_IF_PARAMETERS
 from leverframe.servers.routes.what_if import tried_commands
@@ -197,6 +199,19 @@ VALUES = (
         "the next one. A larger `step` is the width in seconds of intervals that begin at the "
         "common `times`, with the lowest value, the mean by time and the highest. Absent is null, "
         "nothing is interpolated. Values are kept for days as they came, and reduced for years.",
+    ),
+    Endpoint(
+        "/api/timeline",
+        role=CONTROL,
+        reply=LeverTimeline,
+        function=timeline,
+        query=TIMELINE_PARAMETERS,
+        doc="Show what was switched, met or open, with its causes: `from=...&to=...`, both "
+        "optional. A lane is an output, a PWM output, an event variable, a digital input or a "
+        "rule; its bars cover the time up to now without a gap, and name who caused them. Where "
+        "`to` lies ahead, bars that are `planned` follow: what return times, delays and the "
+        "schedule will do. `messages` lists what was to be sent, and `rules` what the rules are. "
+        "Changes are kept with their causes for as many days as values are kept as they came.",
     ),
     Endpoint(
         "/api/history.csv",

@@ -1,6 +1,6 @@
 """`/api/history` and `/api/history.csv`: recorded values, read and encoded off the event loop."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from math import isfinite
 from typing import Annotated, NotRequired, TypedDict
 from urllib.parse import parse_qsl
@@ -47,7 +47,6 @@ PARAMETERS = (
         f"The most points for each label; {USUAL_POINTS} without it, in CSV {MAX_POINTS}.",
     ),
 )
-_ALLOWED = ", ".join(parameter.name for parameter in PARAMETERS)
 
 
 class Series(TypedDict):
@@ -146,8 +145,13 @@ def _asked(context: Context, usual_points: int) -> tuple[HistoryRecorder, TimeSp
     return controller.history, span_of(context.request.query or "", now, usual_points)
 
 
-def span_of(query: str, now: float, usual_points: int) -> TimeSpan:
-    given = _fields(query)
+def span_of(
+    query: str,
+    now: float,
+    usual_points: int,
+    parameters: Sequence[QueryParameter] = PARAMETERS,
+) -> TimeSpan:
+    given = _fields(query, ", ".join(parameter.name for parameter in parameters))
     last = _second(given, "to", now)
     first = _second(given, "from", max(0.0, last - USUAL_SPAN_S))
     if first > last:
@@ -155,17 +159,16 @@ def span_of(query: str, now: float, usual_points: int) -> TimeSpan:
     return TimeSpan(_labels(given), first, last, _points(given, usual_points), now)
 
 
-def _fields(query: str) -> dict[str, str]:
+def _fields(query: str, allowed: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
-        raise BadHistoryQuery("The query is not made of name=value.", allowed=_ALLOWED) from None
+        raise BadHistoryQuery("The query is not made of name=value.", allowed=allowed) from None
     given = dict(pairs)
-    known = {parameter.name for parameter in PARAMETERS}
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in given if name not in allowed.split(", ")]
     if unknown or len(given) < len(pairs):
         wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field is there twice."
-        raise BadHistoryQuery(wrong, allowed=_ALLOWED)
+        raise BadHistoryQuery(wrong, allowed=allowed)
     return given
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from leverframe.engine.traces import Reason
 from leverframe.storage.history.columns import (
     TIERS,
     TIME,
@@ -23,19 +24,19 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
+from leverframe.storage.history.telling import MAX_TEXTS, bare_text_of, number_of, text_of
 from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
 
-_FORMAT = 1
+_FORMAT = 2
 _IN_MEMORY = Path(":memory:")
 #: The file of one controller, and that of many: a column more, and as many marks as controllers.
 _OF_ONE = {"column": "", "of": "", "marks": "CHECK (id = 1)"}
 _OF_MANY = {"column": "controller INTEGER NOT NULL,", "of": "controller, ", "marks": ""}
-_TABLES = f"""
-BEGIN;
+_TABLES = """
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY,
-    {{column}}
+    {column}
     tier INTEGER NOT NULL,
     label TEXT NOT NULL,
     start REAL NOT NULL,
@@ -44,12 +45,16 @@ CREATE TABLE chunk (
     cost INTEGER NOT NULL,
     data BLOB NOT NULL
 );
-CREATE INDEX chunk_by_label ON chunk ({{of}}tier, label, start);
-CREATE INDEX chunk_by_age ON chunk ({{of}}tier, end, cost, points);
-CREATE TABLE mark (id INTEGER PRIMARY KEY {{marks}}, at REAL NOT NULL);
-PRAGMA user_version = {_FORMAT};
-COMMIT;
+CREATE INDEX chunk_by_label ON chunk ({of}tier, label, start);
+CREATE INDEX chunk_by_age ON chunk ({of}tier, end, cost, points);
+CREATE TABLE mark (id INTEGER PRIMARY KEY {marks}, at REAL NOT NULL);
 """
+#: What explains values, by the numbers in their series (`telling.py`); since format 2.
+_TEXTS = """
+CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE ({of}number));
+"""
+#: What leads from each format to the next.
+_STEPS = (_TABLES, _TEXTS)
 #: SQLite checkpoints its log at this many pages (1 MB) and cuts it back to that.
 _CHECKPOINT_PAGES = 256
 _LOG_BYTES = 1024 * 1024
@@ -70,7 +75,10 @@ class ChunkStore:
     #: Which chunks are ours, how one is added, and the number of our mark.
     _own = "true"
     _insert = f"INSERT INTO chunk ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    _tell = "INSERT INTO told (number, text) VALUES (?, ?)"
     _mark = (1,)
+    #: What explains values, as far as it was looked for.
+    _texts: dict[int, str] | None = None
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         with sentences(path or _IN_MEMORY):
@@ -150,11 +158,31 @@ class ChunkStore:
         last = "tier = ? AND label = ? AND start < ? ORDER BY start DESC, id DESC LIMIT 1"
         return self._read(tier, last, (tier.number, label, at))
 
+    def told(self) -> dict[int, str]:
+        """Return the texts that explain values, by their numbers."""
+        if self._texts is None:
+            query = f"SELECT number, text FROM told WHERE {self._own}"  # nosec B608
+            self._texts = dict(self._connection.execute(query).fetchall())
+        return self._texts
+
     def _read(self, tier: Tier, where: str, values: tuple[float | str, ...]) -> Columns:
         # Conditions of our own; what comes from outside is in the values.
         query = f"SELECT data FROM chunk WHERE {self._own} AND {where}"  # nosec B608
         found = (data for (data,) in self._connection.execute(query, values))
         return join(_readable(found, tier), tier.columns)
+
+    def tell(self, told: Reason) -> int:
+        """Keep what explains a value and return its number."""
+        texts, text = self.told(), text_of(told)
+        number = number_of(text)
+        if number not in texts and len(texts) >= MAX_TEXTS:
+            text = bare_text_of(told)
+            number = number_of(text)
+        if number not in texts:
+            self._begin()
+            self._connection.execute(self._tell, (number, text))
+            texts[number] = text
+        return number
 
     # --- changes ----------------------------------------------------------------------------------
 
@@ -216,6 +244,7 @@ class ChunkStore:
     def roll_back(self) -> None:
         """Undo everything since the last commit."""
         roll_back(self._connection)
+        self._texts = None
         self._count_tiers()
 
     def close(self) -> None:
@@ -239,12 +268,21 @@ class SharedChunks:
         self._transact(
             (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
             for controller in controllers
-            for table, key in (("chunk", "controller"), ("mark", "id"))
+            for table, key in (("chunk", "controller"), ("mark", "id"), ("told", "controller"))
         )
 
     def take_in(self, controller: int, path: Path) -> None:
         """Make the history in a file of its own that of a controller here."""
         with self._beside(path):
+            # A file of format 1 has no texts, and is only read.
+            (has_texts,) = self._connection.execute(
+                "SELECT count(*) FROM own.sqlite_master WHERE name = 'told'"
+            ).fetchone()
+            texts = (
+                "INSERT INTO main.told (controller, number, text) "
+                "SELECT ?, number, text FROM own.told",
+                (controller,),
+            )
             self._transact(
                 [
                     ("DELETE FROM chunk WHERE controller = ?", (controller,)),
@@ -254,6 +292,8 @@ class SharedChunks:
                         (controller,),
                     ),
                     ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
+                    ("DELETE FROM told WHERE controller = ?", (controller,)),
+                    *([texts] if has_texts else ()),
                 ]
             )
 
@@ -269,6 +309,11 @@ class SharedChunks:
                     ),
                     (
                         "INSERT INTO own.mark SELECT 1, at FROM main.mark WHERE id = ?",
+                        (controller,),
+                    ),
+                    (
+                        "INSERT INTO own.told (number, text) "
+                        "SELECT number, text FROM main.told WHERE controller = ?",
                         (controller,),
                     ),
                 ]
@@ -307,6 +352,7 @@ class ChunksOfOne(ChunkStore):
             f"INSERT INTO chunk (controller, {_COLUMNS}) "  # nosec B608
             f"VALUES ({controller:d}, ?, ?, ?, ?, ?, ?, ?)"
         )
+        self._tell = f"INSERT INTO told (controller, number, text) VALUES ({controller:d}, ?, ?)"  # nosec B608
         self._mark = (controller,)
         self._count_tiers()
 
@@ -336,8 +382,9 @@ def _opened(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sql
             f"journal_size_limit = {_LOG_BYTES}",
         ):
             connection.execute(f"PRAGMA {setting}").fetchall()
-        if version == 0:
-            connection.executescript(_TABLES.format(**tables))
+        if version < _FORMAT:
+            steps = "".join(step.format(**tables) for step in _STEPS[version:])
+            connection.executescript(f"BEGIN;{steps}PRAGMA user_version = {_FORMAT};COMMIT;")
         connection.execute(f"PRAGMA max_page_count = {max_bytes // _PAGE_BYTES}").fetchall()
     except BaseException:
         connection.close()

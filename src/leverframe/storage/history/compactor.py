@@ -1,8 +1,9 @@
 """Reduction and bounds: keep values raw, reduce them, merge small chunks, remove the oldest.
 
 Raw values are thinned: of more than three values of a reading in one second the lowest, the
-highest and the last stay. States are kept as they come. All reduced tiers see every value. Each
-tier has its share of the bytes, so that a flood of raw values cannot push out years.
+highest and the last stay. States are kept as they come, and so is what explains them. All reduced
+tiers see every value. Each tier has its share of the bytes, so that a flood of raw values cannot
+push out years.
 """
 
 from bisect import bisect_left
@@ -15,7 +16,8 @@ from math import inf, isfinite, isnan
 from msgspec import Struct
 
 from leverframe.engine.labels import DIGITAL
-from leverframe.engine.machine import Traced
+from leverframe.engine.machine import Traced, Value
+from leverframe.engine.traces import TRACES, Reason
 from leverframe.storage.history.chunks import ChunkStore
 from leverframe.storage.history.columns import (
     ABSENT,
@@ -46,6 +48,8 @@ DROPPED_AT_A_TIME = 8
 #: A clock that leaps further may be wrong, and set back soon: nothing is deleted for its age then.
 LEAP_S = 7 * DAY_S
 MAX_PER_SECOND = 3
+#: Series that are never thinned.
+_AS_THEY_COME = DIGITAL | TRACES
 #: The resolution of times.
 INSTANT_S = 0.001
 
@@ -228,8 +232,7 @@ class Compactor:
         newest = self._newest
         for wall, label, value in samples:
             newest = round(wall, 3)
-            number = ABSENT if value is None or not isfinite(value) else float(value)
-            came[label].append((newest, number))
+            came[label].append((newest, self._number_of(value)))
         is_new = False
         for label, points in came.items():
             reductions = self._reductions_of(label)
@@ -245,6 +248,13 @@ class Compactor:
             self._append(tier, label, rows)
         if is_new or self._rows:
             self.chunk_store.set_recorded_until(newest)
+
+    def _number_of(self, value: Value | Reason) -> float:
+        if value is None:
+            return ABSENT
+        if isinstance(value, float | int):
+            return float(value) if isfinite(value) else ABSENT
+        return float(self.chunk_store.tell(value))
 
     def _reductions_of(self, label: str) -> tuple[Reduction, ...]:
         if label not in self._reductions:
@@ -331,7 +341,7 @@ def changes(points: Iterable[Point], held: float) -> list[Point]:
 
 def thinned(points: Sequence[Point], label: str) -> list[Point]:
     """Select at most three values of a reading for every second."""
-    if label in DIGITAL or len(points) <= MAX_PER_SECOND:
+    if label in _AS_THEY_COME or len(points) <= MAX_PER_SECOND:
         return list(points)
     kept: list[Point] = []
     for _, group in groupby(points, key=lambda point: point[0] // 1):

@@ -1,0 +1,189 @@
+"""Lanes of the timeline: what was switched, met or open, as bars in time with their causes.
+
+The bars of a lane cover the whole time that is asked for, one after the other: also what was off
+and what nobody knows is a bar. A bar begins where the value or its cause changed, and names the
+cause of its beginning.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from leverframe.engine.conditions import Condition
+from leverframe.engine.engine import Engine
+from leverframe.engine.journal import Cause
+from leverframe.engine.live_state import LiveState, imported
+from leverframe.engine.machine import Traced, Value
+from leverframe.engine.moment import Moment
+from leverframe.engine.rule_courses import conditions_of, turns_of
+from leverframe.engine.settings import Rule
+from leverframe.engine.timeline import Course
+
+#: Bars of a lane are not finer than this share of the time shown; finer ones are drawn together.
+FINEST = 1 / 1000
+#: What lies ahead is looked at for so many steps of the engine at most.
+MAX_STEPS_AHEAD = 5000
+#: What is certain to come: all else depends on what will be measured.
+_PLANNING = frozenset(("outputs", "rules", "schedule"))
+
+#: Moments, ascending, and who switched then; None where nobody knows.
+Causes = Sequence[tuple[float, Cause | None]]
+
+
+class Bar(Struct, frozen=True):
+    begin: float
+    end: float
+    value: Value
+    cause: Cause | None = None
+    #: How many bars are drawn together here, because each is too fine to be seen.
+    count: int = 1
+
+
+class _Held(NamedTuple):
+    """What holds from a moment on."""
+
+    time: float
+    value: Value
+    cause: Cause | None
+
+
+def bars_of(values: Course, causes: Causes, first: float, last: float) -> list[Bar]:
+    """Return the bars of a lane from one moment to another."""
+    held = list(_held(values, causes, first, last))
+    ends = [one.time for one in held[1:]] + [last]
+    fine = [
+        Bar(one.time, end, one.value, one.cause)
+        for one, end in zip(held, ends, strict=True)
+        if end > one.time
+    ]
+    return _drawable(fine, (last - first) * FINEST)
+
+
+def _held(values: Course, causes: Causes, first: float, last: float) -> Iterator[_Held]:
+    """Yield what held at the beginning, then every change of the value or its cause."""
+    held = _Held(first, None, None)
+    for time, together in _by_time(values, causes):
+        if time > last:
+            break
+        now = held
+        for change in together:
+            if isinstance(change, tuple):
+                now = now._replace(value=change[0])
+            else:
+                now = now._replace(cause=change)
+        if now.value is None:
+            # Nobody knows what held, so nobody caused it.
+            now = now._replace(cause=None)
+        if (now.value, now.cause) == (held.value, held.cause):
+            continue
+        if time > first:
+            yield held
+        held = now._replace(time=max(time, first))
+    yield held
+
+
+def _by_time(
+    values: Course, causes: Causes
+) -> Iterator[tuple[float, list[tuple[Value] | Cause | None]]]:
+    """Yield the changes of each moment together; a value comes as a tuple of its own."""
+    changes: Iterator[tuple[float, tuple[Value] | Cause | None]] = merge(
+        ((time, (value,)) for time, value in values), causes, key=lambda change: change[0]
+    )
+    now: float | None = None
+    together: list[tuple[Value] | Cause | None] = []
+    for time, change in changes:
+        if now is not None and time != now:
+            yield now, together
+            together = []
+        now = time
+        together.append(change)
+    if now is not None:
+        yield now, together
+
+
+def _drawable(bars: Sequence[Bar], finest_s: float) -> list[Bar]:
+    """Draw neighbours together that are too fine; such a bar is on if one of them was."""
+    drawn: list[Bar] = []
+    waiting: list[Bar] = []
+    for bar in bars:
+        waiting.append(bar)
+        if bar.end - waiting[0].begin >= finest_s:
+            # One that can be seen stays as it is, whatever fine ones stand before it.
+            drawn += _together(waiting, finest_s)
+            waiting = []
+    return drawn + _together(waiting, 0.0)
+
+
+def _together(bars: Sequence[Bar], finest_s: float) -> list[Bar]:
+    if len(bars) <= 1:
+        return list(bars)
+    *fine, last = bars
+    if finest_s and last.end - last.begin >= finest_s:
+        return [_one(fine), last]
+    return [_one(bars)]
+
+
+def _one(bars: Sequence[Bar]) -> Bar:
+    telling = max(bars, key=lambda bar: (bool(bar.value), bar.value is not None))
+    return Bar(
+        bars[0].begin, bars[-1].end, telling.value, telling.cause, sum(bar.count for bar in bars)
+    )
+
+
+def planned(state: LiveState[Engine], at: Moment, until: float) -> list[Traced]:
+    """Return what is certain to happen up to a wall time, while nothing new is measured."""
+    engine = imported(state)
+    machine = engine.machine
+    ahead: list[Traced] = []
+    machine.samples = ahead
+    machine.timers.cancel_others(_PLANNING)
+    offset_s = at.wall - at.now
+    for _ in range(MAX_STEPS_AHEAD):
+        due = engine.next_deadline()
+        if due is None or due + offset_s > until:
+            break
+        now = max(due, at.now)
+        engine.tick(Moment(now, now + offset_s))
+    return ahead
+
+
+class LaneCondition(Struct, frozen=True):
+    """A condition of a rule in numbers: where it begins to be met, and where it ends."""
+
+    label: str
+    compare: str
+    reference: float
+    ends: float
+
+
+class LaneRule(Struct, frozen=True):
+    """What a rule is, as far as the timeline tells it."""
+
+    number: int
+    name: str
+    action: str
+    value: int
+    operator: str
+    on_delay: int
+    off_delay: int
+    conditions: list[LaneCondition]
+
+
+def lane_rule(number: int, rule: Rule) -> LaneRule:
+    return LaneRule(
+        number,
+        rule.name,
+        rule.action,
+        rule.value,
+        rule.operator,
+        rule.on_delay,
+        rule.off_delay,
+        [_lane_condition(condition) for condition in conditions_of(rule)],
+    )
+
+
+def _lane_condition(condition: Condition) -> LaneCondition:
+    begins, ends = turns_of(condition)
+    return LaneCondition(condition.label, condition.compare, begins, ends)
