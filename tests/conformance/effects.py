@@ -228,6 +228,9 @@ SETTINGS: dict[str, Callable[[Values], dict[str, Any]]] = {
     "GET /inpa.cgi?powsel=<A>*<B>": _power_input(6),
     "GET /inpa.cgi?powsel=<A><B>": _power_input(4),
     "POST /post.cgi?sched_save": _schedule,
+    "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>": lambda v: {
+        f"schedule.{v['A']}": _schedule([v])["schedule"][v["A"]]
+    },
     "GET /inpa.cgi?schedon=<A>*<B>": lambda v: {f"schedule.{v['A']}.active": v["B"]},
     WATCHDOG: lambda v: {f"watchdog.{n}": v[letter] for n, letter in enumerate("ABCDEF")},
     ACCOUNTS: lambda v: {
@@ -289,6 +292,7 @@ OTHERWISE = {
     "GET /stm.cgi?dswrite=0",
     "GET /inpa.cgi?eventdel=<A>",
     "GET /inpa.cgi?rulemove=<A>*<B>",
+    "GET /inpa.cgi?scheddel=<A>",
     "GET /stm.cgi?upgrade=devstart3",
     "GET /stm.cgi?upgrade=lkstart3",
     "POST /post.cgi?wwwfileupload",

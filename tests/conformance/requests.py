@@ -37,6 +37,7 @@ UPLOADS = {
 
 EVENT = "GET /inpa.cgi?event=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>*<I>*<J>*<K>*<L>*<M>*<N>*<O>*<P>"
 SCHEDULE = "POST /post.cgi?sched_save"
+SCHEDULE_ENTRY = "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>"
 ACCOUNTS = "GET /stm.cgi?auth=<A><B><C>*<D>*<E>*<F>"
 ALL_EVENTS = tuple(f"GET /inpa.cgi?event={n}*0*0*0*0*0*0*0*0*0*0*0" for n in range(20))
 ALL_SCHEDULED = "".join(f"&s{n}=*0*0*0*0*0*0" for n in range(50)) + "&&"
@@ -48,11 +49,13 @@ PREPARATIONS: Mapping[str, tuple[str, ...]] = {
     "GET /inpa.cgi?eventdel=<A>": ALL_EVENTS,
     "GET /inpa.cgi?rulename=<A>*<B>": ALL_EVENTS,
     "GET /inpa.cgi?rulemove=<A>*<B>": ALL_EVENTS,
+    "GET /inpa.cgi?scheddel=<A>": (f"POST /post.cgi?sched_save {ALL_SCHEDULED}",),
     "GET /inpa.cgi?schedon=<A>*<B>": (f"POST /post.cgi?sched_save {ALL_SCHEDULED}",),
 }
 #: (line, field, text) that is good only together with these texts of other fields.
 COMPANIONS: Mapping[tuple[str, str, str], Texts] = {
     (SCHEDULE, "E", "86400"): {"G": "256"},
+    (SCHEDULE_ENTRY, "E", "86400"): {"G": "256"},
     (ACCOUNTS, "D", ""): {"A": "0"},
 }
 

@@ -65,6 +65,16 @@ async def test_a_deleted_entry_is_gone_and_later_ones_move_down() -> None:
     assert [rule["source"] for rule in rules] == ["DS1", "DS3"]
 
 
+async def test_a_deleted_schedule_entry_is_gone_and_the_others_stay() -> None:
+    twin = await LoopTwin.start()
+    for place in (3, 4):
+        await twin.ok(f"/inpa.cgi?schedset={place}*N{place}*0*1*21600*0*31*1")
+    await twin.ok("/inpa.cgi?scheddel=3")
+    entries = (await twin.settings())["schedule"]
+    assert [entry and entry["name"] for entry in entries[3:6]] == [None, "N4", None]
+    assert (await twin.ask("/inpa.cgi?scheddel=3")).status == 409
+
+
 async def test_a_moved_entry_takes_its_dependents_along() -> None:
     twin = await LoopTwin.start()
     for number, depends in enumerate((0, 0, 21)):

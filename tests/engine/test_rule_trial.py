@@ -17,7 +17,7 @@ NEWEST = Profile()
 
 
 def tried(*rules: Rule, index: int = 0, **courses: Course) -> list[tuple[float, bool]]:
-    firings = try_rule(rules, index, courses, DAY, NEWEST)
+    firings, _ = try_rule(rules, index, courses, DAY, NEWEST)
     return [(firing.time, firing.active) for firing in firings]
 
 
@@ -86,5 +86,5 @@ def test_a_trial_finds_what_the_engine_did_with_the_same_values(
         course.append((time, value))
     bench.wait(0)
     happened: list[Firing] = bench.engine.rules.firings()[0]
-    found = try_rule([lived], 0, {"DS1": course}, (start, time), NEWEST)
+    found, _ = try_rule([lived], 0, {"DS1": course}, (start, time), NEWEST)
     assert found[-len(happened) :] == happened if happened else found == []

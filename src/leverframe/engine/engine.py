@@ -98,6 +98,7 @@ class Engine:
         "differentials",
         "display",
         "energy",
+        "event_variables",
         "inputs",
         "machine",
         "outputs",
@@ -123,11 +124,12 @@ class Engine:
         self.pwm = PwmOutputs(machine)
         self.pid = PidRegulator(machine, self.pwm)
         self.display = Display(machine)
+        self.event_variables = EventVariables(machine)
         self.actuator = Actuator(
             machine,
             self.outputs,
             self.pwm,
-            EventVariables(machine),
+            self.event_variables,
             self.pid,
             self.energy,
             self.display,
@@ -144,6 +146,7 @@ class Engine:
             "pwm": self.pwm,
             "pid": self.pid,
             "display": self.display,
+            "event variables": self.event_variables,
             "rules": self.rules,
             "schedule": self.schedule,
             "watchdog": self.watchdog,
@@ -218,6 +221,7 @@ class Engine:
         self._live_until(Moment(at.now, before.wall + (at.now - before.now)))
         self.machine.at = at
         self.schedule.clock_changed()
+        self.event_variables.clock_changed()
         return self._settled()
 
     def connected(self, mqtt: bool, at: Moment) -> list[Effect]:

@@ -21,7 +21,6 @@ from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.timeline import Course, changes_by_time
 from leverframe.profile import Profile
 
-DAY_S = 86400.0
 #: More than this is never read, and a rule that chatters would fill the reply.
 MAX_FIRINGS = 500
 
@@ -35,6 +34,8 @@ class RuleTrial(Struct, frozen=True):
     since: float | None
     #: Oldest first; if there were more than `MAX_FIRINGS`, the first of them.
     firings: list[Firing]
+    #: When each condition began and ceased to hold.
+    conditions: list[list[Firing]] = []
 
 
 def sources_of_trial(rules: Sequence[Rule], index: int) -> set[str]:
@@ -50,19 +51,23 @@ def try_rule(
     courses: Mapping[str, Course],
     span: tuple[float, float],
     profile: Profile,
-) -> list[Firing]:
-    """List when the rule at a place would have begun and ceased between two moments."""
+) -> tuple[list[Firing], list[list[Firing]]]:
+    """List when the rule at a place would have begun and ceased, and when its conditions."""
     first, last = span
     engine = Engine(profile, _only(rules, index, profile))
     engine.start(Moment(first, first))
     firings = engine.rules.firings_of(index)
     found: list[Firing] = []
+    turns: list[list[Firing]] = [[] for _ in conditions_of(rules[index])]
     for moment in _lived(engine, courses, last):
         found += (firing for firing in firings if firing.time <= moment)
         firings.clear()
+        for course, result in zip(turns, engine.rules.results_of(index), strict=True):
+            if bool(result) is not (bool(course) and course[-1].active):
+                course.append(Firing(moment, bool(result)))
         if len(found) >= MAX_FIRINGS:
             break
-    return found[:MAX_FIRINGS]
+    return found[:MAX_FIRINGS], [course[:MAX_FIRINGS] for course in turns]
 
 
 def _involved(rules: Sequence[Rule], index: int) -> list[Rule]:

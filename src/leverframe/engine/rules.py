@@ -197,6 +197,10 @@ class Rules:
         """List the recent firings of each rule, oldest first."""
         return [list(live.firings) for live in self._live]
 
+    def results_of(self, index: int) -> tuple[bool | None, ...]:
+        """Return the last results of a rule's conditions."""
+        return tuple(condition.result for condition in self._live[index].conditions())
+
     def firings_of(self, index: int) -> deque[Firing]:
         """Return a rule's own deque of recent firings; a caller that counts all may empty it."""
         return self._live[index].firings

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from leverframe.engine.actuator import Actuator
 from leverframe.engine.facts import Fact
-from leverframe.engine.journal import Cause
 from leverframe.engine.machine import Machine
 from leverframe.engine.schedule_times import next_run
+from leverframe.engine.schedule_windows import schedule_cause
 from leverframe.engine.settings import ScheduleEntry, Settings
 from leverframe.engine.timers import Key
 
@@ -46,9 +46,7 @@ class _Plan:
 
     def __init__(self, index: int, entry: ScheduleEntry) -> None:
         self.entry = entry
-        self.cause = Cause(
-            "schedule", entry.name or str(index + 1), number=index + 1, name=entry.name
-        )
+        self.cause = schedule_cause(index, entry)
         self.next_run: float | None = None
         self.last_run: float | None = None
 

@@ -190,6 +190,30 @@ async def test_a_trial_tells_what_would_have_happened_and_changes_nothing() -> N
     assert (await twin.settings())["rules"] == []
 
 
+async def test_a_trial_takes_a_time_window_as_it_would_be() -> None:
+    twin = await LoopTwin.start()
+    await twin.ok("/sim.cgi?DS1=30")
+    await twin.ok("/sim.cgi?advance=172800")
+    state = await twin.state()
+    # When it is warm and not between 22:00 and 06:00.
+    rule = "event=0*10*0*2150*50*1*0*106*0*0*0*0*1*0*0*0"
+    window = "schedset=0*Night*12*1*79200*0*127*1&schedset=1*Night*12*0*21600*0*127*1"
+    reply = await twin.ask("/api/rules/try?for=24h", "POST", f"{rule}&{window}".encode())
+    trial = msgspec.json.decode(reply.body)
+    assert reply.status == 200, trial
+    assert trial["last"] - trial["first"] == 86400
+    (warm,), window_turns = trial["conditions"]
+    assert warm["active"]
+    hours = [(turn["time"] % 86400 / 3600, turn["active"]) for turn in window_turns]
+    assert {(22, False), (6, True)} <= set(hours)
+    assert {(turn["time"], turn["active"]) for turn in window_turns} >= {
+        (firing["time"], firing["active"]) for firing in trial["firings"]
+    }
+    assert state["time"] == trial["last"]
+    refused = await twin.ask("/api/rules/try", "POST", f"{rule}&eventdel=0".encode())
+    assert refused.status == 400
+
+
 async def test_a_trial_of_a_stored_rule_is_about_what_it_would_become() -> None:
     twin = await twin_with(HEATING)
     await twin.ok("/sim.cgi?DS1=30")

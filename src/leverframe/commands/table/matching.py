@@ -72,6 +72,7 @@ FURTHER_SECTIONS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("Accounts", accounts.ROWS),
     ("Name of the controller", system.NAME_ROWS),
     ("Names and order of rules", rules.NAME_AND_ORDER_ROWS),
+    ("Single entries of the schedule", schedule.ENTRY_ROWS),
     ("Target of the PID regulator", pwm.TARGET_ROWS),
     ("Pulses of outputs", outputs.PULSE_ROWS),
     ("Writing to Modbus modules", modbus_writes.ROWS),
@@ -90,6 +91,7 @@ TABLE = DOCUMENT_ROWS + FURTHER_ROWS
 OWN_ROWS = (
     *system.NAME_ROWS,
     *rules.NAME_AND_ORDER_ROWS,
+    *schedule.ENTRY_ROWS,
     *pwm.TARGET_ROWS,
     *outputs.PULSE_ROWS,
     *modbus_writes.ROWS,

@@ -91,14 +91,27 @@ def save(stage: Stage, items: list[dict[str, Any]]) -> None:
     stage.set("schedule", tuple(entries))
 
 
+def set_entry(stage: Stage, A: int, **fields: Any) -> None:
+    stage.set(f"schedule.{A}", entry_from_fields(fields))
+
+
+def delete_entry(stage: Stage, A: int) -> None:
+    _must_exist(stage, A)
+    stage.set(f"schedule.{A}", None)
+
+
 def set_active(stage: Stage, A: int, B: bool) -> None:
-    if stage.settings.schedule[A] is None:
-        raise Conflict(
-            f"There is no schedule entry {A}. Add it with POST /post.cgi?sched_save.",
-            field="A",
-            value=str(A),
-        )
+    _must_exist(stage, A)
     stage.set(f"schedule.{A}.active", B)
+
+
+def _must_exist(stage: Stage, index: int) -> None:
+    if stage.settings.schedule[index] is None:
+        raise Conflict(
+            f"There is no schedule entry {index}. Add it with POST /post.cgi?sched_save.",
+            field="A",
+            value=str(index),
+        )
 
 
 ROWS = (
@@ -126,5 +139,39 @@ ROWS = (
         run=set_active,
         example={"A": "0"},
         doc="Switch one schedule entry on or off.",
+    ),
+)
+
+#: Ours: `sched_save` replaces what others may have changed meanwhile, and cannot be joined.
+ENTRY_ROWS = (
+    row(
+        "GET /inpa.cgi?schedset=<A>*<B>*<C>*<D>*<E>*<F>*<G>*<H>",
+        A=FIELDS["A"],
+        B=FIELDS["B"],
+        C=FIELDS["C"],
+        D=FIELDS["D"],
+        E=FIELDS["E"],
+        F=FIELDS["F"],
+        G=FIELDS["G"],
+        H=FIELDS["H"],
+        run=set_entry,
+        example={
+            "A": "0",
+            "B": "Morning",
+            "C": "0",
+            "D": "1",
+            "E": "21600",
+            "F": "0",
+            "G": "31",
+            "H": "1",
+        },
+        doc="Set one schedule entry, with the fields of `sched_save`; the others stay.",
+    ),
+    row(
+        "GET /inpa.cgi?scheddel=<A>",
+        A=ENTRY,
+        run=delete_entry,
+        example={"A": "0"},
+        doc="Delete one schedule entry; the others stay where they are.",
     ),
 )

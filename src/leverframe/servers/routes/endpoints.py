@@ -39,6 +39,7 @@ from leverframe.servers.routes.history import (
 from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
 from leverframe.servers.routes.metrics import METRICS, metrics
 from leverframe.servers.routes.pages import pages
+from leverframe.servers.routes.rule_trials import PARAMETERS as TRIAL_PARAMETERS
 from leverframe.servers.routes.rule_trials import rule_trial
 from leverframe.servers.routes.rules import rule_reports
 from leverframe.servers.routes.sign_in import SIGN_IN_PATH, redirect, wants_page
@@ -360,10 +361,13 @@ RULE_TRIAL = Endpoint(
     role=ADMIN,
     reply=RuleTrial,
     methods=("POST",),
+    query=TRIAL_PARAMETERS,
     body=Annotated[str, Meta(pattern="^event=")],
     function=rule_trial,
-    doc="Show what a rule would have done in the last 24 hours, with its sources as they were "
-    "recorded. The body is the `event` command that would set it; nothing is changed.",
+    doc="Show what a rule would have done in the last hours (`for=24h`), with its sources as they "
+    "were recorded and time windows as the schedule has them. The body is the `event` command that "
+    "would set it, and joined with `&` `schedset` and `scheddel` of its window; nothing is "
+    "changed.",
 )
 
 WHAT_IF = Endpoint(

@@ -39,7 +39,7 @@ PARAMETERS = (
 
 async def tried_commands(context: Context) -> Reply:
     controller = context.controller
-    for_s = _duration(context.request.query or "")
+    for_s = duration_in(context.request.query or "")
     commands = written_commands(context.request.body.decode(errors="replace"))
     stage = Stage(
         controller.profile, controller.pending, controller.engine.inputs.i2c_found, NO_HASHES
@@ -80,7 +80,7 @@ def recorded_again(
     return courses
 
 
-def _duration(query: str) -> float:
+def duration_in(query: str) -> float:
     if not query:
         return DAY_S
     name, _, text = query.partition("=")
