@@ -65,8 +65,7 @@ class Clockwork:
     def pass_time(self, seconds: float) -> None:
         end = self.machine.at.now + seconds
         while (when := self.machine.timers.next()) is not None and when <= end:
-            key = self.machine.timers.pop_due(when)
-            assert key is not None
+            key = self.machine.timers.pop()
             self._move_to(when)
             self.wakes += 1
             self.schedule.on_timer(key)

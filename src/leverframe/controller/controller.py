@@ -565,7 +565,8 @@ class Controller(Hooks):
             self.board.tick(at.now)
             at = self.clock.read()
         if self.bootloader_until is None:
-            self.carry_out(self.engine.tick(at))
+            # The scheduler plans on, and the watchers are called below.
+            self.carry_out(self.engine.tick(at), wake=False)
         elif at.now >= self.bootloader_until:
             self.restart()
         for part in self.timed:

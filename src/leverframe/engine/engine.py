@@ -72,7 +72,6 @@ from leverframe.engine.rules import Rules
 from leverframe.engine.schedule import Schedule
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import TEST_TEXT
-from leverframe.engine.timers import Key
 from leverframe.engine.watchdog import Watchdog
 from leverframe.profile import Profile
 
@@ -252,7 +251,7 @@ class Engine:
         while (when := machine.timers.next()) is not None and when < at.now:
             now = max(when, at.now - MAX_LATE_S, machine.at.now)
             machine.at = Moment(now, at.wall - (at.now - now))
-            self._fire(when)
+            self._fire()
         machine.at = at
 
     def _settled(self) -> list[Effect]:
@@ -265,14 +264,13 @@ class Engine:
         machine = self.machine
         now = machine.at.now
         while (when := machine.timers.next()) is not None and when <= now:
-            self._fire(when)
+            self._fire()
         effects = machine.effects
         machine.effects = []
         return effects
 
-    def _fire(self, when: float) -> None:
-        key: Key | None = self.machine.timers.pop_due(when)
-        assert key is not None
+    def _fire(self) -> None:
+        key = self.machine.timers.pop()
         self._features[key[0]].on_timer(key)
         self._settle()
 

@@ -17,7 +17,6 @@ from leverframe.engine.engine import Engine
 from leverframe.engine.journal import BY_START
 from leverframe.engine.labels import LABELS, ONEWIRE, OUTPUTS, PWMS
 from leverframe.engine.moment import SET_CLOCK, Moment
-from leverframe.engine.rule_explanation import RuleExplanation
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.source_setup import is_set_up
 from leverframe.engine.watchdog import GIVEN_UP, IS_OFF, RESTARTING
@@ -110,24 +109,21 @@ def _silent_sensors(engine: Engine) -> Iterator[Finding]:
 
 def _rules(engine: Engine) -> Iterator[Finding]:
     machine = engine.machine
-    for explained in engine.rules.explain():
-        page = f"rules?edit={explained.number}"
-        figures: dict[str, int | float | str] = {"rule": explained.number}
-        obstacle = explained.obstacle
-        if obstacle is not None and obstacle.kind == "absent":
-            label = obstacle.label or ""
-            if label not in machine.absent_since:
-                yield Finding("rule_waits", page, label, figures)
-        else:
-            held = _held_since(engine, explained)
+    for number, absent in enumerate(engine.rules.absent_sources(), start=1):
+        page = f"rules?edit={number}"
+        figures: dict[str, int | float | str] = {"rule": number}
+        if absent is None:
+            held = _held_since(engine, number)
             if held is not None:
-                label = engine.settings.rules[explained.number - 1].action
+                label = engine.settings.rules[number - 1].action
                 yield Finding("rule_held", page, label, figures, held)
+        elif absent not in machine.absent_since:
+            yield Finding("rule_waits", page, absent, figures)
 
 
-def _held_since(engine: Engine, explained: RuleExplanation) -> float | None:
+def _held_since(engine: Engine, number: int) -> float | None:
     """Return since when a hand keeps a rule's output otherwise; None where that is not so."""
-    wanted = engine.rules.wanted(explained.number)
+    wanted = engine.rules.wanted(number)
     if wanted is None or engine.machine.values[wanted[0]] == wanted[1]:
         return None
     since, cause, _ = engine.machine.switched.get(wanted[0], (0.0, BY_START, 0))

@@ -113,12 +113,20 @@ def sentence(obstacle: Obstacle, rules: tuple[Rule, ...]) -> str:
     return OBSTACLES[obstacle.kind].format(rule=rule, label=obstacle.label)
 
 
+def absent_source(live: LiveRule, machine: Machine) -> str | None:
+    """Return the first source of a rule that has no value, if one has none."""
+    for condition in live.conditions():
+        if machine.values.get(condition.label) is None:
+            return condition.label
+    return None
+
+
 def _obstacle(live: LiveRule, machine: Machine, holder: LiveRule | None) -> Obstacle | None:
     if not live.rule.enabled:
         return Obstacle("disabled")
-    for condition in live.conditions():
-        if machine.values.get(condition.label) is None:
-            return Obstacle("absent", label=condition.label)
+    absent = absent_source(live, machine)
+    if absent is not None:
+        return Obstacle("absent", label=absent)
     if live.combined and not live.dependence_agrees():
         return _unmet_dependence(live)
     if live.met and live.rule.mode == ONLY_WHEN_IT_STOPS:

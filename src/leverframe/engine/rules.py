@@ -21,7 +21,7 @@ met.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -49,7 +49,7 @@ from leverframe.engine.live_rule import (
     moved_places,
 )
 from leverframe.engine.machine import Machine
-from leverframe.engine.rule_explanation import RuleExplanation, explain_rule
+from leverframe.engine.rule_explanation import RuleExplanation, absent_source, explain_rule
 from leverframe.engine.rule_memory import RuleMemory
 from leverframe.engine.settings import Rule, Settings
 from leverframe.engine.timers import Key
@@ -183,6 +183,11 @@ class Rules:
             explain_rule(live, self._machine, self._holder(live.rule.action), counted_from)
             for live in self._live
         ]
+
+    def absent_sources(self) -> Iterator[str | None]:
+        """Yield for each rule the source that it waits for; None for one that waits for none."""
+        for live in self._live:
+            yield absent_source(live, self._machine) if live.rule.enabled else None
 
     def wanted(self, number: int) -> tuple[str, int] | None:
         """Return what a rule that decides has set, and to which state; None for any other rule."""

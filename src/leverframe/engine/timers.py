@@ -11,13 +11,17 @@ from heapq import heapify, heappop, heappush
 Key = tuple[str | int, ...]
 
 
+#: When, a serial number that keeps keys of one instant in the order they were set, and the key.
+Entry = tuple[float, int, Key]
+
+
 class Timers:
     __slots__ = ("_deadlines", "_heap", "_serial")
 
     def __init__(self) -> None:
-        self._deadlines: dict[Key, tuple[float, int]] = {}
-        #: The serial number keeps keys of one instant in the order they were set.
-        self._heap: list[tuple[float, int, Key]] = []
+        #: The entries that hold; one in the heap that is none of these was replaced or cancelled.
+        self._deadlines: dict[Key, Entry] = {}
+        self._heap: list[Entry] = []
         self._serial = 0
 
     def __len__(self) -> int:
@@ -25,10 +29,11 @@ class Timers:
 
     def set(self, key: Key, when: float) -> None:
         self._serial += 1
-        self._deadlines[key] = (when, self._serial)
-        heappush(self._heap, (when, self._serial, key))
+        entry = self._deadlines[key] = (when, self._serial, key)
+        heappush(self._heap, entry)
         if len(self._heap) > 2 * len(self._deadlines) + 16:
-            self._drop_stale()
+            self._heap = list(self._deadlines.values())
+            heapify(self._heap)
 
     def cancel(self, key: Key) -> None:
         self._deadlines.pop(key, None)
@@ -44,23 +49,16 @@ class Timers:
 
     def next(self) -> float | None:
         """Return the earliest deadline, or None if there is none."""
-        heap = self._heap
+        heap, deadlines = self._heap, self._deadlines
         while heap:
-            when, serial, key = heap[0]
-            if self._deadlines.get(key) == (when, serial):
-                return when
+            entry = heap[0]
+            if deadlines.get(entry[2]) is entry:
+                return entry[0]
             heappop(heap)
         return None
 
-    def pop_due(self, now: float) -> Key | None:
-        """Remove and return the earliest key whose deadline has come, or None."""
-        when = self.next()
-        if when is None or when > now:
-            return None
+    def pop(self) -> Key:
+        """Remove and return the key of the earliest deadline, which `next` has just returned."""
         key = heappop(self._heap)[2]
         del self._deadlines[key]
         return key
-
-    def _drop_stale(self) -> None:
-        self._heap = [(when, serial, key) for key, (when, serial) in self._deadlines.items()]
-        heapify(self._heap)
