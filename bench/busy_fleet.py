@@ -1,0 +1,171 @@
+"""Many busy controllers in one process: how late they are, and how fast their days go by.
+
+A busy controller has twenty rules, six periodic outputs, the regulator, four ramps and ten schedule
+entries, and gets four readings a second. Everything runs on one core. How late is how long after a
+deadline the controller gets to it.
+"""
+
+import asyncio
+import gc
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.engine_speed import Subject, make_busy
+from bench.figure import Figure, listed, progress
+from bench.fleet import Node
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.controller.scheduler import Scheduler
+from leverframe.fleet.group_time import WINDOW_S, advance_together, journal_digest
+from leverframe.storage.fleet.lane import MemoryLane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
+
+GOAL_LATE_MS, GOAL_DAY_MIN = 20.0, 20.0
+MANY = 1_000
+READINGS_EACH_S = 4
+HOUR_S, HOURS_A_DAY = 3600.0, 24
+#: Controllers whose journals are compared after the same hour in different orders.
+COMPARED = 30
+
+
+def measure(quick: bool) -> list[Figure]:
+    count = MANY // 20 if quick else MANY
+    with one_core():
+        return [
+            asyncio.run(_lateness(count, 3.0 if quick else 15.0, 1 if quick else 3)),
+            asyncio.run(_day(count)),
+            asyncio.run(_orders(COMPARED // 10 if quick else COMPARED)),
+        ]
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Run on one core, whatever the machine has."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+# --- on real time ---------------------------------------------------------------------------------
+
+
+class MeasuredScheduler(Scheduler):
+    """A scheduler that notes how late it is woken, in milliseconds."""
+
+    late_ms: list[float]
+
+    def _woken(self) -> None:
+        if self._wake_at is not None:
+            self.late_ms.append((self._clock.now() - self._wake_at) * 1000)
+        super()._woken()
+
+
+async def _lateness(count: int, seconds: float, rounds: int) -> Figure:
+    """Let busy controllers live on real time, each with its readings."""
+    late_ms: list[float] = []
+    MeasuredScheduler.late_ms = late_ms
+    with tempfile.TemporaryDirectory() as folder:
+        node = Node(SqliteLane(Path(folder) / "fleet.db", Path(folder) / "key"), SystemClock)
+        await node.add(count)
+        subjects = [Subject(built) for built in node.built]
+        for subject in subjects:
+            # Of the same shape: only what it notes is added.
+            subject.controller.time.__class__ = MeasuredScheduler
+            await make_busy(subject)
+        gc.collect()
+        gc.freeze()
+        p99s, loads = [], []
+        for _ in range(rounds):
+            progress()
+            late_ms.clear()
+            began, ran = time.perf_counter(), time.process_time()
+            await _feed(subjects, seconds)
+            loads.append((time.process_time() - ran) / (time.perf_counter() - began))
+            p99s.append(statistics.quantiles(late_ms, n=100)[98])
+        await node.close()
+    p99 = statistics.median(p99s)
+    each_us = statistics.median(loads) / count * 1e6
+    return Figure(
+        f"{count} busy controllers, how late at p99",
+        f"{p99:.1f} ms, {each_us:.0f} us of a core a second each",
+        f"{statistics.median(loads):.0%} of one core",
+        f"under {GOAL_LATE_MS:g} ms",
+        p99 < GOAL_LATE_MS,
+        listed(p99s, "ms"),
+    )
+
+
+async def _feed(subjects: Sequence[Subject], seconds: float) -> None:
+    """Give each its readings, evenly over every second."""
+    loop = asyncio.get_running_loop()
+    began, given = loop.time(), 0
+    while (passed := loop.time() - began) < seconds:
+        due = int(passed * READINGS_EACH_S * len(subjects))
+        for number in range(given, due):
+            wave = (number // len(subjects)) % 40
+            reading = {"DS1": 10.0 + wave / 2} if number % 2 else {"DS2": 30.0 - wave / 2}
+            subjects[number % len(subjects)].board.set_readings(reading)
+        given = due
+        await asyncio.sleep(0.002)
+
+
+# --- on virtual time ------------------------------------------------------------------------------
+
+
+async def _busy_group(count: int) -> tuple[Node, list[Subject]]:
+    node = Node(MemoryLane(), VirtualClock)
+    await node.add(count)
+    subjects = [Subject(built) for built in node.built]
+    for number, subject in enumerate(subjects):
+        await make_busy(subject)
+        # No two controllers live the same hour.
+        subject.board.set_readings({"DS1": 18.0 + number % 7, "DS2": 12.0 + number % 24})
+    gc.collect()
+    gc.freeze()
+    return node, subjects
+
+
+async def _live_hour(subjects: Sequence[Subject], window_s: float = WINDOW_S) -> None:
+    await advance_together([one.controller for one in subjects], HOUR_S, window_s)
+
+
+async def _day(count: int) -> Figure:
+    """Let all live one hour; a day has 24 like it."""
+    node, subjects = await _busy_group(count)
+    began = time.process_time()
+    await _live_hour(subjects)
+    minutes = (time.process_time() - began) * HOURS_A_DAY / 60
+    progress()
+    await node.close()
+    return Figure(
+        f"a simulated day of {count} busy controllers, by one hour of it",
+        f"{minutes:.1f} min of a core",
+        f"{count * HOURS_A_DAY * 60 / minutes:,.0f} times real time",
+        f"under {GOAL_DAY_MIN:g} min for {MANY}",
+        minutes * MANY / count < GOAL_DAY_MIN,
+    )
+
+
+async def _orders(count: int) -> Figure:
+    """Compare the journals after an hour in order of time, in windows, and back to front."""
+    digests = set()
+    for window_s, is_reversed in ((0.0, False), (WINDOW_S, False), (WINDOW_S, True)):
+        node, subjects = await _busy_group(count)
+        await _live_hour(subjects[::-1] if is_reversed else subjects, window_s)
+        digests.add(journal_digest([one.controller for one in subjects]))
+        progress()
+        await node.close()
+    return Figure(
+        f"journals of {count} controllers after an hour in three orders",
+        "all the same" if len(digests) == 1 else f"{len(digests)} different",
+        "",
+        "all the same",
+        len(digests) == 1,
+    )
