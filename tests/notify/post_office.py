@@ -14,6 +14,8 @@ import msgspec
 from leverframe.clock import Clock, SystemClock
 from leverframe.engine.effects import Notify
 from leverframe.engine.factory_settings import defaults
+from leverframe.engine.facts import Fact
+from leverframe.engine.journal import Cause
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import with_value
 from leverframe.notify.channel import CannotSend, Channel, ChannelLimits, Draft
@@ -131,8 +133,9 @@ class PostOffice:
             self.outbox.add(name, channel)
         self.outbox.start()
 
-    def _tell(self, channel: str, sentence: str) -> None:
-        self.told.append(f"{channel}: {sentence}")
+    def _tell(self, cause: Cause, fact: Fact) -> None:
+        if fact.what not in ("message_sent", "message_captured"):
+            self.told.append(f"{cause.detail}: {fact}")
         self.bell.ring()
 
     def set(self, **changes: Any) -> None:

@@ -129,6 +129,7 @@ class FindingsWatch:
         self._journalled: dict[str, Fact] = {}
         self._looked_at = -LOOK_EVERY_S
         self._looked_troubles = 0
+        self._looked_absent: set[str] = set()
         #: What these settings alone show.
         self._settings: Settings | None = None
         self._of_settings: tuple[Finding, ...] = ()
@@ -150,11 +151,15 @@ class FindingsWatch:
 
     def look_if_due(self) -> None:
         """Look if that was long ago or a part got into trouble, for the journal."""
-        now = self._clock.now()
-        if now - self._looked_at >= LOOK_EVERY_S or (
-            self._troubles.revision != self._looked_troubles
+        now, absent = self._clock.now(), self._engine().machine.absent_since
+        if (
+            now - self._looked_at >= LOOK_EVERY_S
+            or self._troubles.revision != self._looked_troubles
+            # A sensor was lost, or is back.
+            or absent.keys() != self._looked_absent
         ):
             self._looked_at, self._looked_troubles = now, self._troubles.revision
+            self._looked_absent = set(absent)
             self._write_journal({one.id: _as_fact(one) for one in self.report()})
 
     def live_state(self) -> tuple[dict[str, float], dict[str, Fact], float]:

@@ -15,6 +15,7 @@ from leverframe.engine import effects
 from leverframe.engine.effects import Effect
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import Settings
+from leverframe.storage.history.journal_keeper import JournalKeeper
 from leverframe.storage.history.worker import HistoryRecorder
 from leverframe.wire.prometheus import Family
 
@@ -90,6 +91,7 @@ class Hooks:
         self.watchers: set[Callable[[], None]] = set()
         #: Follows every value and answers what was (`/api/history`).
         self.history: HistoryRecorder | None = None
+        self.journal_keeper: JournalKeeper | None = None
         #: What is wrong with parts around the controller, by part, a sentence each (`/health`).
         self.troubles = ObservedTroubles(self._call_watchers)
         #: The reports of such parts in `/api/state`, by key.

@@ -116,7 +116,7 @@ class Actuator:
             self.switch(action, value, cause)
         elif action in MESSAGES:
             channel, slot = MESSAGES[action]
-            self._machine.notify(channel, slot, active, str(cause), label, measured)
+            self._machine.notify(channel, slot, active, str(cause), label, measured, cause=cause)
         elif action in OTHER_ACTIONS:
             carry_out, index = OTHER_ACTIONS[action]
             carry_out(self, _Order(index, value, active, cause))

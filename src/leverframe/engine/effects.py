@@ -6,6 +6,8 @@ the store keeps what must survive a restart.
 
 from msgspec import Struct
 
+from leverframe.engine.journal import Cause
+
 
 class DriveOutput(Struct, frozen=True):
     index: int
@@ -54,6 +56,8 @@ class Notify(Struct, frozen=True):
     text: str = ""
     #: The body of an http request.
     body: str = ""
+    #: What the reason names, with what decided.
+    cause: Cause | None = None
 
 
 class SendModem(Struct, frozen=True):

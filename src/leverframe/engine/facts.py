@@ -65,6 +65,10 @@ _OF_OTHERS = {
     "are deleted on that broker.",
     "module_written": "{value:.10g} to {target}: written and read back",
     "module_not_written": "{value:.10g} to {target}: {problem}",
+    "started": "started, version {version}",
+    "journal_gap": "{count} entries came faster than they could be kept",
+    "message_sent": "sent to {target}",
+    "message_captured": "kept instead of sent to {target}",
     "finding": "{text}",
     "finding_over": "over: {text}",
 }

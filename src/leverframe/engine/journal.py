@@ -8,9 +8,10 @@ sent `outbox`; of what is written to modules `modbus`; of what is not as it shou
 
 from collections import deque
 from itertools import count, islice
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
+from msgspec import Meta, field
 
 from leverframe.engine.facts import Fact
 
@@ -60,6 +61,48 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     cause: Cause
     text: str
     fact: Fact
+
+
+class EntryReport(msgspec.Struct, frozen=True):
+    """An entry as it is told to pages and programs, and stored."""
+
+    number: int
+    time: Annotated[float, Meta(description="Seconds since 1970.")]
+    cause: str
+    detail: str
+    text: str
+    what: Annotated[str, Meta(description="The kind of the entry.")]
+    which: Annotated[str | None, Meta(description="The label that it is about.")]
+    old: Annotated[float | None, Meta(description="The value before.")] = field(name="from")
+    new: Annotated[float | None, Meta(description="The value after.")] = field(name="to")
+    figures: Annotated[dict[str, Any], Meta(description="What else stands in the sentence.")]
+    by: Annotated[
+        Cause,
+        Meta(
+            description="The cause with what decided: the number and name of a rule, an entry of "
+            "the schedule or of the watchdog, its comparisons, seconds, who asked and from where. "
+            "Fields that say nothing are left out."
+        ),
+    ]
+    after: Annotated[int | None, Meta(description="The number of the entry that led to this one.")]
+
+
+def report_of(entry: Entry) -> EntryReport:
+    fact, cause = entry.fact, entry.cause
+    return EntryReport(
+        entry.number,
+        entry.wall,
+        cause.kind,
+        cause.detail,
+        entry.text,
+        fact.what,
+        fact.which or None,
+        fact.old,
+        fact.new,
+        dict(fact.figures),
+        cause,
+        cause.after or None,
+    )
 
 
 class Told(Protocol):

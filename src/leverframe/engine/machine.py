@@ -129,10 +129,12 @@ class Machine:
         value: Value = None,
         *,
         fallback: str = "",
+        cause: Cause | None = None,
     ) -> None:
         """Ask for a message; its text has the values of now, whenever it is sent."""
         text, body = message_texts(channel, slot, active, self.settings, self.values, self.profile)
-        message = Notify(channel, slot, active, reason, label, value, text or fallback, body)
+        told = text or fallback
+        message = Notify(channel, slot, active, reason, label, value, told, body, cause)
         self.emit(message)
         if self.samples is not None:
             # Two alike are two: nothing holds in between.

@@ -202,7 +202,8 @@ class Watchdog:
         # After a power cut nobody would end the restart.
         self._actuator.remember_as(entry.output, guard.normal_state)
         if entry.email:
-            self._machine.notify("email", 1, True, str(guard.cause), entry.output, state)
+            reason = str(guard.cause)
+            self._machine.notify("email", 1, True, reason, entry.output, state, cause=guard.cause)
         self._wait(guard, entry.length)
         for other in self._guards:
             if other.entry.output == entry.output and other.state in (WAITING, RUNNING):

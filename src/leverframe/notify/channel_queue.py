@@ -66,7 +66,7 @@ class QueueReports(Protocol):
     def noted(self, message: Message) -> None:
         """Keep what became of an attempt of a message that still waits."""
 
-    def told(self, channel: str, fact: Fact) -> None:
+    def told(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         """Report what happened, for people."""
 
     def troubled(self, channel: str, problem: str | None) -> None:
@@ -297,11 +297,11 @@ class ChannelQueue:
     def _failed(self, message: Message, problem: str, *, final: bool = False) -> str | None:
         message.problem = problem
         if final:
-            self._reports.told(self.name, told_of(message, "message_given_up"))
+            self._reports.told(self.name, told_of(message, "message_given_up"), message)
             self._end(message, FAILED)
             return None
         if problem != self.problem:
-            self._reports.told(self.name, told_of(message, "message_delayed"))
+            self._reports.told(self.name, told_of(message, "message_delayed"), message)
         self._refresh_problem()
         self._failures += 1
         return problem
@@ -316,7 +316,7 @@ class ChannelQueue:
     def _expire(self, message: Message) -> None:
         age = text_from_seconds(self.channel.limits.expires_s)
         message.problem = f"Not delivered within {age}. {message.problem or ''}".rstrip()
-        self._reports.told(self.name, told_of(message, "message_given_up"))
+        self._reports.told(self.name, told_of(message, "message_given_up"), message)
         self._end(message, FAILED)
 
     def _end(self, message: Message, state: str) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, structs
 
 from leverframe.engine.facts import Fact
+from leverframe.engine.journal import Cause
 
 WAITING = "waiting"
 SENT = "sent"
@@ -43,6 +44,14 @@ class MessageReport(Struct):
 
 class Message(MessageReport):
     content: Annotated[dict[str, Any], Meta(description="What it says.")] = {}
+    cause: Annotated[Cause | None, Meta(description="Who asked for it, with what decided.")] = None
+
+
+def cause_of(message: Message) -> Cause:
+    """Return the outbox as a cause in the journal, with what decided about the message."""
+    if message.cause is None:
+        return Cause("outbox", message.channel)
+    return structs.replace(message.cause, kind="outbox", detail=message.channel)
 
 
 def told_of(message: Message, what: str) -> Fact:
@@ -60,5 +69,5 @@ def told_of(message: Message, what: str) -> Fact:
 def without_content(message: Message) -> MessageReport:
     """Leave out what a message says: an address may hold a key."""
     fields = structs.asdict(message)
-    del fields["content"]
+    del fields["content"], fields["cause"]
     return MessageReport(**fields)

@@ -21,6 +21,7 @@ from msgspec import Meta
 from leverframe.clock import Clock
 from leverframe.engine.effects import Notify
 from leverframe.engine.facts import Fact
+from leverframe.engine.journal import Cause
 from leverframe.engine.moment import SET_CLOCK
 from leverframe.engine.settings import Settings
 from leverframe.notify.channel import CannotSend, Channel, Draft
@@ -32,6 +33,7 @@ from leverframe.notify.message import (
     WAITING,
     Message,
     MessageReport,
+    cause_of,
     told_of,
     without_content,
 )
@@ -42,6 +44,8 @@ log = logging.getLogger(__name__)
 
 #: How many messages of each channel stay after their end.
 KEPT = {SENT: 20, FAILED: 50, CAPTURED: 2000}
+#: How the journal tells of a message that has ended well.
+_ARRIVED = {SENT: "message_sent", CAPTURED: "message_captured"}
 #: How many waiting messages of each channel are shown; all are counted.
 SHOWN_WAITING = 100
 
@@ -90,7 +94,7 @@ class Outbox:
         settings: Callable[[], Settings],
         *,
         capture: bool = False,
-        tell: Callable[[str, Fact], None] = lambda channel, fact: None,
+        tell: Callable[[Cause, Fact], None] = lambda cause, fact: None,
         troubles: dict[str, str] | None = None,
         first_pause_s: float = FIRST_PAUSE_S,
         chance: Random = CHANCE,
@@ -191,6 +195,7 @@ class Outbox:
             target=draft.target,
             content=dict(draft.content),
             created=self._clock.read().wall,
+            cause=effect.cause,
         )
 
     def _take(self, message: Message) -> "asyncio.Future[None] | None":
@@ -222,7 +227,7 @@ class Outbox:
     def _hold(self, message: Message) -> None:
         message.problem = self._context.down[message.channel]
         message.attempts += 1
-        self._tell(message.channel, told_of(message, "message_delayed"))
+        self._tell(cause_of(message), told_of(message, "message_delayed"))
         self._held.append(message)
 
     def _capture(self, message: Message) -> None:
@@ -243,12 +248,14 @@ class Outbox:
     def _fail(self, message: Message, problem: str) -> None:
         message.state, message.problem = FAILED, problem
         message.ended = self._clock.read().wall
-        self._tell(message.channel, told_of(message, "message_refused"))
+        self._tell(cause_of(message), told_of(message, "message_refused"))
         self.ended(message)
 
     # --- reports of queues ------------------------------------------------------------------------
 
     def ended(self, message: Message) -> None:
+        if message.state in _ARRIVED:
+            self._tell(cause_of(message), told_of(message, _ARRIVED[message.state]))
         key = (message.channel, message.state)
         self._counts[key] = self._counts.get(key, 0) + 1
         rows: dict[int, Message | None] = {message.number: message}
@@ -260,9 +267,9 @@ class Outbox:
     def noted(self, message: Message) -> None:
         self._write({message.number: message})
 
-    def told(self, channel: str, fact: Fact) -> None:
+    def told(self, channel: str, fact: Fact, message: Message | None = None) -> None:
         log.warning("%s: %s", channel, fact)
-        self._tell(channel, fact)
+        self._tell(Cause("outbox", channel) if message is None else cause_of(message), fact)
 
     def troubled(self, channel: str, problem: str | None) -> None:
         if problem is None:

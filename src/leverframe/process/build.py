@@ -24,6 +24,7 @@ from leverframe.process.services import (
     connect_faults,
     connect_firmware_check,
     connect_history,
+    connect_journal,
     connect_mqtt,
     connect_outbox,
     connect_panel,
@@ -112,7 +113,8 @@ async def build(
     board = make_board(wiring, clock)
     controller = Controller(profile, store, board, clock, timezone, stored)
     services: list[Service] = [] if node else [shared]
-    services.append(connect_history(controller, history or MemoryHistory()))
+    recorder = connect_history(controller, history or MemoryHistory())
+    services += [recorder, connect_journal(controller, recorder)]
     await board.open(controller.engine.settings, controller.troubles)
     controller.settings_watchers.append(lambda _, settings: board.adopt(settings))
     services.append(board)

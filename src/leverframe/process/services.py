@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from leverframe import __version__
 from leverframe.config import Config
 from leverframe.controller import Controller
 from leverframe.controller.faults import Faults
@@ -36,6 +37,7 @@ from leverframe.servers.routes.metrics import history_families, outbox_families
 from leverframe.servers.sms_commands import SmsCommands
 from leverframe.storage.datafolder import DataFolder
 from leverframe.storage.history.compactor import Bounds
+from leverframe.storage.history.journal_keeper import JournalKeeper
 from leverframe.storage.history.worker import (
     HistoryRecorder,
     HistoryWorker,
@@ -108,6 +110,20 @@ def connect_history(controller: Controller, worker: HistoryWorker) -> HistoryRec
     return recorder
 
 
+def connect_journal(controller: Controller, history: HistoryRecorder) -> JournalKeeper:
+    """Keep the entries of the journal with the history."""
+    keeper = JournalKeeper(
+        history,
+        lambda: controller.engine.machine.journal,
+        controller.clock,
+        lambda: f"{__version__} ({controller.profile})",
+    )
+    controller.journal_keeper = keeper
+    controller.watchers.add(keeper.look)
+    controller.live_parts.append(keeper)
+    return keeper
+
+
 def connect_snapshots(
     controller: Controller, store_path: Path, settle: Callable[[], None]
 ) -> SnapshotService:
@@ -123,9 +139,8 @@ def connect_outbox(controller: Controller, name: str, sending: Sending) -> Outbo
     Channels that need more than the network, such as a modem, are added by others.
     """
 
-    def tell(channel: str, fact: Fact) -> None:
-        wall = controller.clock.read().wall
-        controller.engine.machine.journal.add(wall, Cause("outbox", channel), fact)
+    def tell(cause: Cause, fact: Fact) -> None:
+        controller.engine.machine.journal.add(controller.clock.read().wall, cause, fact)
 
     outbox = Outbox(
         PersistentMessageStore(controller.writer),

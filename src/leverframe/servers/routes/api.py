@@ -7,14 +7,14 @@ anything. Secrets are masked: set is `***`, not set is null.
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from leverframe.commands.describe.listing import CommandDescription, command_table
 from leverframe.commands.table.rights import is_read_only
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.system import RESTORE_REPORT
 from leverframe.controller.findings import FindingReport
-from leverframe.engine.journal import Cause, Entry
+from leverframe.engine.journal import EntryReport, report_of
 from leverframe.engine.settings import Settings
 from leverframe.engine.texts import numbered_labels
 from leverframe.engine.tree import masked, secret_paths, value_at, with_value
@@ -23,7 +23,7 @@ from leverframe.naming.names import name_of
 from leverframe.naming.units import unit_of
 from leverframe.notify.outbox import OutboxReport
 from leverframe.servers.routes.context import Context
-from leverframe.servers.routes.state import State, WallTime, state
+from leverframe.servers.routes.state import State, state
 from leverframe.storage.audit import AuditEntry
 from leverframe.wire.modbus_modules import MODULES
 
@@ -59,28 +59,6 @@ class Start(Struct, frozen=True):
     labels: dict[str, NameAndUnit]
     state: State
     settings: Settings | None
-
-
-class LogEntry(Struct, frozen=True):
-    number: int
-    time: WallTime
-    cause: str
-    detail: str
-    text: str
-    what: Annotated[str, Meta(description="The kind of the entry.")]
-    which: Annotated[str | None, Meta(description="The label that it is about.")]
-    old: Annotated[float | None, Meta(description="The value before.")] = field(name="from")
-    new: Annotated[float | None, Meta(description="The value after.")] = field(name="to")
-    figures: Annotated[dict[str, Any], Meta(description="What else stands in the sentence.")]
-    by: Annotated[
-        Cause,
-        Meta(
-            description="The cause with what decided: the number and name of a rule, an entry of "
-            "the schedule or of the watchdog, its comparisons, seconds, who asked and from where. "
-            "Fields that say nothing are left out."
-        ),
-    ]
-    after: Annotated[int | None, Meta(description="The number of the entry that led to this one.")]
 
 
 class Health(Struct, frozen=True):
@@ -182,26 +160,8 @@ def reading_codes(context: Context) -> dict[str, str]:
     return numbered_labels(context.controller.profile)
 
 
-def log_entry(entry: Entry) -> LogEntry:
-    fact, cause = entry.fact, entry.cause
-    return LogEntry(
-        entry.number,
-        entry.wall,
-        cause.kind,
-        cause.detail,
-        entry.text,
-        fact.what,
-        fact.which or None,
-        fact.old,
-        fact.new,
-        dict(fact.figures),
-        cause,
-        cause.after or None,
-    )
-
-
-def log_entries(context: Context) -> list[LogEntry]:
-    return [log_entry(entry) for entry in context.controller.engine.machine.journal.entries()]
+def log_entries(context: Context) -> list[EntryReport]:
+    return [report_of(entry) for entry in context.controller.engine.machine.journal.entries()]
 
 
 async def audit_entries(context: Context) -> list[AuditEntry]:

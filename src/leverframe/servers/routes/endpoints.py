@@ -18,6 +18,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.commands.table.rights import ANONYMOUS, require
 from leverframe.commands.table.row import ADMIN, ANYBODY, CONTROL
 from leverframe.controller.findings import FindingReport
+from leverframe.engine.journal import EntryReport
 from leverframe.engine.rule_report import RuleReport
 from leverframe.engine.rule_trial import RuleTrial
 from leverframe.engine.settings import Settings
@@ -37,6 +38,8 @@ from leverframe.servers.routes.history import (
     history_json,
 )
 from leverframe.servers.routes.history import PARAMETERS as HISTORY_PARAMETERS
+from leverframe.servers.routes.journal import PARAMETERS as JOURNAL_PARAMETERS
+from leverframe.servers.routes.journal import journal_json
 from leverframe.servers.routes.metrics import METRICS, metrics
 from leverframe.servers.routes.pages import pages
 from leverframe.servers.routes.rule_trials import PARAMETERS as TRIAL_PARAMETERS
@@ -258,9 +261,19 @@ VALUES = (
     Endpoint(
         "/api/log",
         role=ADMIN,
-        reply=list[api.LogEntry],
+        reply=list[EntryReport],
         function=api.log_entries,
-        doc="List what happened and who caused it, oldest first.",
+        doc="List what happened since the start and who caused it, the newest 500 entries, oldest "
+        "first.",
+    ),
+    Endpoint(
+        "/api/journal",
+        role=ADMIN,
+        reply=list[EntryReport],
+        function=journal_json,
+        query=JOURNAL_PARAMETERS,
+        doc="List what happened, also before the last start: entries as in `/api/log`, numbered on "
+        "from start to start. The newest 20 000 are kept, with the history.",
     ),
     Endpoint(
         "/api/audit",

@@ -32,15 +32,15 @@ USUAL_SPAN_S = 3600.0
 #: The end of the year 9999, the last that a clock can be set to.
 LATEST_SECOND = 253_402_300_799
 
-_Second = Annotated[float, Meta(ge=0, le=LATEST_SECOND)]
+Second = Annotated[float, Meta(ge=0, le=LATEST_SECOND)]
 PARAMETERS = (
     QueryParameter(
         "labels",
         str,
         "Labels as `/api/state` has them, joined by commas; without it all that were recorded.",
     ),
-    QueryParameter("from", _Second, "Seconds since 1970; an hour before `to` without it."),
-    QueryParameter("to", _Second, "Seconds since 1970; now without it."),
+    QueryParameter("from", Second, "Seconds since 1970; an hour before `to` without it."),
+    QueryParameter("to", Second, "Seconds since 1970; now without it."),
     QueryParameter(
         "points",
         Annotated[int, Meta(ge=1, le=MAX_POINTS)],
@@ -151,21 +151,24 @@ def span_of(
     usual_points: int,
     parameters: Sequence[QueryParameter] = PARAMETERS,
 ) -> TimeSpan:
-    given = _fields(query, ", ".join(parameter.name for parameter in parameters))
-    last = _second(given, "to", now)
-    first = _second(given, "from", max(0.0, last - USUAL_SPAN_S))
+    given = fields_of(query, parameters)
+    last = second_of(given, "to", now)
+    first = second_of(given, "from", max(0.0, last - USUAL_SPAN_S))
     if first > last:
         raise BadHistoryQuery("`from` is later than `to`.", field="from", value=given.get("from"))
     return TimeSpan(_labels(given), first, last, _points(given, usual_points), now)
 
 
-def _fields(query: str, allowed: str) -> dict[str, str]:
+def fields_of(query: str, parameters: Sequence[QueryParameter]) -> dict[str, str]:
+    """Return the fields of a query by name; refuse one that is not among the parameters."""
+    names = [parameter.name for parameter in parameters]
+    allowed = ", ".join(names)
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
     except ValueError:
         raise BadHistoryQuery("The query is not made of name=value.", allowed=allowed) from None
     given = dict(pairs)
-    unknown = [name for name in given if name not in allowed.split(", ")]
+    unknown = [name for name in given if name not in names]
     if unknown or len(given) < len(pairs):
         wrong = f"There is no field {unknown[0][:40]}." if unknown else "A field is there twice."
         raise BadHistoryQuery(wrong, allowed=allowed)
@@ -187,7 +190,7 @@ def _labels(given: dict[str, str]) -> tuple[str, ...]:
     return labels
 
 
-def _second(given: dict[str, str], name: str, usual: float) -> float:
+def second_of(given: dict[str, str], name: str, usual: float) -> float:
     if name not in given:
         return usual
     try:

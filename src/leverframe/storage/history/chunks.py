@@ -24,6 +24,7 @@ from leverframe.storage.history.columns import (
     pack,
     unpack,
 )
+from leverframe.storage.history.entries import ENTRY_COLUMNS, ENTRY_TABLE, EntryTable
 from leverframe.storage.history.telling import MAX_TEXTS, bare_text_of, number_of, text_of
 from leverframe.storage.private_file import open_private
 from leverframe.storage.sqlite_file import StoreDamaged, StoreTooNew, connect, roll_back, sentences
@@ -55,6 +56,11 @@ CREATE TABLE told ({column} number INTEGER NOT NULL, text TEXT NOT NULL, UNIQUE 
 """
 #: What leads from each format to the next.
 _STEPS = (_TABLES, _TEXTS)
+#: The tables of a file of many, and the column that says whose a row is.
+_TABLES_OF_ONE = (
+    *(("chunk", "controller"), ("entry", "controller")),
+    *(("mark", "id"), ("told", "controller")),
+)
 #: SQLite checkpoints its log at this many pages (1 MB) and cuts it back to that.
 _CHECKPOINT_PAGES = 256
 _LOG_BYTES = 1024 * 1024
@@ -87,6 +93,7 @@ class ChunkStore:
                 # A history in memory ends with its controller, which need not be closed.
                 weakref.finalize(self, self._connection.close)
             try:
+                self.entries = EntryTable(self._connection, max_bytes)
                 self._count_tiers()
             except BaseException:
                 self._connection.close()
@@ -256,19 +263,21 @@ class SharedChunks:
 
     def __init__(self, path: Path | None, max_bytes: int) -> None:
         self._path = path or _IN_MEMORY
+        self._max_bytes = max_bytes
         with sentences(self._path):
             self._connection = _opened(path, max_bytes, _OF_MANY)
 
-    def of(self, controller: int) -> "ChunksOfOne":
+    def of(self, controller: int, max_bytes: int = 0) -> "ChunksOfOne":
+        """Lend the chunks of a controller; without its share of the bytes, with all of them."""
         with sentences(self._path):
-            return ChunksOfOne(self._connection, controller)
+            return ChunksOfOne(self._connection, controller, max_bytes or self._max_bytes)
 
     def forget(self, controllers: Iterable[int]) -> None:
         """Remove the histories of controllers."""
         self._transact(
             (f"DELETE FROM {table} WHERE {key} = ?", (controller,))  # nosec B608
             for controller in controllers
-            for table, key in (("chunk", "controller"), ("mark", "id"), ("told", "controller"))
+            for table, key in _TABLES_OF_ONE
         )
 
     def take_in(self, controller: int, path: Path) -> None:
@@ -291,6 +300,12 @@ class SharedChunks:
                         f"SELECT ?, {_COLUMNS} FROM own.chunk ORDER BY id",
                         (controller,),
                     ),
+                    ("DELETE FROM entry WHERE controller = ?", (controller,)),
+                    (
+                        f"INSERT INTO main.entry (controller, {ENTRY_COLUMNS}) "  # nosec B608
+                        f"SELECT ?, {ENTRY_COLUMNS} FROM own.entry",
+                        (controller,),
+                    ),
                     ("REPLACE INTO main.mark SELECT ?, at FROM own.mark", (controller,)),
                     ("DELETE FROM told WHERE controller = ?", (controller,)),
                     *([texts] if has_texts else ()),
@@ -305,6 +320,11 @@ class SharedChunks:
                     (
                         f"INSERT INTO own.chunk ({_COLUMNS}) SELECT {_COLUMNS} "  # nosec B608
                         "FROM main.chunk WHERE controller = ? ORDER BY id",
+                        (controller,),
+                    ),
+                    (
+                        f"INSERT INTO own.entry ({ENTRY_COLUMNS}) SELECT {ENTRY_COLUMNS} "  # nosec B608
+                        "FROM main.entry WHERE controller = ?",
                         (controller,),
                     ),
                     (
@@ -325,6 +345,8 @@ class SharedChunks:
         with sentences(path):
             self._connection.execute("ATTACH ? AS own", (str(path),))
             try:
+                own = ENTRY_TABLE.format(**_OF_ONE).replace("EXISTS entry", "EXISTS own.entry")
+                self._connection.execute(own)
                 yield
             finally:
                 self._connection.execute("DETACH own")
@@ -345,8 +367,9 @@ class SharedChunks:
 class ChunksOfOne(ChunkStore):
     """The chunks of one controller in a file of many, which it leaves open."""
 
-    def __init__(self, connection: sqlite3.Connection, controller: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, controller: int, max_bytes: int) -> None:
         self._connection = connection
+        self.entries = EntryTable(connection, max_bytes, controller)
         self._own = f"controller = {controller:d}"
         self._insert = (
             f"INSERT INTO chunk (controller, {_COLUMNS}) "  # nosec B608
@@ -385,6 +408,8 @@ def _opened(path: Path | None, max_bytes: int, tables: Mapping[str, str]) -> sql
         if version < _FORMAT:
             steps = "".join(step.format(**tables) for step in _STEPS[version:])
             connection.executescript(f"BEGIN;{steps}PRAGMA user_version = {_FORMAT};COMMIT;")
+        # Files of earlier programs lack it; they know nothing of it and leave it alone.
+        connection.executescript(ENTRY_TABLE.format(**tables))
         connection.execute(f"PRAGMA max_page_count = {max_bytes // _PAGE_BYTES}").fetchall()
     except BaseException:
         connection.close()

@@ -73,7 +73,7 @@ class SharedHistory:
         return replace(self._bounds, max_bytes=max(share, MIN_BYTES))
 
     def chunks_of(self, controller: int) -> ChunksOfOne:
-        return self._opened().of(controller)
+        return self._opened().of(controller, self.bounds().max_bytes)
 
     def note_use(self, worker: "WorkerOfOne") -> None:
         """Keep a worker's intervals in memory, and no longer those of who was quiet longest."""

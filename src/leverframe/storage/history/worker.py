@@ -304,6 +304,10 @@ class HistoryRecorder:
     def figures(self) -> Figures:
         return self._worker.figures
 
+    @property
+    def is_durable(self) -> bool:
+        return self._worker.is_durable
+
     def flush_if_due(self) -> None:
         """Hand over the samples: many at once, few of them after a while."""
         if len(self.samples) >= BATCH:

@@ -1,0 +1,159 @@
+"""The keeper of the journal: its entries in the file of the history, beyond the end of the process.
+
+Entries are numbered on from those that are stored, so that what led to what is told by numbers also
+there. The journal in memory holds the newest few hundred; under a flood of switching some of them
+are gone before they could be kept, and an entry tells how many.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+from msgspec.structs import replace
+
+from leverframe.clock import Clock
+from leverframe.engine.facts import Fact
+from leverframe.engine.journal import KEPT_ENTRIES, Cause, Entry, EntryReport, Journal, report_of
+from leverframe.storage.history.compactor import Compactor
+from leverframe.storage.history.entries import EntryQuestion, EntryRow
+from leverframe.storage.history.worker import GATHER_S, HistoryRecorder
+from leverframe.storage.store import StoreUnavailable
+
+#: So many are taken over at once on virtual time, where no timer runs.
+BATCH = KEPT_ENTRIES // 2
+#: Entries that wait for a file that cannot be written; older ones are lost.
+MAX_WAITING = 5000
+_BY_START = Cause("start")
+
+
+class JournalKeeper:
+    def __init__(
+        self,
+        history: HistoryRecorder,
+        journal: Callable[[], Journal],
+        clock: Clock,
+        version: Callable[[], str],
+        gather_s: float = GATHER_S,
+    ) -> None:
+        self._history = history
+        self._journal = journal
+        self._clock = clock
+        self._version = version
+        self._gather_s = gather_s
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        #: The newest entry that was taken over, and what is not written of them.
+        self._number = 0
+        self._waiting: list[Entry] = []
+        #: What is added to numbers; None until the file was asked for its newest.
+        self._base: int | None = None
+        #: One after the other: the first tells what the others count from.
+        self._order = asyncio.Lock()
+
+    def look(self) -> None:
+        """Take new entries over: many at once, few of them after a while."""
+        new = self._journal().count - self._number
+        if new == 0 or not self._history.is_durable:
+            return
+        if self._clock.is_virtual:
+            if new >= BATCH:
+                self._write_soon()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._gather_s, self._write_soon)
+
+    async def ask(self, question: EntryQuestion) -> list[bytes]:
+        """Return stored entries as JSON, with all that happened until now."""
+        await self._write()
+        return await self._history.ask(
+            lambda compactor: compactor.chunk_store.entries.ask(question)
+        )
+
+    def live_state(self) -> int:
+        return self._journal().count
+
+    def go_on_from(self, state: int) -> None:
+        """Tell again from the number that a snapshot was taken at."""
+        self._number = min(self._number, state)
+        self._waiting = [entry for entry in self._waiting if entry.number <= state]
+
+    def forget(self) -> None:
+        """Begin anew with a history that has forgotten everything."""
+        self._number, self._base = 0, None
+        self._waiting.clear()
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._history.is_durable:
+            # What cannot be written now is lost with the process; the history tells its trouble.
+            with suppress(StoreUnavailable):
+                await self._write()
+
+    def _write_soon(self) -> None:
+        self._timer = None
+        self._take_over()
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.get_running_loop().create_task(self._try_to_write())
+
+    async def _try_to_write(self) -> None:
+        # They wait and are written with the next ones.
+        with suppress(StoreUnavailable):
+            await self._write()
+
+    def _take_over(self) -> None:
+        journal = self._journal()
+        new = journal.since(self._number)
+        lost = journal.count - self._number - len(new)
+        if lost and self._number:
+            gap = Fact("journal_gap", figures={"count": lost})
+            self._waiting.append(Entry(new[0].number - 1, new[0].wall, _BY_START, str(gap), gap))
+        self._waiting += new
+        del self._waiting[:-MAX_WAITING]
+        self._number = journal.count
+
+    async def _write(self) -> None:
+        async with self._order:
+            await self._write_all()
+
+    async def _write_all(self) -> None:
+        self._take_over()
+        if self._base is None:
+            started = Fact("started", figures={"version": self._version()})
+            wall = self._waiting[0].wall if self._waiting else self._clock.read().wall
+            self._waiting.insert(0, Entry(0, wall, _BY_START, str(started), started))
+        entries, self._waiting = self._waiting, []
+        if not entries:
+            return
+        base = self._base
+        try:
+            self._base = await self._history.ask(lambda compactor: _add(compactor, entries, base))
+        except StoreUnavailable:
+            kept = entries if base is not None else entries[1:]
+            self._waiting = [*kept, *self._waiting]
+            raise
+
+
+def _add(compactor: Compactor, entries: list[Entry], base: int | None) -> int:
+    """Store entries and return what is added to their numbers."""
+    table = compactor.chunk_store.entries
+    if base is None:
+        base = table.newest() + 1
+    reports = [_numbered_on(report_of(entry), base) for entry in entries]
+    table.add(
+        EntryRow(one.number, one.time, one.cause, one.which, msgspec.json.encode(one))
+        for one in reports
+    )
+    compactor.chunk_store.commit()
+    return base
+
+
+def _numbered_on(report: EntryReport, base: int) -> EntryReport:
+    """Count numbers of entries on from those of earlier runs."""
+    by = report.by
+    if by.after or by.conditions:
+        conditions = tuple(
+            replace(one, after=base + one.after) if one.after else one for one in by.conditions
+        )
+        by = replace(by, conditions=conditions, after=base + by.after if by.after else 0)
+    return replace(report, number=base + report.number, by=by, after=by.after or None)

@@ -1,0 +1,160 @@
+"""The journal beside the history: it outlives the process, and numbers go on."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.clock import SystemClock, VirtualClock
+from leverframe.engine.facts import Fact
+from leverframe.engine.journal import KEPT_ENTRIES, Cause, Decided, Journal
+from leverframe.storage.history.compactor import Bounds, Compactor
+from leverframe.storage.history.entries import EntryQuestion
+from leverframe.storage.history.journal_keeper import BATCH, JournalKeeper
+from leverframe.storage.history.worker import HistoryRecorder, MemoryHistory, ThreadHistoryWorker
+from leverframe.storage.store import StoreUnavailable
+
+ON = Fact("on", "OUT0", 0, 1)
+EVERYTHING = EntryQuestion(0.0, 9e9)
+BY_HAND, START = Cause("command", "test"), 1_748_822_400.0
+
+
+class Run:
+    """One run of a process that keeps its journal."""
+
+    def __init__(self, worker: Any, clock: Any = None, gather_s: float = 5.0) -> None:
+        self.journal = Journal()
+        self.clock = clock or VirtualClock()
+        self.history = HistoryRecorder(worker, self.clock)
+        self.keeper = JournalKeeper(
+            self.history, lambda: self.journal, self.clock, lambda: "1.2", gather_s
+        )
+
+    def happen(self, fact: Fact = ON, cause: Cause = BY_HAND, wall: float = START) -> int:
+        number = self.journal.add(wall, cause, fact)
+        self.keeper.look()
+        return number
+
+    async def told(self, question: EntryQuestion = EVERYTHING) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(entry) for entry in await self.keeper.ask(question)]
+
+    async def end(self) -> None:
+        await self.keeper.close()
+        await self.history.close()
+
+
+def run_on(path: Path) -> Run:
+    return Run(ThreadHistoryWorker(path, Bounds()))
+
+
+async def test_entries_outlive_the_process_and_their_numbers_go_on(tmp_path: Path) -> None:
+    first = run_on(tmp_path / "history")
+    first.happen()
+    await first.end()
+    second = run_on(tmp_path / "history")
+    led = second.happen()
+    decided = (Decided("OUT0", 1, "=", 1, True, led),)
+    second.happen(cause=Cause("rule", "1", number=1, conditions=decided, after=led))
+    told = await second.told()
+    await second.end()
+    assert [entry["what"] for entry in told] == ["started", "on", "started", "on", "on"]
+    assert told[0]["figures"] == {"version": "1.2"}
+    numbers = [entry["number"] for entry in told]
+    assert numbers == sorted(set(numbers))
+    consequence, reason = told[-1], told[-2]
+    assert consequence["after"] == reason["number"]
+    assert consequence["by"]["after"] == reason["number"]
+    assert consequence["by"]["conditions"][0]["after"] == reason["number"]
+
+
+async def test_questions_are_answered_by_time_number_label_and_cause() -> None:
+    run = Run(MemoryHistory())
+    run.happen(wall=START)
+    run.happen(Fact("off", "OUT1", 1, 0), Cause("rule", "1"), wall=START + 10)
+    run.happen(wall=START + 20)
+    everything = await run.told()
+    assert [entry["which"] for entry in everything] == [None, "OUT0", "OUT1", "OUT0"]
+    assert len(await run.told(EntryQuestion(START + 5, START + 15))) == 1
+    assert len(await run.told(EVERYTHING._replace(which="OUT0"))) == 2
+    assert len(await run.told(EVERYTHING._replace(cause="rule"))) == 1
+    assert await run.told(EVERYTHING._replace(most=1)) == everything[-1:]
+    assert await run.told(EVERYTHING._replace(after=everything[1]["number"])) == everything[2:]
+
+
+async def test_what_a_flood_pushed_out_before_it_was_kept_is_counted() -> None:
+    run = Run(MemoryHistory())
+    run.happen()
+    await run.told()
+    for _ in range(KEPT_ENTRIES + 7):
+        run.happen()
+    gap = (await run.told())[2]
+    assert (gap["what"], gap["figures"]) == ("journal_gap", {"count": 7})
+
+
+async def test_on_virtual_time_nothing_is_lost_between_two_questions() -> None:
+    run = Run(ThreadHistoryWorker(None, Bounds()))
+    for _ in range(3 * KEPT_ENTRIES):
+        run.happen()
+    assert len(await run.told()) == 3 * KEPT_ENTRIES + 1
+    await run.end()
+
+
+async def test_a_few_entries_are_written_after_a_while_without_being_asked_for() -> None:
+    worker = ThreadHistoryWorker(None, Bounds())
+    run = Run(worker, SystemClock(), gather_s=0.01)
+    run.happen()
+
+    def newest(compactor: Compactor) -> int:
+        return compactor.chunk_store.entries.newest()
+
+    async with asyncio.timeout(5):
+        while await worker.ask(newest) < 2:
+            pass
+    await run.end()
+
+
+async def test_a_small_file_keeps_the_newest(tmp_path: Path) -> None:
+    run = Run(ThreadHistoryWorker(tmp_path / "history", Bounds(max_bytes=1024 * 1024)))
+    for _ in range(BATCH * 6):
+        run.happen()
+    told = await run.told()
+    await run.end()
+    assert len(told) == 512
+    assert told[-1]["number"] - told[0]["number"] == 511
+
+
+class RefusingHistory(MemoryHistory):
+    refuses = True
+
+    async def ask(self, work: Any) -> Any:
+        if self.refuses:
+            raise StoreUnavailable("The disk is full.")
+        return await super().ask(work)
+
+
+async def test_what_the_disk_refuses_is_written_when_it_takes_it_again() -> None:
+    worker = RefusingHistory()
+    run = Run(worker)
+    run.happen()
+    with pytest.raises(StoreUnavailable):
+        await run.told()
+    worker.refuses = False
+    run.happen()
+    assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
+    run.keeper.forget()
+    worker.forget()
+    assert [entry["what"] for entry in await run.told()] == ["started", "on", "on"]
+
+
+async def test_a_snapshot_that_is_gone_back_to_tells_on_from_there() -> None:
+    run = Run(MemoryHistory())
+    run.happen()
+    before, state = run.journal.copy(), run.keeper.live_state()
+    run.happen(Fact("off", "OUT0", 1, 0))
+    await run.told()
+    run.journal = before
+    run.keeper.go_on_from(state)
+    run.happen(Fact("on", "OUT3", 0, 1))
+    assert [entry["which"] for entry in await run.told()] == [None, "OUT0", "OUT3"]
