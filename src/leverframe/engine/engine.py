@@ -307,6 +307,9 @@ class Engine:
         old = machine.settings
         machine.settings = settings
         machine.version += 1
+        if settings.timezone != old.timezone:
+            machine.use_timezone()
+            self.schedule.clock_changed()
         for feature in self._features.values():
             feature.adopt(old)
         self._note_listeners()

@@ -17,6 +17,7 @@ from leverframe.engine.labels import LABELS, STATES
 from leverframe.engine.moment import Moment
 from leverframe.engine.settings import NO_ONEWIRE_ID, Settings
 from leverframe.engine.texts import message_texts
+from leverframe.engine.time_zone import zone_named
 from leverframe.engine.timers import Key, Timers
 from leverframe.engine.traces import CAUSE_TRACES, MESSAGE_TRACE, Reason
 from leverframe.profile import Profile
@@ -32,6 +33,7 @@ class Machine:
         "absent_since",
         "at",
         "changed",
+        "configured_timezone",
         "dsid",
         "effects",
         "journal",
@@ -58,7 +60,9 @@ class Machine:
     ) -> None:
         self.profile = profile
         self.settings = settings
-        self.timezone = timezone
+        #: For as long as the settings name none.
+        self.configured_timezone = timezone
+        self.use_timezone()
         #: What an earlier run stored by `Persist` effects.
         self.persisted = persisted
         self.at = Moment(0.0, 0.0)
@@ -83,6 +87,11 @@ class Machine:
         #: What runs now of periodic switching and the regulator, by the rule action that starts it.
         self.running: set[str] = set()
         self.dsid = NO_ONEWIRE_ID
+
+    def use_timezone(self) -> None:
+        """Take the time zone that the settings name, where there is one and it is known here."""
+        name = self.settings.timezone
+        self.timezone = (name and zone_named(name)) or self.configured_timezone
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Leave out what somebody else records into; whoever takes the copy records anew."""

@@ -255,6 +255,8 @@ class Ui(Node, frozen=True):
     user_read_only: bool = False
     firmware_check: bool = False
     auto_sign_in: bool = False
+    #: The step at which the first run stands.
+    first_run: str = "place"
 
 
 class Layout(Node, frozen=True):
@@ -381,6 +383,8 @@ class Settings(Node, frozen=True):
     profile: Identity = Identity()
     #: What people call the controller; empty is what the process calls it.
     name: str = ""
+    #: The time zone of schedule and clock; empty is that of the configuration.
+    timezone: str = ""
     outputs: tuple[Output, ...] = (Output(),) * 6
     output_flags: OutputFlags = OutputFlags()
     pwm: tuple[Pwm, ...] = (Pwm(),) * 4

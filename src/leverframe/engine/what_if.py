@@ -176,7 +176,8 @@ class _Future:
         self._note_entries()
         old = self.engine
         machine = old.machine
-        self.engine = Engine(machine.profile, old.settings, machine.timezone, self._remembered)
+        zone = machine.configured_timezone
+        self.engine = Engine(machine.profile, old.settings, zone, self._remembered)
         self._number = 0
         started = self.engine.start(self.at)
         for label, value in old.values.items():

@@ -22,7 +22,7 @@ import {
   useCodes,
   usePageWords,
 } from "./lib/words.js";
-import { HOMEPAGES, load } from "./pages/index.js";
+import { FIRST_RUN, HOMEPAGES, load } from "./pages/index.js";
 
 /** @import { Drawer } from "./pages/things/drawer.js" */
 
@@ -230,8 +230,16 @@ class App {
   }
 
   #homepage() {
+    if (this.#isFirst) return FIRST_RUN.name;
     const wanted = HOMEPAGES[this.#context.settings?.ui.homepage ?? ""];
     return wanted && findPage(wanted) ? wanted : "status";
+  }
+
+  // Whoever signs in at a fresh controller is led through its first run. Where no sign-in is asked
+  // for, as of twins in tests, Status offers it and nobody is kept from a page.
+  get #isFirst() {
+    const { settings, firstRunStep } = this.#context;
+    return firstRunStep !== null && settings?.access.required === true;
   }
 
   /** @param {() => void} proceed */
@@ -269,11 +277,12 @@ class App {
     const device = this.#context.overview.deviceName;
     document.title = [title, device || "Leverframe"].filter(Boolean).join(" · ");
     const giveFocusBack = keepFocus();
+    const alone = this.#entry?.alone === true && this.#trouble === null;
     render(
       html`
         <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
-        ${causePatterns()} ${header(this.#context, this.#entry)} ${lostBanner(this.#live)}
-        ${pageLinks(this.#context, this.#entry)}
+        ${causePatterns()} ${alone ? nothing : header(this.#context, this.#entry)}
+        ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry)}
         <main
           tabindex="-1"
           aria-busy=${this.#opening ? "true" : "false"}
@@ -282,7 +291,7 @@ class App {
           ${title ? html`<h1 class=${this.#entry?.bare ? "unseen" : ""}>${title}</h1>` : nothing}
           ${findingsHere(this.#context, this.#entry)} ${this.#content()}
         </main>
-        ${phoneBar(this.#context, this.#entry)}
+        ${alone ? nothing : phoneBar(this.#context, this.#entry)}
         ${this.#drawer ? speaking("things", () => this.#drawer?.view()) : nothing}
         ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}
       `,

@@ -28,6 +28,7 @@ interface PageEntry {
   role: string;
   early?: boolean;
   bare?: boolean;
+  alone?: boolean;
   needs?: string;
   simulated?: boolean;
   wordless?: boolean;

@@ -26,7 +26,7 @@ from leverframe.engine.tree import MASK, difference, is_secret, leaves, with_val
 from leverframe.profile import Profile
 
 #: Branches of the settings in the order in which they change.
-_PAGES = ("name", "ui", "layout", "variables", "event_variables")
+_PAGES = ("name", "timezone", "ui", "layout", "variables", "event_variables")
 _READINGS = (
     *("serial", "i2c", "onewire", "onewire_extra", "weather", "analog_inputs", "digital_inputs"),
     *("impulse_time", "modbus_devices", "modbus_slots", "modbus_mapping", "differentials"),

@@ -368,4 +368,7 @@ SNMP_PRIVACIES = CodeTable("privacy", run(0, ("none", "AES-128", "AES-256")))
 
 LANGUAGES = CodeTable("language", run(0, ("PL", "EN", "FR", "HU", "CZ")))
 HOMEPAGES = CodeTable("homepage", run(0, ("Status", "Status for user", "Serial Port", "Modbus")))
+FIRST_RUN_STEPS = CodeTable(
+    "step of the first run", run(0, ("place", "password", "find", "names", "rule", "done"))
+)
 HOMEPAGES_OLDER = HOMEPAGES.only("homepage", range(2))

@@ -7,7 +7,7 @@ of `system.py` take it.
 
 from leverframe.commands.table import codes
 from leverframe.commands.table.codes import HW35_SW, span
-from leverframe.commands.table.params import Flag, Seconds10, Word
+from leverframe.commands.table.params import TIME_ZONE, Flag, Seconds10, Word
 from leverframe.commands.table.row import row
 from leverframe.commands.table.stage import Stage
 from leverframe.profile import HW35_TO_38, HW39, VersionSpan, offered
@@ -120,4 +120,21 @@ FIRMWARE_CHECK_ROW = row(
     limits={"ui.firmware_check": Flag()},
     when=FIRMWARE_CHECK,
     doc="Check for new firmware when the administrator visits the page.",
+)
+
+FIRST_RUN_ROWS = (
+    row(
+        "GET /stm.cgi?timezone=<A>",
+        A=TIME_ZONE,
+        sets="timezone",
+        doc="Choose the time zone of the schedule and of the clock; without one that is `timezone` "
+        "of the configuration.",
+    ),
+    row(
+        "GET /stm.cgi?firstrun=<A>",
+        A=Word(codes.FIRST_RUN_STEPS),
+        sets="ui.first_run",
+        doc="Note at which step the first run stands, so that the pages go on from there. It keeps "
+        "nothing from working.",
+    ),
 )

@@ -5,7 +5,7 @@ sign-in page is led on to the front page.
 """
 
 from leverframe.commands.table.accounts import CHANGE_PASSWORD, SIGN_IN
-from leverframe.commands.table.refusals import NotAllowed, Refusal
+from leverframe.commands.table.refusals import BadValue, NotAllowed, Refusal
 from leverframe.commands.table.rights import Account
 from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.user_interface import AUTO_SIGN_IN
@@ -15,6 +15,7 @@ from leverframe.engine.journal import Cause
 from leverframe.profile import offered
 from leverframe.servers.accounts.access import Access, account_at
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
+from leverframe.servers.accounts.weak_passwords import is_weak
 from leverframe.servers.http.messages import NOT_KEPT, Headers, Reply, Request, problem_reply
 from leverframe.servers.problems import reply_to_refusal
 from leverframe.servers.routes.commands import CommandEndpoint, Commands
@@ -168,6 +169,12 @@ class SignInEndpoint:
         if account.role != ADMIN and name != account.name:
             raise NotAllowed("Only the administrator may change the password of somebody else.")
         await self._access.check(name, fields["password"], request.peer, self._controller.pending)
+        if is_weak(fields["new"]):
+            raise BadValue(
+                "This password is easy to guess.",
+                field="new",
+                allowed="one that is not among the common ones, of at least 3 different characters",
+            )
         answer = self._commands.handle(request, commands, account)
         return answer if isinstance(answer, Reply) else await answer
 

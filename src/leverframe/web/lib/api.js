@@ -154,6 +154,8 @@ export const openApi = () => read("/api/openapi.json");
 export const health = (options) => read("/health", options);
 /** @param {string} name @returns {Promise<Words>} */
 export const words = (name) => read(`/web/words/${name}.json`);
+/** @param {string} name */
+export const styleSheet = (name) => `/web/styles/${name}.css`;
 export const stream = () => new EventSource("/api/stream");
 // Several parts of a page learn at the same time that a session is over; a browser that is sent on
 // twice breaks off the first way.

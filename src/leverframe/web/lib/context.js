@@ -49,6 +49,17 @@ export class Context {
     return this.role === ADMIN;
   }
 
+  // The step at which the first run goes on; null where it is finished, or where a controller was
+  // set up before there was one.
+  get firstRunStep() {
+    if (!this.settings) return null;
+    const { ui, name, rules } = this.settings;
+    const isUntouched = name === "" && rules.length === 0;
+    return ui.first_run === "done" || !(isUntouched || ui.first_run !== "place")
+      ? null
+      : ui.first_run;
+  }
+
   get hasUnsaved() {
     return [...this.forms].some((form) => form.isChanged);
   }

@@ -78,7 +78,7 @@ export async function leave() {
 }
 
 /** @param {Live} live */
-function connectionWord(live) {
+export function connectionWord(live) {
   if (live.connection !== "lost") return t(`connection_${live.connection}`);
   return t("connection_lost", { time: clock(Number(live.lostSince) / 1000) });
 }

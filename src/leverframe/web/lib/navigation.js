@@ -1,7 +1,7 @@
 // Ways around: the groups of pages that the account and the version have, as bar and as phone bar.
 
 import { html, nothing } from "../vendor/lit-html.js";
-import { MORE, PAGES, PHONE_GROUPS } from "../pages/index.js";
+import { FIRST_RUN, MORE, PAGES, PHONE_GROUPS } from "../pages/index.js";
 import { SIMULATED } from "./context.js";
 import { findingCount } from "./findings.js";
 import { icon } from "./icon.js";
@@ -24,7 +24,7 @@ export function offeredGroups(context) {
 
 /** @param {string} name @returns {PageEntry | null} */
 export function findPage(name) {
-  return [...PAGES, MORE].find((page) => page.name === name) ?? null;
+  return [...PAGES, MORE, FIRST_RUN].find((page) => page.name === name) ?? null;
 }
 
 /** @param {Context} context @param {PageEntry} page */

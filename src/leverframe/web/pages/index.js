@@ -6,6 +6,7 @@
 // role    who may open it: "control" is everybody who may look and switch
 // early   the page can be drawn before the commands and the words of code lists are there
 // bare    the page needs no visible heading
+// alone   it stands without header and navigation
 // needs   a command without which the page makes no sense in this version
 // simulated   only where the board is simulated
 
@@ -56,6 +57,16 @@ export const PAGES = [
 
 // Beside the navigation: where a phone finds all that its bar has no room for.
 export const MORE = { name: "more", group: "more", role: "control", wordless: true };
+
+// Beside it, too: offered by Status while it is not finished. It stands alone, without a frame.
+/** @type {PageEntry} */
+export const FIRST_RUN = {
+  name: "firstrun",
+  group: "system",
+  role: "admin",
+  bare: true,
+  alone: true,
+};
 
 // The bar at the bottom of a phone.
 export const PHONE_GROUPS = ["status", "timeline", "rules", "things"];

@@ -4,9 +4,10 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import { Form } from "../lib/form.js";
 import { headingOf } from "../lib/names.js";
+import { NO_ID } from "../lib/onewire_bus.js";
 import { liveReading } from "../lib/reading.js";
 import { t } from "../lib/words.js";
-import { BusScan, NO_ID } from "./onewire/scan.js";
+import { BusScan } from "./onewire/scan.js";
 
 export class Page {
   #scan;

@@ -39,9 +39,11 @@ from leverframe.commands.table.params.param import (
 from leverframe.commands.table.params.particular import (
     MAPPED_READING,
     MAPPED_SLOT,
+    TIME_ZONE,
     EqualsComparison,
     I2cSelection,
     MappingItem,
+    TimeZoneName,
 )
 from leverframe.commands.table.params.texts import (
     Base64Text,
@@ -51,6 +53,7 @@ from leverframe.commands.table.params.texts import (
 )
 
 __all__ = [
+    "TIME_ZONE",
     "Base64Text",
     "Bits",
     "Changed",
@@ -74,6 +77,7 @@ __all__ = [
     "Seconds10",
     "Seen",
     "Text",
+    "TimeZoneName",
     "Trailing",
     "Word",
     "decoded",

@@ -8,7 +8,9 @@ from leverframe.commands.table.codes import I2C_SENSORS, SW
 from leverframe.commands.table.params.composed import Changed
 from leverframe.commands.table.params.numbers import Int
 from leverframe.commands.table.params.param import Seen, decoded
+from leverframe.commands.table.params.texts import Text
 from leverframe.commands.table.refusals import BadValue
+from leverframe.engine.time_zone import zone_named
 from leverframe.profile import ALWAYS, Profile
 
 #: Behind the primary I2C sensor where the particulate sensor is connected, too.
@@ -109,3 +111,26 @@ class EqualsComparison(Struct, frozen=True):
 
     def refused(self, profile: Profile, seen: Seen) -> list[str]:
         return ["2", "", "x"]
+
+
+class TimeZoneName(Text, frozen=True):
+    """The name of a time zone that the machine knows, or nothing."""
+
+    def parse(self, raw: str, profile: Profile, seen: Seen) -> str:
+        name = super().parse(raw, profile, seen)
+        if name and zone_named(name) is None:
+            raise BadValue(
+                f"This machine knows no time zone {name!r}.",
+                value=name,
+                allowed=self.allowed(profile),
+            )
+        return name
+
+
+TIME_ZONE = TimeZoneName(
+    64,
+    pattern=r"|[A-Za-z][A-Za-z0-9_+\-]*(?:/[A-Za-z0-9_+\-]+){0,2}",
+    form="a name such as Europe/Warsaw, or nothing for that of the configuration",
+    fitting=("", "Europe/Warsaw", "UTC"),
+    unfitting=("Europe/Nowhere", "../passwd", "Europe"),
+)

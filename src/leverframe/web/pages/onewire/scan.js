@@ -3,12 +3,8 @@
 import { html, nothing } from "../../vendor/lit-html.js";
 import * as api from "../../lib/api.js";
 import { headingOf } from "../../lib/names.js";
+import { NO_ID, idsOnBus } from "../../lib/onewire_bus.js";
 import { t } from "../../lib/words.js";
-
-// Of a free position, and what the bus says after its last sensor.
-export const NO_ID = "00:00:00:00:00:00:00:00";
-// Far more than a bus can carry: a bus that changes all the time must not be asked for ever.
-const MAX_STEPS = 200;
 
 export class BusScan {
   #context;
@@ -133,17 +129,11 @@ export class BusScan {
     this.#context.redraw();
   }
 
-  // The bus is a ring of its sensors and one empty place; it may be entered anywhere.
   async #scan() {
-    const { target } = this.#context.commands.get("dswrite=0").request({});
-    const seen = new Set();
     this.#scanning = true;
-    for (let step = 0; step < MAX_STEPS && !this.#stopped; step++) {
-      await api.send(target);
-      const { dsid } = await api.sensors();
-      if (seen.has(dsid)) return;
-      seen.add(dsid);
-      this.#found = [...seen].filter((id) => id !== NO_ID).sort();
+    for await (const found of idsOnBus(this.#context.commands)) {
+      if (this.#stopped) return;
+      this.#found = found;
       this.#context.redraw();
     }
   }

@@ -4,6 +4,7 @@ import { html, nothing } from "../../vendor/lit-html.js";
 import { INPUTS } from "../../lib/labels.js";
 import { Choice } from "./choice.js";
 import { Glance } from "./glance.js";
+import { firstRunCard } from "./first_run.js";
 import { Happened } from "./happened.js";
 import { LastHour } from "./last_hour.js";
 import { section } from "./section.js";
@@ -61,7 +62,7 @@ export class Beside {
         ${section("meters", this.#tiles.meters())}
       </div>
       <div class="told">
-        ${this.#glance.view()} ${this.#happened.view()} ${this.#choice.button()}
+        ${firstRunCard(this.#context)} ${this.#glance.view()} ${this.#happened.view()} ${this.#choice.button()}
       </div>`;
   }
 

@@ -1,0 +1,131 @@
+// Fourth step: names for the sensors, with their live values: the one that is held gets warmer.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { NO_ID } from "../../lib/onewire_bus.js";
+import { nameOf } from "../../lib/names.js";
+import { allowed, problemOf } from "../../lib/schema.js";
+import { code, t } from "../../lib/words.js";
+import { Step } from "./step.js";
+
+/** @typedef {{ label: string, kind: string, id: string, command: string, at: ByLetter }} Sensor */
+/** @typedef {{ time: number, value: number }} Sample */
+
+// A change within this time is one that somebody makes just now.
+const SPAN_S = 20;
+const FELT = 0.4;
+
+export class NamesStep extends Step {
+  title = "names_title";
+  /** @type {Map<string, string>} */
+  #typed = new Map();
+  /** @type {Map<string, Sample[]>} */
+  #samples = new Map();
+
+  // Those on the buses, in the order of their places.
+  /** @returns {Sensor[]} */
+  get #sensors() {
+    const { onewire, i2c } = this.context.settings;
+    const thermometers = onewire.flatMap(({ id }, index) =>
+      id === NO_ID ? [] : [sensor(`DS${index + 1}`, "temperature", id, "tname", { A: index })],
+    );
+    const model = code(i2c.primary);
+    const climate = [
+      sensor("T1", "temperature", model, "tname", { A: 8 }),
+      sensor("H1", "humidity", model, "tname", { A: 9 }),
+      sensor("P1", "pressure", model, "p1name", {}),
+    ];
+    const { state } = this.context.live;
+    return [...thermometers, ...climate.filter(({ label }) => state[label] != null)];
+  }
+
+  follow() {
+    const { state } = this.context.live;
+    for (const { label } of this.#sensors) {
+      const value = state[label];
+      if (typeof value !== "number") continue;
+      const kept = (this.#samples.get(label) ?? []).filter(({ time }) => time > state.time - SPAN_S);
+      this.#samples.set(label, [...kept, { time: state.time, value }]);
+    }
+  }
+
+  view() {
+    const sensors = this.#sensors;
+    if (sensors.length === 0) return html`<p class="empty">${t("no_sensors")}</p>`;
+    const schema = this.context.commands.get("tname").schema("B", { A: 0 });
+    return html`<p class="note">${t("names_note", { count: sensors.length })}</p>
+      <ul class="sensors" role="list">
+        ${sensors.map((one) => this.#row(one))}
+      </ul>
+      <p class="note">${allowed(schema)}. ${t("names_later")}</p>`;
+  }
+
+  /** @param {Sensor} sensor */
+  #row({ label, kind, id }) {
+    const { text, unit, absent } = this.context.overview.shown(label);
+    const trend = absent ? "silent" : this.#trend(label);
+    const wrong = this.refusals[label];
+    return html`<li ?data-felt=${trend === "rising" || trend === "falling"} data-label=${label}>
+      <span class="value">${text}<i>${absent ? "" : unit}</i></span>
+      <span class="id">${t(`kind_${kind}`)}<small>${id} · ${t(`trend_${trend}`)}</small></span>
+      <div class="naming" ?data-wrong=${wrong}>
+        <input
+          aria-label=${t("name_of", { id })}
+          autocomplete="off"
+          placeholder=${t(`such_as_${kind}`)}
+          .value=${this.#name(label)}
+          @input=${(event) => {
+            this.#typed.set(label, event.target.value);
+            this.typing(label);
+          }}
+        />
+        ${wrong ? html`<p class="wrong" role="alert">${wrong}</p>` : nothing}
+      </div>
+    </li>`;
+  }
+
+  /** @param {string} label */
+  #trend(label) {
+    const samples = this.#samples.get(label) ?? [];
+    const change = (samples.at(-1)?.value ?? 0) - (samples[0]?.value ?? 0);
+    if (Math.abs(change) < FELT) return "steady";
+    return change > 0 ? "rising" : "falling";
+  }
+
+  /** @param {string} label */
+  #name(label) {
+    return this.#typed.get(label) ?? nameOf(this.context.settings, label);
+  }
+
+  get #changed() {
+    return this.#sensors.filter(
+      ({ label }) => this.#name(label) !== nameOf(this.context.settings, label),
+    );
+  }
+
+  check() {
+    const { commands } = this.context;
+    const problems = this.#changed.map(({ label, command, at }) => {
+      const one = commands.get(command);
+      return [label, problemOf(one.schema(one.lastLetter, at), this.#name(label)) ?? ""];
+    });
+    this.refusals = Object.fromEntries(problems);
+    return problems.every(([, said]) => said === "");
+  }
+
+  /** @param {string} _note @param {() => Promise<unknown>} done */
+  async send(_note, done) {
+    const { commands } = this.context;
+    const items = this.#changed.map(({ label, command, at }) => {
+      const one = commands.get(command);
+      return { path: one.path, item: one.query({ ...at, [one.lastLetter]: this.#name(label) }) };
+    });
+    for (const [path, group] of Map.groupBy(items, (one) => one.path)) {
+      await api.send(`${path}?${group.map(({ item }) => item).join("&")}`);
+    }
+    return done();
+  }
+}
+
+/** @param {string} label @param {string} kind @param {string} id @param {string} command @param {ByLetter} at */
+const sensor = (label, kind, id, command, at) => ({ label, kind, id, command, at });

@@ -1,0 +1,120 @@
+// Fifth step: a first rule, one sentence with four blanks.
+
+import { html } from "../../vendor/lit-html.js";
+import * as api from "../../lib/api.js";
+import { OUTPUTS, READINGS } from "../../lib/labels.js";
+import { thingName } from "../../lib/things.js";
+import { address } from "../../lib/router.js";
+import { t } from "../../lib/words.js";
+import { Draft, EMPTY_RULE } from "../rules/draft.js";
+import { Step } from "./step.js";
+
+const FIRST = ["DS1", "T1", "TEMP"];
+
+export class RuleStep extends Step {
+  title = "rule_title";
+  commandsOf = { "": "event" };
+  #source;
+  #output = "OUT0";
+  #on = "18";
+  #off = "20";
+
+  /** @param {AdminContext} context */
+  constructor(context) {
+    super(context);
+    const sources = this.#sources;
+    this.#source = FIRST.find((label) => sources.includes(label)) ?? sources[0] ?? "VCC";
+  }
+
+  get button() {
+    return "save_finish";
+  }
+
+  get #sources() {
+    const offered = new Set(this.#draft(EMPTY_RULE).offered("B"));
+    const { overview } = this.context;
+    return READINGS.filter((label) => offered.has(label) && overview.isPresent(label));
+  }
+
+  /** @param {Rule} rule */
+  #draft(rule) {
+    const { commands, settings } = this.context;
+    return new Draft(commands, settings.rules.length, null, rule);
+  }
+
+  view() {
+    const unit = this.context.overview.unit(this.#source);
+    const { text } = this.context.overview.shown(this.#source);
+    const key = Number(this.#on) > Number(this.#off) ? "above" : "below";
+    return html`<p class="note">${t("rule_note")}</p>
+      <p class="sentence">
+        ${t("when")} ${this.#choice("source", this.#sources)} <small>${text} ${unit}</small>
+        ${t(key)} ${this.#number("on")} ${unit}, ${t("switch_on")}
+        ${this.#choice("output", OUTPUTS)} ${t("until")} ${this.#number("off")} ${unit}
+        ${t("until_end")}
+      </p>
+      <p class="note">
+        ${t("rule_other")} <a href=${address("rules")}>${t("rule_all")}</a>
+      </p>`;
+  }
+
+  /** @param {"source" | "output"} part @param {string[]} labels */
+  #choice(part, labels) {
+    const chosen = part === "source" ? this.#source : this.#output;
+    return html`<select
+      aria-label=${t(`rule_${part}`)}
+      @change=${(event) => {
+        if (part === "source") this.#source = event.target.value;
+        else this.#output = event.target.value;
+        this.typing("");
+      }}
+    >
+      ${labels.map(
+        (label) =>
+          html`<option value=${label} .selected=${label === chosen}>
+            ${thingName(this.context, label)}
+          </option>`,
+      )}
+    </select>`;
+  }
+
+  /** @param {"on" | "off"} part */
+  #number(part) {
+    return html`<input
+      class="number"
+      inputmode="decimal"
+      aria-label=${t(`rule_${part}`)}
+      .value=${part === "on" ? this.#on : this.#off}
+      @input=${(event) => {
+        if (part === "on") this.#on = event.target.value;
+        else this.#off = event.target.value;
+        this.typing("");
+      }}
+    />`;
+  }
+
+  get #rule() {
+    const [on, off] = [this.#on, this.#off].map((typed) => Number(typed.replace(",", ".")));
+    return {
+      ...EMPTY_RULE,
+      source: this.#source,
+      compare: on > off ? ">=" : "<",
+      reference: on,
+      hysteresis: Number(Math.abs(off - on).toFixed(6)),
+      action: this.#output,
+    };
+  }
+
+  check() {
+    const draft = this.#draft(this.#rule);
+    const [letter] = draft.problems;
+    this.refusals = letter ? { "": draft.problem(letter) ?? "" } : {};
+    return letter === undefined;
+  }
+
+  /** @param {string} _note @param {() => Promise<unknown>} done */
+  async send(_note, done) {
+    await api.send(this.#draft(this.#rule).request(true).target);
+    return done();
+  }
+}

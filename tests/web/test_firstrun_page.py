@@ -1,0 +1,105 @@
+"""The first run in a real browser: from Status to a first rule, left and gone on with."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.clients.served_twin import HOST, ServedTwin
+from tests.web.conftest import REFUSALS, OpenPage
+from tests.web.signing_in import ADMIN, ask_for_passwords
+
+BOILER = "28:FF:64:1E:8C:16:03:5A"
+GARDEN = "28:AA:00:1E:8C:16:03:11"
+GOOD = "three wet tomatoes"
+
+
+def test_a_fresh_controller_is_named_locked_and_set_to_work_in_five_steps(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get(f"/sim.cgi?onewire={BOILER}&onewire={GARDEN}")
+    page = open_page("", allow=REFUSALS)
+    base = f"http://{HOST}:{twin.port}"
+    # A twin without passwords keeps nobody from Status, which offers the first run.
+    page.get_by_role("link", name="Begin the first run").click()
+    page.get_by_label("Name of the controller").fill("Greenhouse")
+    page.get_by_label("Time zone").fill("Europe/Nowhere")
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.get_by_role("alert")).to_contain_text("knows no time zone")
+    page.get_by_label("Time zone").fill("Europe/Prague")
+    page.get_by_role("button", name="Save and go on").click()
+
+    expect(page.get_by_label("New password")).to_be_visible()
+    for typed, reason in (
+        ("short", "5"),
+        ("administrator", "one of the first passwords"),
+        ("greenhouse 12", "a name that everybody can see"),
+    ):
+        page.get_by_label("New password").fill(typed)
+        page.get_by_role("button", name="Save and go on").click()
+        expect(page.get_by_role("alert")).to_contain_text(reason)
+    page.get_by_label("New password").fill(GOOD)
+    page.get_by_label("The same again").fill("three wet tomatos")
+    page.get_by_label("Show what is typed").check()
+    page.get_by_role("button", name="Save and go on").click()
+    expect(page.get_by_role("alert")).to_have_text("This is not the same as above.")
+    assert twin.settings()["access"]["required"] is False
+    page.get_by_label("The same again").fill(GOOD)
+    page.get_by_role("button", name="Save and go on").click()
+
+    # The new password is asked for, and the way leads back here.
+    expect(page.get_by_role("heading", name="Greenhouse")).to_be_visible()
+    page.get_by_label("User name").fill("admin")
+    page.get_by_label("Password").fill(GOOD)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Scan the buses").click()
+    expect(page.locator(".found code")).to_have_text([GARDEN, BOILER])
+    page.get_by_role("button", name="Save and go on").click()
+
+    # Held in a hand, a sensor tells which one it is.
+    def measure(readings: str) -> None:
+        page.request.post(f"{base}/sim.cgi?{readings}", headers={"Origin": base})
+
+    expect(page.locator("[data-label=DS2]")).to_contain_text("steady")
+    measure("DS2=31")
+    expect(page.locator("[data-label=DS2]")).to_contain_text("rising now")
+    expect(page.locator("[data-label=DS1]")).to_contain_text("steady")
+    page.get_by_label(f"Name of the sensor {BOILER}").fill("Bench")
+    page.get_by_role("button", name="Save and go on").click()
+
+    # Left here, it goes on from here: the address without a page leads back.
+    expect(page.get_by_role("heading", name="A first rule")).to_be_visible()
+    page.get_by_role("link", name="Go on later").click()
+    expect(page.get_by_role("link", name="Go on with the first run")).to_be_visible()
+    page.goto(f"{base}/")
+    page.get_by_label("Reading", exact=True).select_option("Bench")
+    page.get_by_label("On at").fill("17,5")
+    page.get_by_role("button", name="Save and finish").click()
+    expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()
+    expect(page.locator(".first-run")).to_have_count(0)
+
+    settings = page.request.get(f"{base}/api/settings").json()
+    assert (settings["name"], settings["timezone"]) == ("Greenhouse", "Europe/Prague")
+    assert settings["onewire"][1]["name"] == "Bench"
+    (rule,) = settings["rules"]
+    assert (rule["source"], rule["reference"], rule["hysteresis"]) == ("DS2", 17.5, 2.5)
+    assert rule["enabled"]
+    assert settings["ui"]["first_run"] == "done"
+
+
+@pytest.mark.thorough
+def test_who_signs_in_at_a_fresh_controller_is_led_there_unless_an_address_says_otherwise(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    page = open_page("")
+    page.goto("about:blank")
+    ask_for_passwords(twin)
+    page.goto(f"http://{HOST}:{twin.port}/")
+    page.get_by_label("User name").fill(ADMIN[0])
+    page.get_by_label("Password").fill(ADMIN[1])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_label("Name of the controller")).to_be_visible()
+    page.goto(f"http://{HOST}:{twin.port}/#/status")
+    expect(page.get_by_role("link", name="Begin the first run")).to_be_visible()
+    page.goto(f"http://{HOST}:{twin.port}/#/firstrun")
+    page.get_by_role("button", name="Skip the first run for good").click()
+    expect(page.locator("main[data-page=status][aria-busy=false]")).to_be_visible()
+    expect(page.locator(".first-run")).to_have_count(0)
