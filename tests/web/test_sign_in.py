@@ -30,5 +30,6 @@ def test_the_address_that_somebody_came_with_outlasts_a_wrong_password_and_signi
     page.get_by_role("button", name="Sign in").click()
     expect(page.locator("#console-search")).to_have_value("pulse")
     assert page.url == wanted
+    page.locator("details.own summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.locator(".on-to b")).to_have_text("API console")

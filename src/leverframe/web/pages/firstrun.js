@@ -4,6 +4,7 @@
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { connectionWord } from "../lib/frame.js";
+import { mark } from "../lib/mark.js";
 import { address, go } from "../lib/router.js";
 import { useStyle } from "../lib/style_sheet.js";
 import { t } from "../lib/words.js";
@@ -60,7 +61,7 @@ export class Page {
     const { live } = this.#context;
     return html`<div class="first">
       <p class="product">
-        Leverframe
+        <span>${mark()} Leverframe</span>
         <span class="connection" data-kind=${live.connection} role="status">
           ${connectionWord(live)}
         </span>
