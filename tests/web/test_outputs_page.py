@@ -16,7 +16,7 @@ def test_every_field_of_an_output_is_saved_and_shown_again(
     page = open_page("outputs")
     out2 = card(page, "OUT2")
     out2.get_by_label("Name").fill("Ogród *&=+%'")
-    out2.get_by_label("Off by itself after").fill("5")
+    out2.get_by_label("Off by itself after").fill("1 min 5 s")
     out2.get_by_label("Switch on and off periodically").check()
     out2.get_by_label("Time on").fill("60")
     out2.get_by_label("Time off").fill("120")
@@ -27,11 +27,11 @@ def test_every_field_of_an_output_is_saved_and_shown_again(
 
     page.reload()
     expect(out2.get_by_label("Name")).to_have_value("Ogród *&=+%'")
-    expect(out2.get_by_label("Time off")).to_have_value("120")
+    expect(out2.get_by_label("Time off")).to_have_value("2 min")
     expect(out2.get_by_label("On after the controller’s start")).to_be_checked()
     assert twin.settings()["outputs"][2] == {
         "name": "Ogród *&=+%'",
-        "return_time": 5,
+        "return_time": 65,
         "periodic": True,
         "on_time": 60,
         "off_time": 120,
@@ -67,7 +67,7 @@ def test_a_value_out_of_range_is_refused_before_sending(
     out1 = card(page, "OUT1")
     out1.get_by_label("Off by itself after").fill("-1")
     out1.get_by_role("button", name="Save").click()
-    expect(out1.get_by_role("alert")).to_have_text("Out of range. Allowed: 0 to 2147483647.")
+    expect(out1.get_by_role("alert")).to_have_text("Not a time. Write 10 s, 5 min or 1 h 25 min.")
     expect(out1.get_by_label("Off by itself after")).to_have_value("-1")
     assert "POST" not in sent
 
@@ -109,7 +109,10 @@ def test_what_another_page_saves_shows_without_touching_what_is_typed(
     out4 = card(open_page("outputs"), "OUT4")
     out4.get_by_label("Name").fill("Lamp")
     twin.get("/outs.cgi?ouet=444")
-    expect(out4.get_by_label("Wait after the start")).to_have_value("44")
+    expect(out4.get_by_label("Wait after the start")).to_have_value("44 s")
+    expect(out4.get_by_label("Name")).to_have_value("Lamp")
+    twin.get("/stm.cgi?oname=4Pump")
+    expect(out4).to_contain_text("Changed elsewhere meanwhile: was “”, is “Pump” now.")
     expect(out4.get_by_label("Name")).to_have_value("Lamp")
 
 

@@ -42,5 +42,5 @@ def test_a_number_out_of_range_is_refused_beside_its_field(
     first = open_page("watchdog").locator("form.card").nth(0)
     first.get_by_label("Wait for an answer").fill("61")
     first.get_by_role("button", name="Save").click()
-    expect(first.get_by_role("alert")).to_have_text("Out of range. Allowed: 1 to 60.")
+    expect(first.get_by_role("alert")).to_have_text("Out of range. Allowed: 1 s to 1 min.")
     assert twin.settings()["watchdog"][0]["timeout"] == 2

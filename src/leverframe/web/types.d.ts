@@ -150,6 +150,8 @@ interface Schema {
   "x-words"?: Record<string, string>;
   "x-factor"?: number;
   "x-unit"?: string;
+  "x-quantity"?: "duration";
+  "x-per"?: number;
   "x-separator": string;
 }
 
@@ -192,6 +194,8 @@ interface FieldSpec {
   plainLabel?: string;
   hint?: Named;
   unit?: string;
+  per?: number;
+  none?: [Value, Named];
   path?: string;
   read?(settings: Settings): Value;
   secret?: boolean;
@@ -222,6 +226,7 @@ interface DrawnField {
   isChanged: boolean;
   isSecret: boolean;
   isSet?: boolean;
+  foreign?: { was: Typed | undefined; now: Typed } | null;
 }
 interface Drawn {
   schema: Schema;

@@ -75,7 +75,7 @@ test("a value that cannot be sent is told by its letter", () => {
   draft.type("on_delay", "-1");
   assert.deepEqual(draft.problems, ["D", "N"]);
   assert.match(draft.problem("D"), /^Not a number/);
-  assert.match(draft.problem("N"), /^Out of range/);
+  assert.match(draft.problem("N"), /^At least 0/);
 });
 
 test("a blank that is gone keeps nobody from saving and stays as it was stored", () => {

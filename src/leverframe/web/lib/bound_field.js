@@ -1,16 +1,22 @@
 // One field of a card: bound to a field of a command and to the setting behind it.
 
-import { partOf, problemOf, typedFrom, valueFrom } from "./schema.js";
+import { isDuration, partOf, problemOf, typedFrom, valueFrom } from "./schema.js";
 import { isSame, valueAt } from "./tree.js";
-import { t } from "./words.js";
+import { t, text } from "./words.js";
 
 // What /api/settings shows instead of a secret that is set; one that is not set is null.
 const MASK = "***";
+// The `none` of a duration that is waited for in vain.
+/** @type {[Value, Named]} */
+export const NEVER = [0, "time_never"];
 
 export class BoundField {
   // What has been typed and not saved; undefined while the field shows the setting.
   /** @type {Typed | undefined} */
   #typed;
+  // What the setting was when somebody began to type.
+  /** @type {Typed | undefined} */
+  #before;
   /** @type {string | null} */
   refusal = null;
 
@@ -34,9 +40,26 @@ export class BoundField {
     return `${this.spec.command} ${JSON.stringify(this.at)}`;
   }
 
+  /** @param {ByLetter} [values] @returns {Schema} */
   schema(values = {}) {
     const whole = this.command.schema(this.letter, { ...this.at, ...values });
-    return this.part === undefined ? whole : partOf(whole, this.part);
+    const own = this.part === undefined ? whole : partOf(whole, this.part);
+    const { unit, per } = this.spec;
+    if (unit === "s") return { ...own, "x-quantity": "duration" };
+    return per ? { ...own, "x-per": per } : own;
+  }
+
+  // The text that stands for the value with which there is nothing: "never" for 0.
+  get #none() {
+    const [value, named] = this.spec.none ?? [undefined, ""];
+    return { value, text: named ? text(named) : "" };
+  }
+
+  // Is what is typed that text? To type nothing means the same.
+  get #isNone() {
+    const { value, text: said } = this.#none;
+    const typed = typeof this.typed === "string" ? this.typed.trim() : null;
+    return value !== undefined && (typed === "" || typed === said);
   }
 
   get saved() {
@@ -53,7 +76,11 @@ export class BoundField {
   }
 
   get #unchanged() {
-    return this.isSecret ? "" : typedFrom(this.schema(), this.saved);
+    if (this.isSecret) return "";
+    const { value, text: said } = this.#none;
+    return value !== undefined && isSame(value, this.saved)
+      ? said
+      : typedFrom(this.schema(), this.saved);
   }
 
   get typed() {
@@ -62,6 +89,7 @@ export class BoundField {
 
   /** @param {Typed} typed */
   type(typed) {
+    if (this.#typed === undefined) this.#before = this.#unchanged;
     this.#typed = typed;
     this.refusal = null;
   }
@@ -72,13 +100,21 @@ export class BoundField {
   }
 
   get isChanged() {
-    return this.#typed !== undefined && !isSame(this.#typed, this.#unchanged);
+    if (this.#typed === undefined || isSame(this.#typed, this.#unchanged)) return false;
+    // "600 s" says the same as "10 min".
+    return !isDuration(this.schema()) || !isSame(this.value({}), this.saved);
   }
 
   // Does the controller forget this secret when the card is saved, unless it comes along?
   /** @param {BoundField[]} card */
   isForgottenBy(card) {
     return this.isSet && (this.spec.forgottenBy?.(card) ?? false);
+  }
+
+  // What somebody else made of the setting while it was edited here; null where nobody did.
+  get foreign() {
+    if (!this.isChanged || this.isSecret || isSame(this.#before, this.#unchanged)) return null;
+    return typeof this.#unchanged === "string" ? { was: this.#before, now: this.#unchanged } : null;
   }
 
   focus() {
@@ -91,12 +127,12 @@ export class BoundField {
     if (this.isSecret && !this.isChanged) {
       return rowChanged && this.isSet && !this.spec.keepsSecret ? t("secret_again") : null;
     }
-    return problemOf(this.schema(values), this.typed);
+    return this.#isNone ? null : problemOf(this.schema(values), this.typed);
   }
 
   /** @param {ByLetter} values */
   value(values) {
-    return valueFrom(this.schema(values), this.typed);
+    return this.#isNone ? this.#none.value : valueFrom(this.schema(values), this.typed);
   }
 }
 

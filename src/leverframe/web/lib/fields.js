@@ -9,6 +9,7 @@ import {
   choices,
   hasParts,
   isChoice,
+  isDuration,
   isFlag,
   isNumber,
   partOf,
@@ -39,9 +40,16 @@ function frame(field, { schema, problem }, input) {
     <label for=${field.id}>${label(field)}${changedMark(field)}</label>
     ${input}
     <small class="hint" id="${field.id}-hint">${hint(field, schema)}</small>
-    ${said(field, problem)}
+    ${said(field, problem)} ${changedElsewhere(field)}
   </div>`;
 }
+
+// Both values are told: saving would take the other one back.
+/** @param {DrawnField} field */
+const changedElsewhere = ({ foreign }) =>
+  foreign
+    ? html`<p class="foreign" role="status">${t("field_changed_elsewhere", foreign)}</p>`
+    : nothing;
 
 /** @param {DrawnField} field */
 const changedMark = (field) =>
@@ -80,7 +88,7 @@ export function line(field, { schema, problem, change }) {
   const input = html`<input
     id=${field.id}
     type=${field.isSecret ? "password" : "text"}
-    inputmode=${number ? "decimal" : "text"}
+    inputmode=${number && !isDuration(schema) ? "decimal" : "text"}
     class=${number ? "number" : ""}
     autocomplete=${field.isSecret ? "new-password" : "off"}
     placeholder=${field.isSecret ? t(field.isSet ? "secret_set" : "secret_not_set") : ""}
@@ -90,7 +98,7 @@ export function line(field, { schema, problem, change }) {
     @input=${(event) => change(event.target.value)}
   />`;
   const { unit } = field.spec;
-  if (!unit) return input;
+  if (!unit || isDuration(schema)) return input;
   return html`<span class="with-unit">${input}<span class="unit">${unit}</span></span>`;
 }
 

@@ -15,6 +15,8 @@
 //
 // More of a field: `letter` (else the last of the command), `part` (an index of a list or of bits,
 // a name of a record), `parts` (labels of all of them), `read(settings)` instead of `path`,
+// `unit: "s"` (typed as people write durations), `per: 100` (the setting counts hundredths),
+// `none: [0, "time_never"]` (a value and the text that stands for it; nothing typed means it, too),
 // `hint: "key"`, `plainLabel: "INPD1"`, `secret: true`, `keepsSecret: true` (an empty secret keeps
 // the old one), `forgottenBy(fields)` (the secret is for another server then, and must come along),
 // `hidden: true`, `draw(field, drawn)` (see fields.js).

@@ -4,6 +4,7 @@
 // *typed* in a field (text of numbers and texts, the word of a code, true or false), and its *wire*
 // text.
 
+import { durationText, secondsOf } from "./durations.js";
 import { code, t } from "./words.js";
 
 // The case of a field that depends on another one; `seen` holds the other fields' values.
@@ -33,6 +34,9 @@ export const isChoice = (schema) => schema.enum !== undefined && !isFlag(schema)
 /** @param {Schema} schema */
 export const isNumber = (schema) => schema.type === "integer" && !schema.enum && !schema["x-bits"];
 
+/** @param {Schema} schema */
+export const isDuration = (schema) => schema["x-quantity"] === "duration";
+
 // [word, shown text] of every code.
 /** @param {Schema} schema @returns {[string, string][]} */
 export function choices(schema) {
@@ -55,7 +59,7 @@ const tidy = (number) => Number(number.toPrecision(12));
 
 /** @param {Schema} schema */
 export function range(schema) {
-  const by = scale(schema);
+  const by = scale(schema) * (schema["x-per"] ?? 1);
   return { min: tidy(schema.minimum / by), max: tidy(schema.maximum / by), step: tidy(1 / by) };
 }
 
@@ -75,7 +79,9 @@ export function typedFrom(schema, value) {
     const items = /** @type {Value[]} */ (value ?? none);
     return items.map((item, index) => typedFrom(partOf(schema, index), item));
   }
-  return value === null || value === undefined ? "" : String(value);
+  if (value === null || value === undefined) return "";
+  if (isDuration(schema)) return durationText(Number(value));
+  return schema["x-per"] ? String(tidy(Number(value) / schema["x-per"])) : String(value);
 }
 
 /** @param {Schema} schema @param {Typed} typed @returns {Value} */
@@ -87,12 +93,16 @@ export function valueFrom(schema, typed) {
       Object.entries(typed).map(([name, item]) => [name, valueFrom(schema.properties[name], item)]),
     );
   }
-  return isNumber(schema) ? toNumber(String(typed)) : typed;
+  return isNumber(schema) ? tidy(toNumber(schema, String(typed)) * (schema["x-per"] ?? 1)) : typed;
 }
 
-// People of four of the five languages write a decimal comma.
-/** @param {string} typed */
-const toNumber = (typed) => (typed.trim() === "" ? NaN : Number(typed.trim().replace(",", ".")));
+// As it is typed, before the settings' own scale. People of four of the five languages write a
+// decimal comma.
+/** @param {Schema} schema @param {string} typed */
+function toNumber(schema, typed) {
+  if (isDuration(schema)) return secondsOf(typed);
+  return typed.trim() === "" ? NaN : Number(typed.trim().replace(",", "."));
+}
 
 // Why what was typed cannot be sent, in words; null if it can.
 /** @param {Schema} schema @param {Typed} typed @returns {string | null} */
@@ -115,11 +125,24 @@ function partsProblem(schema, typed) {
 
 /** @param {Schema} schema @param {string} typed */
 function numberProblem(schema, typed) {
-  const value = toNumber(typed);
+  const value = toNumber(schema, typed);
   const { min, max, step } = range(schema);
-  if (Number.isNaN(value)) return t("not_a_number", { min, max });
-  if (value < min || value > max) return t("out_of_range", { min, max });
-  return tidy(value / step) % 1 === 0 ? null : t("in_steps", { step });
+  if (Number.isNaN(value)) return notANumber(schema);
+  if (value < min || value > max) return outOfRange(schema, value < min);
+  const isWhole = tidy(value / step) % 1 === 0;
+  return isWhole ? null : t("in_steps", { step: typedNumber(schema, step) });
+}
+
+/** @param {Schema} schema */
+function notANumber(schema) {
+  if (isDuration(schema)) return t("not_a_duration");
+  return isBounded(schema) ? t("not_a_number", limits(schema)) : t("only_number");
+}
+
+/** @param {Schema} schema @param {boolean} isBelow */
+function outOfRange(schema, isBelow) {
+  if (isBounded(schema)) return t("out_of_range", limits(schema));
+  return isBelow ? t("too_small", limits(schema)) : t("too_large");
 }
 
 /** @param {Schema} schema @param {string} typed */
@@ -153,10 +176,22 @@ export function allowed(schema) {
 const MOST = 2 ** 31 - 1;
 
 /** @param {Schema} schema */
-function allowedNumbers(schema) {
-  if (schema.maximum < MOST) return t("allowed_range", range(schema));
-  return schema.minimum < -MOST ? "" : t("allowed_from", range(schema));
+const isBounded = ({ minimum, maximum }) => maximum < MOST && minimum > -MOST;
+
+/** @param {Schema} schema */
+const allowedNumbers = (schema) =>
+  isBounded(schema) ? t("allowed_range", limits(schema)) : "";
+
+// Lowest and highest as they are typed.
+/** @param {Schema} schema */
+function limits(schema) {
+  const { min, max } = range(schema);
+  return { min: typedNumber(schema, min), max: typedNumber(schema, max) };
 }
+
+/** @param {Schema} schema @param {number} number */
+const typedNumber = (schema, number) =>
+  isDuration(schema) ? durationText(number) : String(number);
 
 // Percent-encoded so that nothing in it can be taken for a separator.
 /** @param {string} value */

@@ -1,6 +1,7 @@
 // Digital inputs: what they are called, how they rest, and what a press does.
 
 import { html } from "../vendor/lit-html.js";
+import { NEVER } from "../lib/bound_field.js";
 import { Form } from "../lib/form.js";
 import { headingOf } from "../lib/names.js";
 import { reading } from "../lib/reading.js";
@@ -46,7 +47,7 @@ function inputCard(context, index) {
       { command: "inpdp", ...bit("pull_up"), label: "pull_up", hint: "pull_up_hint" },
       { command: "inpdnn", ...bit("negate_display"), label: "negate", hint: "negate_hint" },
       { command: "inpdb", ...bit("bistable"), label: "bistable", hint: "bistable_hint" },
-      { command: "inpdbt", at, label: "bistable_time", unit: "s", hint: "never_hint" },
+      { command: "inpdbt", at, label: "bistable_time", unit: "s", none: NEVER },
     ],
   });
 }

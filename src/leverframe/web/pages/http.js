@@ -4,6 +4,7 @@ import { html, nothing } from "../vendor/lit-html.js";
 import { Action } from "../lib/action.js";
 import * as api from "../lib/api.js";
 import { Followed } from "../lib/followed.js";
+import { NEVER } from "../lib/bound_field.js";
 import { Form } from "../lib/form.js";
 import { messageList, messagesOf } from "../lib/messages.js";
 import { ReadingCodes } from "../lib/reading_codes.js";
@@ -108,7 +109,7 @@ function commonCard(context) {
   return new Form(context, {
     title: "all_requests",
     fields: [
-      { command: "httpperiod", label: "period", unit: "s", hint: "period_hint" },
+      { command: "httpperiod", label: "period", unit: "s", none: NEVER },
       { command: "httpdouble", label: "double", hint: "double_hint" },
     ],
   });

@@ -1,6 +1,7 @@
 // Outputs: names, timing and what happens at the start; the flags that concern all of them.
 
 import { html } from "../vendor/lit-html.js";
+import { NEVER } from "../lib/bound_field.js";
 import { Form } from "../lib/form.js";
 
 export class Page {
@@ -46,7 +47,7 @@ function outputCard(context, index) {
     heading: () => withName(`OUT${index}`, context.settings.outputs[index].name),
     fields: [
       { command: "oname", at, label: "name" },
-      { command: "ortime", at, label: "return_time", unit: "s", hint: "return_hint" },
+      { command: "ortime", at, label: "return_time", unit: "s", none: NEVER },
       { command: "aout", at, label: "periodic" },
       { command: "atout", at, label: "on_time", unit: "s", path: `${setting}.on_time` },
       { command: "atout", at: off, label: "off_time", unit: "s", path: `${setting}.off_time` },

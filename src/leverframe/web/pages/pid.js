@@ -143,9 +143,9 @@ function settingCard(context) {
       { command: "pidvalue", letter: "B", label: "source" },
       { command: "pidvalue", letter: "C", label: "target" },
       { command: "pidvalue", letter: "G", label: "output", draw: outputs(context) },
-      { command: "pidvalue", letter: "D", label: "kp", hint: "hundredths" },
-      { command: "pidvalue", letter: "E", label: "ki", hint: "hundredths" },
-      { command: "pidvalue", letter: "F", label: "kd", hint: "hundredths" },
+      { command: "pidvalue", letter: "D", label: "kp", per: 100 },
+      { command: "pidvalue", letter: "E", label: "ki", per: 100 },
+      { command: "pidvalue", letter: "F", label: "kd", per: 100 },
     ],
   });
 }

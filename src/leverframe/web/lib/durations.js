@@ -1,0 +1,57 @@
+// Durations as people write them: `10 s`, `5 min`, `1 h 25 min`. Reading is the inverse of writing.
+//
+//   durationText(5100)             "1 h 25 min"
+//   secondsOf("1 h 25 min")        5100; NaN where it is no duration
+
+import { currentLanguage } from "./words.js";
+
+// The symbols are the same in every language; what people say instead is understood, too.
+/** @type {[symbol: string, seconds: number, said: RegExp][]} */
+const UNITS = [
+  ["d", 86_400, /^(d|days?|j|jours?|dni|dzień|dzien|nap|dn[eíů]|den|dny)$/],
+  ["h", 3600, /^(h|hours?|heures?|godz|godzin[ay]?|óra|ora|hod|hodin[ay]?)$/],
+  ["min", 60, /^(min|m|mins|minutes?|minut[ay]?|perc|p)$/],
+  ["s", 1, /^(s|sec|secs|seconds?|secondes?|sek|sekund[ay]?|mp|másodperc)$/],
+];
+const PIECE = /(\d+(?:[.,]\d+)?)\s*([\p{L}]*)\.?\s*/uy;
+const MILLI = 1000;
+
+/** @param {number} seconds */
+export function durationText(seconds) {
+  const pieces = [];
+  let left = Math.round(seconds * MILLI);
+  for (const [symbol, size] of UNITS) {
+    const whole = symbol === "s" ? left / MILLI : Math.floor(left / (size * MILLI));
+    left -= whole * size * MILLI;
+    if (whole > 0) pieces.push(`${written(whole)} ${symbol}`);
+  }
+  return pieces.join(" ") || "0 s";
+}
+
+/** @param {number} number */
+const written = (number) =>
+  currentLanguage() === "en" ? String(number) : String(number).replace(".", ",");
+
+// A number alone is seconds; beside others it needs a unit. Units go from great to small.
+/** @param {string} text */
+export function secondsOf(text) {
+  const said = text.trim().toLowerCase();
+  let milliseconds = 0;
+  let before = Infinity;
+  PIECE.lastIndex = 0;
+  while (PIECE.lastIndex < said.length) {
+    const [, number, unit] = PIECE.exec(said) ?? [];
+    const size = sizeOf(unit ?? "?");
+    if (size >= before || (unit === "" && said !== number)) return NaN;
+    milliseconds += Math.round(Number(number.replace(",", ".")) * size * MILLI);
+    before = size;
+  }
+  return said === "" ? NaN : milliseconds / MILLI;
+}
+
+// Infinity where there is no such unit.
+/** @param {string} unit */
+function sizeOf(unit) {
+  if (unit === "") return 1;
+  return UNITS.find(([, , pattern]) => pattern.test(unit))?.[1] ?? Infinity;
+}

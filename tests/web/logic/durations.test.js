@@ -1,0 +1,106 @@
+// Durations as people write them, and numbers in the scale that people use.
+
+import assert from "node:assert/strict";
+import { afterEach, before, test } from "node:test";
+
+import { NEVER } from "../../../src/leverframe/web/lib/bound_field.js";
+import { durationText, secondsOf } from "../../../src/leverframe/web/lib/durations.js";
+import { Form } from "../../../src/leverframe/web/lib/form.js";
+import {
+  allowed,
+  problemOf,
+  typedFrom,
+  valueFrom,
+} from "../../../src/leverframe/web/lib/schema.js";
+import * as words from "../../../src/leverframe/web/lib/words.js";
+import { controller } from "./browser.mjs";
+import { openContext, targets, textOf } from "./helpers.js";
+
+before(openContext);
+afterEach(() => {
+  controller.reset();
+  words.chooseLanguage("en");
+});
+
+const DAY_S = 86_400;
+
+test("a duration is written in the units that people use", () => {
+  const written = [0, 10, 300, 5100, 90_061, 0.5, 85.25].map(durationText);
+  assert.deepEqual(written, [
+    "0 s",
+    "10 s",
+    "5 min",
+    "1 h 25 min",
+    "1 d 1 h 1 min 1 s",
+    "0.5 s",
+    "1 min 25.25 s",
+  ]);
+});
+
+test("what is written is read as it was, in every language", () => {
+  for (const language of Object.keys(words.LANGUAGES)) {
+    words.chooseLanguage(language);
+    for (let seconds = 0; seconds < 2 * DAY_S; seconds = seconds * 1.7 + 0.1) {
+      const whole = Math.round(seconds * 10) / 10;
+      assert.equal(secondsOf(durationText(whole)), whole, durationText(whole));
+    }
+    assert.equal(secondsOf(durationText(2 ** 31 - 1)), 2 ** 31 - 1);
+  }
+});
+
+test("people say durations in several ways", () => {
+  const said = ["90", "90 s", "1.5 min", "1,5 min", "1min30s", "90 sek.", "1,5 perc"];
+  assert.deepEqual(new Set(said.map(secondsOf)), new Set([90]));
+  assert.deepEqual(["2 godz.", "1 óra", "1 j"].map(secondsOf), [7200, 3600, DAY_S]);
+});
+
+test("what is no duration is none", () => {
+  const wrong = ["", " ", "soon", "5 miles", "10 s 5 min", "5 min 5 min", "-5 s", "1:30", "1 2"];
+  assert.deepEqual(wrong.filter((text) => !Number.isNaN(secondsOf(text))), []);
+});
+
+const TIME = { type: "integer", minimum: 1, maximum: 3600, "x-quantity": "duration" };
+const ENDLESS = { ...TIME, minimum: 0, maximum: 2 ** 31 - 1 };
+
+test("limits of durations are durations, and the end of a counter is no limit", () => {
+  assert.equal(allowed(TIME), "1 s to 1 h");
+  assert.equal(problemOf(TIME, "2 h"), "Out of range. Allowed: 1 s to 1 h.");
+  assert.equal(problemOf(TIME, "soon"), "Not a time. Write 10 s, 5 min or 1 h 25 min.");
+  assert.equal(problemOf(TIME, "0.5 s"), "Out of range. Allowed: 1 s to 1 h.");
+  assert.equal(problemOf(TIME, "1.5 s"), "Allowed in steps of 1 s.");
+  assert.equal(allowed(ENDLESS), "");
+  assert.equal(problemOf(ENDLESS, "99999 d"), "More than the controller can count.");
+  const from1 = { type: "integer", minimum: 1, maximum: 2 ** 31 - 1 };
+  assert.equal(allowed(from1), "");
+  assert.equal(problemOf(from1, "0"), "At least 1.");
+  assert.equal(problemOf(from1, "many"), "Not a number.");
+});
+
+test("a setting in hundredths is typed as the number that it is", () => {
+  const gain = { type: "integer", minimum: -(2 ** 31), maximum: 2 ** 31 - 1, "x-per": 100 };
+  assert.equal(typedFrom(gain, 125), "1.25");
+  assert.equal(valueFrom(gain, "1,25"), 125);
+  assert.equal(valueFrom(gain, typedFrom(gain, 7)), 7);
+  assert.equal(problemOf(gain, "1.255"), "Allowed in steps of 0.01.");
+});
+
+test("a field takes a duration, and says never instead of 0", async () => {
+  const context = await openContext();
+  const at = { A: 1 };
+  const spec = { command: "ortime", at, label: "name", unit: "s", none: NEVER };
+  const form = new Form(context, { heading: "x", fields: [spec] });
+  const [field] = form.fields;
+  assert.equal(field.typed, "never");
+  form.type(field, "1 h 25 min");
+  assert.ok(textOf(form.view()).includes("changed"));
+  await form.save();
+  assert.deepEqual(targets(), ["/outs.cgi?ortime=15100"]);
+  context.settings.outputs[1].return_time = 600;
+  form.restore();
+  assert.equal(field.typed, "10 min");
+  form.type(field, "600 s");
+  assert.equal(field.isChanged, false);
+  form.type(field, "");
+  assert.equal(field.value({}), 0);
+  assert.equal(field.problem({}, true), null);
+});
