@@ -29,6 +29,7 @@ BENCHMARKS = {
     "twins": "twins in tests",
     "fleet": "many controllers in one process",
     "busy_fleet": "many busy controllers in one process",
+    "fleet_isolation": "neighbours in one process",
     "http_load": "HTTP",
     "http_accounts": "HTTP with accounts",
     "http_node_red": "HTTP against Node-RED",

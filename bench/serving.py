@@ -14,7 +14,7 @@ from typing import NamedTuple
 SERVER_CORE, LOAD_CORE = 1, 0
 HOST = "127.0.0.1"
 PATIENCE_S = 60
-ADDRESS = re.compile(r"http://[\d.]+:\d+(?=/)")
+ADDRESS = re.compile(r"http://[\w.]+:\d+(?=/)")
 CONTROLLER = (sys.executable, "-m", "leverframe", "run", "--no-mdns", "--no-discovery")
 
 

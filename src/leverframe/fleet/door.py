@@ -5,8 +5,8 @@ address that the client connected to, where the controller has one of its own; o
 own. Whoever names none of these gets to the node. A name that is unknown is refused: browsers that
 were led here by a foreign name (DNS rebinding) reach nobody.
 
-Connections are counted for the controller that they are used for, so that a flood of them at one
-controller leaves some for the others.
+Connections are counted for the controller that they are used for, and so is the time that requests
+take, so that a flood of them at one controller leaves some for the others.
 """
 
 import socket
@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
+from leverframe.fleet.loop_shares import LoopShare, LoopShares
 from leverframe.fleet.loopback import bound_to_loopback
 from leverframe.log_context import CONTROLLER
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
@@ -77,6 +78,7 @@ class Entrance:
         self.connections: set[DoorConnection] = set()
         #: It is off: who comes gets a reset.
         self.is_closed = False
+        self.share = LoopShare()
 
     @property
     def state(self) -> "Entrance":
@@ -116,7 +118,8 @@ class Door:
         self._plain_hosts: set[str] = set()
         self.shares = FairShares(self.descriptors.clients.limit, PER_FREE)
         self.state = ServerState(_nobody, limits, admission=_admit)
-        self.state.handler = _handle
+        self.state.handler = self._handle
+        self._loop_shares = LoopShares()
         self._listener: HttpListener | None = None
         self._host = ""
         #: All addresses of 127.0.0.0/8 lead here.
@@ -269,6 +272,9 @@ class Door:
 
     def at_address(self, address: str) -> Entrance:
         return self._by_address.get(address, self.node)
+
+    def _handle(self, request: Request) -> SentAnswer:
+        return self._loop_shares.answer(request.meant.share, request, _handle)
 
 
 class DoorConnection(Connection):

@@ -1,0 +1,132 @@
+"""One controller of a node under a flood: how much slower its neighbour answers.
+
+A node runs on one core, and the clients on the other. The neighbour switches an output every few
+milliseconds, as a program does that regulates by requests: in turns with nobody beside it, and
+beside another controller that is flooded on sixteen connections.
+"""
+
+import http.client
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple
+
+from bench.figure import Figure, listed, need, progress
+from bench.serving import LOAD_CORE, PATIENCE_S, Served, printing_its_address
+from bench.wrk import SCRIPTS
+
+GOAL_SLOWER = 1.2
+PAUSE_S = 0.005
+CONNECTIONS = 16
+FLOODS = {
+    "switching": "switch_in_turn.lua",
+    "reading": "status_in_turn.lua",
+    "changes of settings": "change_name.lua",
+}
+Trouble = Callable[[], AbstractContextManager[None]]
+
+
+class Place(NamedTuple):
+    """A controller of the node, as a client sees it."""
+
+    node: Served
+    name: str
+
+    @property
+    def host(self) -> str:
+        return f"{self.name}.localhost"
+
+    def connection(self) -> http.client.HTTPConnection:
+        port = int(self.node.address.rpartition(":")[2])
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+
+    def get(self, connection: http.client.HTTPConnection, target: str) -> None:
+        connection.request("GET", target, headers={"Host": self.host})
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            raise SystemExit(f"{self.name} refused {target}: {text.decode()}")
+
+
+def measure(quick: bool) -> list[Figure]:
+    need("wrk", "taskset")
+    rounds, switches = (1, 40) if quick else (7, 200)
+    with tempfile.TemporaryDirectory() as folder, _node(folder) as node:
+        neighbour, other = Place(node, "neighbour"), Place(node, "other")
+        for place in (neighbour, other):
+            _add(place)
+        return [
+            _compared(
+                neighbour, f"under a flood of {what}", _flood(other, script), rounds, switches
+            )
+            for what, script in FLOODS.items()
+        ]
+
+
+@contextmanager
+def _node(folder: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "leverframe", "fleet", "run", "--port", "0"]
+    with printing_its_address([*command, "--data", folder, "--no-discovery"]) as node:
+        yield node
+
+
+def _add(place: Place) -> None:
+    command = [sys.executable, "-m", "leverframe", "fleet", "add", "--name", place.name]
+    subprocess.run([*command, "--node", place.node.address], check=True, capture_output=True)
+
+
+def _flood(place: Place, script: str) -> Trouble:
+    """Return what asks a controller on many connections without a pause."""
+
+    @contextmanager
+    def flood() -> Iterator[None]:
+        command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1", f"-c{CONNECTIONS}"]
+        command += [f"-d{PATIENCE_S}s", "-H", f"Host: {place.host}"]
+        command += ["-s", str(SCRIPTS / script), f"{place.node.address}/"]
+        flooding = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            flooding.terminate()
+            flooding.wait(PATIENCE_S)
+
+    return flood
+
+
+def _compared(
+    neighbour: Place, beside: str, trouble: Trouble, rounds: int, switches: int
+) -> Figure:
+    alone, troubled = [], []
+    for _ in range(rounds):
+        progress()
+        alone.append(_switching_ms(neighbour, switches))
+        with trouble():
+            # The flood has begun when the first requests of both were answered.
+            _switching_ms(neighbour, 10)
+            troubled.append(_switching_ms(neighbour, switches))
+    slower = statistics.median(troubled) / statistics.median(alone)
+    return Figure(
+        f"a switch beside a controller {beside}",
+        f"{statistics.median(troubled):.2f} ms, {slower:.2f} of that alone",
+        f"alone {statistics.median(alone):.2f} ms",
+        f"under {GOAL_SLOWER:g}",
+        slower < GOAL_SLOWER,
+        f"{listed(troubled)}; {listed(alone, 'ms')}",
+    )
+
+
+def _switching_ms(place: Place, switches: int) -> float:
+    """Return the median time of a switch."""
+    connection = place.connection()
+    took = []
+    for number in range(switches):
+        began = time.perf_counter()
+        place.get(connection, f"/outs.cgi?out0={number % 2}")
+        took.append((time.perf_counter() - began) * 1000)
+        time.sleep(PAUSE_S)
+    connection.close()
+    return statistics.median(took)
