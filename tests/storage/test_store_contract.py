@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leverframe.storage.encrypting import EncryptingStore
+from leverframe.storage.fleet.group_commit import LaneStore
 from leverframe.storage.fleet.lane import MemoryLane
-from leverframe.storage.fleet.sqlite_lane import LaneStore, SqliteLane
+from leverframe.storage.fleet.sqlite_lane import SqliteLane
 from leverframe.storage.read_only import ReadOnlyStore
 from leverframe.storage.sqlite import SqliteStore
 from leverframe.storage.store import DELETED, Changes, MemoryStore, Rows, Store, StoreUnavailable
