@@ -43,6 +43,8 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
 )
+#: How long a page is waited for; a busy machine takes many times as long as a quiet one.
+PATIENCE_MS = 30_000.0
 #: What Chromium writes to its console about a command that the controller refuses.
 REFUSALS = r"the server responded with a status of 4\d\d"
 #: The same while no controller can be reached.
@@ -55,6 +57,7 @@ Serve = Callable[..., ServedTwin]
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser
@@ -209,7 +212,7 @@ def open_page(request: pytest.FixtureRequest, tabs: Tabs, serve: Serve) -> Itera
             look = Look(language, viewport, theme, touch)
             origin = f"http://{HOST}:{twin.port}"
             page = opened.enter_context(tabs.fresh(look) if fresh else tabs.lent(look, origin))
-            page.set_default_timeout(5000)
+            page.set_default_timeout(PATIENCE_MS)
             watches.append(opened.enter_context(watched(page, origin, allow)))
             page.goto(f"{origin}/#/{route}")
             expect(page.locator(".connection[data-kind=live]")).to_be_visible()
