@@ -299,6 +299,7 @@ class App {
     );
     giveFocusBack();
     showFavicon(this.#context);
+    this.#page?.drawn?.();
     this.#drawer?.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();

@@ -36,6 +36,8 @@ interface PageEntry {
 interface Page {
   open(params: URLSearchParams): Promise<void>;
   view(): Template;
+  // What can be done only when the page is there: to measure it, to scroll.
+  drawn?(): void;
   close(): void;
 }
 

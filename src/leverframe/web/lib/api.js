@@ -87,6 +87,8 @@ export const whatIf = async (lines, hours) =>
   (await send(`/api/what-if?for=${hours}h`, lines, "text/plain")).json();
 /** @param {Params} query @returns {Promise<HistoryReply>} */
 export const history = (query) => read(`/api/history?${queryOf(query)}`);
+/** @param {Params} query @returns {Promise<Api.LeverTimeline>} */
+export const timeline = (query) => read(`/api/timeline?${queryOf(query)}`);
 // Readings as they are at the pins: `inp1` to `inp6` in millivolts.
 export const rawReadings = () => readXml("/xml/ix.xml");
 // What is known of the 1-Wire bus: `dsid` is the ID that was read last.

@@ -48,6 +48,15 @@ export function note(name, params) {
   replace(address(name, thing ? { ...params, [THING]: thing } : params));
 }
 
+// The same as a step of its own, which Back takes back.
+/** @param {string} name @param {Params} params */
+export function step(name, params) {
+  const { thing } = here();
+  const hash = address(name, thing ? { ...params, [THING]: thing } : params);
+  history.pushState({ drawers: 0 }, "", hash);
+  shown = location.hash;
+}
+
 /** @param {string} hash */
 function replace(hash) {
   history.replaceState(history.state, "", hash);

@@ -13,6 +13,7 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "status", group: "status", role: "control", early: true, bare: true },
+  { name: "timeline", group: "timeline", role: "control", bare: true },
   { name: "charts", group: "charts", role: "control", bare: true },
   { name: "rules", group: "rules", role: "admin" },
   { name: "schedule", group: "schedule", role: "admin" },

@@ -1,0 +1,224 @@
+// The chain of causes in words, beside the picture.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { causeOf } from "../../lib/causes.js";
+import { icon } from "../../lib/icon.js";
+import { isState } from "../../lib/labels.js";
+import { kindOf, thingAddress, thingName } from "../../lib/things.js";
+import { address } from "../../lib/router.js";
+import { clock, t } from "../../lib/words.js";
+import { MESSAGES } from "./chain.js";
+import { readingsOf } from "./rows.js";
+
+/** @import { Chosen, LaneCause, Step, Timeline } from "./chain.js" */
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+
+// "10 s", "5 min", "1 h 25 min": as people write it, to two places.
+/** @param {number} seconds */
+export function duration(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < MINUTE_S) return `${whole} s`;
+  const hours = Math.floor(whole / HOUR_S);
+  const minutes = Math.floor((whole % HOUR_S) / MINUTE_S);
+  const rest = whole % MINUTE_S;
+  if (hours >= 48) return t("days", { days: Math.round(whole / 86400) });
+  if (hours > 0) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  return rest && minutes < 10 ? `${minutes} min ${rest} s` : `${minutes} min`;
+}
+
+export class Story {
+  #context;
+  /** @type {Timeline} */
+  #timeline;
+
+  /** @param {Context} context @param {Timeline} timeline */
+  constructor(context, timeline) {
+    this.#context = context;
+    this.#timeline = timeline;
+  }
+
+  // The state of a label in a word.
+  /** @param {string} label @param {number | null} value */
+  word(label, value) {
+    if (value === null || value === undefined) return t("not_known");
+    if (!isState(label)) {
+      const { text, unit } = this.#context.overview.shown(label, value);
+      return `${text} ${unit}`.trim();
+    }
+    const on = (value === 1) !== this.#context.overview.isInverted(label);
+    if (kindOf(label).kind === "digital") return t(on ? "level_open" : "level_closed");
+    return t(on ? "state_on" : "state_off");
+  }
+
+  /** @param {number} number @param {string} [name] */
+  rule(number, name) {
+    const known = this.#timeline.rules.find((one) => one.number === number);
+    return name || known?.name || t("rule_without_name", { number });
+  }
+
+  // All that stands beside the picture.
+  /** @param {Chosen | null} chosen @param {Step[]} steps */
+  pick(chosen, steps) {
+    if (chosen === null || steps.length === 0) {
+      return html`<h2>${t("why")}</h2>
+        <p class="note">${t("choose_a_bar")}</p>
+        <p class="go">${this.#toCharts(null)}</p>`;
+    }
+    const rule = steps.find((step) => step.what === "rule" || step.what === "met");
+    return html`<h2>${this.#title(chosen)}</h2>
+      ${this.#lasted(chosen)} ${this.view(steps)}
+      <p class="go">
+        ${this.#toCharts(chosen.begin)}
+        ${this.#context.isAdmin && rule
+          ? html`<a class="button" href=${address("rules", { edit: rule.number })}
+              >${t("open_rule")}</a
+            >`
+          : nothing}
+      </p>`;
+  }
+
+  /** @param {Chosen} chosen */
+  #bar({ label, begin }) {
+    const lane = this.#timeline.lanes.find((one) => one.label === label);
+    return lane?.bars.find((one) => one.begin === begin);
+  }
+
+  /** @param {Chosen} chosen */
+  #title(chosen) {
+    if (chosen.label === MESSAGES) return t("one_message");
+    const value = this.#bar(chosen)?.value ?? null;
+    const [, number] = /^rule\.(\d+)$/.exec(chosen.label) ?? [];
+    if (number) return `${this.rule(Number(number))} ${t(value ? "met" : "not_met")}`;
+    return `${thingName(this.#context, chosen.label)} ${this.word(chosen.label, value)}`;
+  }
+
+  /** @param {Chosen} chosen */
+  #lasted(chosen) {
+    const bar = this.#bar(chosen);
+    if (!bar) return nothing;
+    const { now, from } = this.#timeline;
+    const { begin, end, planned, count = 1 } = bar;
+    const lasts = { begin: minute(begin), end: minute(end), time: duration(end - begin) };
+    const isOpen = end >= now && !planned;
+    return html`<p class="quiet">
+      ${begin <= from ? t("since_before", lasts) : t(isOpen ? "since_then" : "from_to", lasts)}
+      ${count > 1 ? t("drawn_together", { count }) : nothing}
+    </p>`;
+  }
+
+  // The charts show the same time.
+  /** @param {number | null} at */
+  #toCharts(at) {
+    const { from, to, now, rules } = this.#timeline;
+    const labels = readingsOf(this.#context, rules).join(",");
+    /** @type {Params} */
+    const params = { labels, from: Math.round(from), to: Math.round(Math.min(to, now)) };
+    if (at !== null) params.at = Math.round(at);
+    const text = at === null ? t("as_charts") : t("chart_at", { time: minute(at) });
+    return html`<a class="button" href=${address("charts", params)}>${text}</a>`;
+  }
+
+  /** @param {Step[]} steps */
+  view(steps) {
+    return html`<ol class="chain">
+      ${steps.map(
+        (step) => html`<li>${this.#step(step)}<time>${minute(step.time)}</time></li>`,
+      )}
+    </ol>`;
+  }
+
+  /** @param {Step} step */
+  #step(step) {
+    switch (step.what) {
+      case "reading":
+        return html`${icon("reading")}<span>${this.#reading(step)}</span>`;
+      case "rule":
+        return html`<span class="cause-rule">${icon("rule")}</span>
+          <span
+            >${t("by_rule")} ${this.#ruleLink(step.number, step.name)}${step.waited >= 1
+              ? html`<small>${t("waited", { time: duration(step.waited) })}</small>`
+              : nothing}</span
+          >`;
+      case "met":
+        return html`<span class="cause-rule">${icon("rule")}</span>
+          <span
+            >${this.#ruleLink(step.number, "")} <b>${t(step.isMet ? "met" : "not_met")}</b></span
+          >`;
+      case "cause":
+        return this.#cause(step.cause);
+      case "message":
+        return html`${icon("message")}<span>${t(`message_${step.channel}`)}</span>`;
+      default:
+        return html`<span class=${step.value ? "is-on" : ""}>${icon("lever")}</span>
+          <span
+            ><b>${this.#name(step.label)} ${this.word(step.label, step.value)}</b>${step.planned
+              ? html`<small>${t("is_planned")}</small>`
+              : nothing}</span
+          >`;
+    }
+  }
+
+  /** @param {Extract<Step, { what: "reading" }>} step */
+  #reading({ label, value, before, condition, isMet }) {
+    const name = html`<b>${this.#name(label)}</b>`;
+    const word = this.word(label, value);
+    if (isState(label)) return html`${name} ${word}`;
+    const isStill = before === null || before === value;
+    const moved = isStill ? t("was_at", { value: word }) : movedTo(value > before, word);
+    const { compare, reference, ends } = condition;
+    const [begins, stops] = [reference, ends].map((limit) => this.word(label, limit));
+    const isUpper = compare === ">=";
+    const limits = { begins, ends: stops };
+    const said = isMet
+      ? t(isUpper ? "met_from" : "met_below", limits)
+      : t(isUpper ? "ended_below" : "ended_from", limits);
+    return html`${name} ${moved}<small>${said}</small>`;
+  }
+
+  /** @param {LaneCause} cause */
+  #cause(cause) {
+    const { look, icon: sign } = causeOf(cause.kind);
+    return html`<span class=${look}>${icon(sign)}</span><span>${causeText(cause)}</span>`;
+  }
+
+  /** @param {string} label */
+  #name(label) {
+    return html`<a href=${thingAddress(label)}>${thingName(this.#context, label)}</a>`;
+  }
+
+  /** @param {number} number @param {string} name */
+  #ruleLink(number, name) {
+    const text = this.rule(number, name);
+    return this.#context.isAdmin
+      ? html`<a href=${address("rules", { edit: number })}>${text}</a>`
+      : html`<b>${text}</b>`;
+  }
+}
+
+/** @param {boolean} isUp @param {string} value */
+const movedTo = (isUp, value) => t(isUp ? "rose_to" : "fell_to", { value });
+
+/** @param {number} time */
+const minute = (time) => clock(time).slice(0, 5);
+
+/** @param {LaneCause} cause */
+export function causeText({ kind, detail = "", account = "", name = "", number = 0, seconds = 0 }) {
+  const time = duration(seconds);
+  switch (kind) {
+    case "timer":
+      return t(`timer_${detail.replace(/\W/g, "_")}`, { time });
+    case "schedule":
+      return t("by_schedule", { name: name || detail || number });
+    case "watchdog":
+      return t("by_watchdog", { number: number || detail });
+    case "start":
+      return t("by_start");
+    case "rule":
+    case "rule loop":
+      return `${t("by_rule")} ${name || number || detail}`;
+    default:
+      return account ? t("by_account", { account }) : t("by_somebody", { source: detail || kind });
+  }
+}

@@ -1,0 +1,149 @@
+// The timeline without a browser: chains of causes, what a press means, and the time shown.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import {
+  begunAt,
+  lanesOf,
+  meantAt,
+  stepsOf,
+} from "../../../src/leverframe/web/pages/timeline/chain.js";
+import { pointsOf, ticksOf, valueAt } from "../../../src/leverframe/web/pages/timeline/picture.js";
+import { Stretch } from "../../../src/leverframe/web/pages/timeline/stretch.js";
+import { controller } from "./browser.mjs";
+
+beforeEach(() => {
+  controller.reset();
+  location.hash = "";
+});
+
+const RULE = { kind: "rule", detail: "Too warm", name: "Too warm", number: 1 };
+const CONDITION = { label: "DS1", compare: ">=", reference: 24, ends: 23 };
+const OPEN = { label: "INPD1", compare: "=", reference: 1, ends: 1 };
+const DAY = {
+  ...{ from: 0, to: 3000, now: 2000, since: 0 },
+  lanes: [
+    {
+      ...{ label: "OUT3", kind: "output" },
+      bars: [
+        { begin: 0, end: 280, value: 0, cause: { kind: "start" } },
+        { begin: 280, end: 1000, value: 1, cause: RULE },
+        { begin: 1000, end: 2000, value: 0, cause: RULE },
+      ],
+    },
+    {
+      ...{ label: "OUT0", kind: "output" },
+      bars: [
+        { begin: 0, end: 1500, value: 0, cause: { kind: "start" } },
+        { begin: 1500, end: 1501, value: 1, cause: { kind: "command", account: "admin" } },
+        { begin: 1501, end: 1990, value: 0, cause: { kind: "timer", detail: "pulse", seconds: 1 } },
+        { begin: 1990, end: 2000, value: 1, cause: { kind: "command", account: "admin" } },
+        { begin: 2000, end: 2600, value: 1, planned: true },
+        { begin: 2600, end: 3000, value: 0, planned: true, cause: { kind: "timer" } },
+      ],
+    },
+    {
+      ...{ label: "INPD1", kind: "input" },
+      bars: [{ begin: 0, end: 100, value: 0 }, { begin: 100, end: 2000, value: 1 }],
+    },
+    {
+      ...{ label: "rule.1", kind: "rule" },
+      bars: [
+        { begin: 0, end: 100, value: 0, readings: { DS1: 20 } },
+        { begin: 100, end: 1000, value: 1, readings: { DS1: 24.1 } },
+        { begin: 1000, end: 2000, value: 0, readings: { DS1: 22.9 } },
+      ],
+    },
+    {
+      ...{ label: "rule.2", kind: "rule" },
+      bars: [
+        { begin: 0, end: 100, value: 0, readings: { INPD1: 0 } },
+        { begin: 100, end: 2000, value: 1, readings: { INPD1: 1 } },
+      ],
+    },
+  ],
+  messages: [{ time: 100, channel: "email", slot: 1, active: true, reason: "rule 2" }],
+  rules: [
+    { number: 1, name: "Too warm", conditions: [CONDITION] },
+    { number: 2, name: "", conditions: [CONDITION, OPEN] },
+  ],
+};
+const told = (steps) => steps.map(({ what, time }) => `${what} ${time}`);
+
+test("an output that a rule switched has the whole chain, from the reading to its end", () => {
+  const steps = stepsOf(DAY, { label: "OUT3", begin: 280 });
+  assert.deepEqual(told(steps), [
+    ...["reading 100", "rule 280", "state 280", "message 100"],
+    ...["reading 1000", "rule 1000", "state 1000"],
+  ]);
+  assert.deepEqual([steps[0].before, steps[0].value, steps[0].isMet], [20, 24.1, true]);
+  assert.equal(steps[1].waited, 180);
+  assert.deepEqual([...lanesOf(steps)], ["DS1", "rule.1", "OUT3", "messages"]);
+});
+
+test("a hand, a timer and what is planned are told as such", () => {
+  const steps = stepsOf(DAY, { label: "OUT0", begin: 1990 });
+  assert.deepEqual(told(steps), ["cause 1990", "state 1990", "cause 2600", "state 2600"]);
+  assert.equal(steps[3].planned, true);
+  const still = stepsOf(DAY, { label: "OUT3", begin: 1000 });
+  assert.equal(told(still).at(-1), "state 1000");
+});
+
+test("a rule, an input and a message tell what they did and what led to them", () => {
+  assert.deepEqual(told(stepsOf(DAY, { label: "rule.1", begin: 100 })), [
+    ...["reading 100", "met 100", "state 280", "reading 1000", "met 1000"],
+  ]);
+  assert.deepEqual(told(stepsOf(DAY, { label: "INPD1", begin: 100 })), [
+    ...["state 100", "met 100", "message 100"],
+  ]);
+  const message = stepsOf(DAY, { label: "messages", begin: 100 });
+  assert.deepEqual(told(message), ["reading 100", "rule 100", "message 100"]);
+  assert.deepEqual(stepsOf(DAY, { label: "messages", begin: 7 }), []);
+  assert.deepEqual(stepsOf(DAY, { label: "nothing", begin: 7 }), []);
+});
+
+test("a rule that has gone is named, and says nothing of what decided", () => {
+  const other = { ...DAY, rules: [{ ...DAY.rules[0], name: "Another" }] };
+  assert.deepEqual(told(stepsOf(other, { label: "OUT3", begin: 280 }))[0], "rule 280");
+});
+
+test("a press means the fine bar under the finger, else the wide one", () => {
+  assert.deepEqual(meantAt(DAY, "OUT0", 1490, 15), { label: "OUT0", begin: 1500 });
+  assert.deepEqual(meantAt(DAY, "OUT0", 1300, 15), { label: "OUT0", begin: 0 });
+  assert.deepEqual(meantAt(DAY, "messages", 95, 15), { label: "messages", begin: 100 });
+  assert.equal(meantAt(DAY, "messages", 500, 15), null);
+  assert.deepEqual(begunAt(DAY, 281), { label: "OUT3", begin: 280 });
+  assert.equal(begunAt(DAY, 600), null);
+});
+
+test("the time rolls with now until a part is chosen, and the address keeps it", () => {
+  const stretch = new Stretch(new URLSearchParams());
+  const [from, to] = stretch.bounds(1_000_000);
+  assert.deepEqual([from, to], [1_000_000 - 86_400, 1_000_000 + 14_400]);
+  stretch.zoom(500, 1500);
+  assert.deepEqual(stretch.bounds(2_000_000), [500, 1500]);
+  assert.equal(location.hash, "#/timeline?from=500&to=1500");
+  stretch.shift(0.5, 0);
+  assert.deepEqual(stretch.bounds(0), [1000, 2000]);
+  stretch.scale(2, 0, 1500);
+  assert.deepEqual(stretch.bounds(0), [500, 2500]);
+  stretch.choose("6h");
+  assert.equal(location.hash, "#/timeline?span=6h");
+  const at = new Stretch(new URLSearchParams("at=1000000"));
+  assert.deepEqual(at.bounds(0), [1_000_000 - 43_200, 1_000_000 + 43_200]);
+});
+
+test("times stand at round moments, and readings hold until the next value", () => {
+  const ticks = ticksOf({ from: 0, to: 86_400, width: 800 });
+  assert.ok(ticks.length > 4 && ticks.length <= 12);
+  assert.ok(ticks.every((time) => time % 3600 === 0));
+  const raw = { DS1: { times: [10, 20, 30], values: [1, null, 3] } };
+  const points = pointsOf({ step: 0, to: 100, now: 60, times: [], series: raw }, "DS1");
+  assert.deepEqual(points, [[10, 1], [20, null], [30, 3], [60, 3]]);
+  assert.deepEqual([valueAt(points, 15), valueAt(points, 25), valueAt(points, 5)], [1, null, null]);
+  const series = { DS1: { mean: [1, null] } };
+  const reduced = { step: 10, to: 100, now: 60, times: [0, 10], series };
+  assert.deepEqual(pointsOf(reduced, "DS1"), [[5, 1], [15, null]]);
+  assert.deepEqual(pointsOf(null, "DS1"), []);
+});
