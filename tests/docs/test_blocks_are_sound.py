@@ -22,6 +22,7 @@ from leverframe.commands.table.matching import TABLE
 from leverframe.config import read_config
 from leverframe.config.sources import Sources
 from leverframe.exit_codes import DONE
+from leverframe.fleet.api.endpoints import ENDPOINTS as OF_NODE
 from leverframe.fleet.fleet_file import read_fleet
 from leverframe.profile import Profile
 from leverframe.servers.routes.endpoints import ENDPOINTS, SIM_PATH
@@ -45,7 +46,11 @@ UNIT_KEYS = {"hardware", "rules", "outputs", "units"}
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "", ENDPOINTS)["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["parameters"]}
-PATHS = {endpoint.path for endpoint in ENDPOINTS} | {row.form.path for row in TABLE} | {*WATCHED}
+PATHS = (
+    {endpoint.path for endpoint in (*ENDPOINTS, *OF_NODE)}
+    | {row.form.path for row in TABLE}
+    | {*WATCHED}
+)
 _SHELL_ENDS = {"|", "||", "&", "&&", ";", ">", "<", "2>"}
 
 

@@ -12,7 +12,7 @@ from leverframe.config import Config
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.node_web import NodeWeb
 from leverframe.fleet.serve import node_of
-from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.http.messages import Reply, Request, StreamReply
 from leverframe.shutdown import close_all
 from leverframe.storage.fleet.lane import Lane, MemoryLane
 from leverframe.storage.history.shared import SharedHistory
@@ -30,7 +30,7 @@ class LoopNode:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = Request(method, path, query if mark else None, named, body, "127.0.0.1")
         answer: Any = self.web.handle(request)
-        reply: Reply = answer if isinstance(answer, Reply) else await answer
+        reply: Reply = answer if isinstance(answer, Reply | StreamReply) else await answer
         return reply
 
     async def get(self, what: str, **given: object) -> Any:

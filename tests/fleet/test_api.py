@@ -139,3 +139,25 @@ async def test_health_tells_of_the_node_and_counts_those_in_trouble() -> None:
             ["history: It cannot be kept."],
         )
         assert (await node.get(""))["degraded"] == 1
+
+
+async def test_the_page_and_what_it_is_made_of_are_for_the_administrator() -> None:
+    lane = MemoryLane()
+    password = await ensure_administrator(lane.store(OF_NODE))
+    async with loop_node(lane, host="0.0.0.0") as node:
+        account = {"authorization": basic("admin", str(password))}
+        for path in ("/", "/web/fleet/app.js", "/api/fleet/stream"):
+            refused = await node.ask(path, method="GET")
+            assert (refused.status, dict(refused.headers)["WWW-Authenticate"][:5]) == (401, "Basic")
+            assert (await node.ask(path, method="GET", **account)).status == 200
+        page = await node.ask("/", method="GET", **account)
+        assert "frame-ancestors 'none'" in dict(page.headers)["Content-Security-Policy"]
+        # Browsers send the password along, also for what another site's page asks.
+        add = "/api/fleet/add?name=a"
+        for foreign in ({"origin": "http://a.localhost"}, {"sec_fetch_site": "same-site"}):
+            assert (await node.ask(add, host="localhost", **account, **foreign)).status == 403
+        assert (await node.ask(add, method="GET", **account)).status == 405
+        assert node.node.members == {}
+        own = {"host": "localhost", "origin": "http://localhost"}
+        assert (await node.ask(add, **account, **own)).status == 200
+        assert (await node.ask("/web/nothing.js", method="GET", **account)).status == 404

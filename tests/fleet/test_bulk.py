@@ -1,5 +1,7 @@
 """Commands to many controllers: a result for each, tried before, all or none."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -28,6 +30,10 @@ def on(node: LoopNode) -> int:
 
 def members(node: LoopNode) -> list[Member]:
     return list(node.node.members.values())
+
+
+def without_effects(result: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if name != "effects"}
 
 
 async def test_three_that_refuse_a_command_are_told_and_the_others_do_it() -> None:
@@ -68,7 +74,7 @@ async def test_a_dry_run_tells_the_very_refusals_and_changes_nothing() -> None:
         assert (await node.post("send", command=ON, dry_run=1))["done"] == COUNT
         assert on(node) == 0
         done = await node.post("send", command=NEWER)
-        assert tried["results"] == done["results"]
+        assert [without_effects(one) for one in tried["results"]] == done["results"]
 
 
 @pytest.mark.parametrize(
@@ -117,3 +123,25 @@ async def test_journals_and_audit_trails_name_the_fleet_and_who_asked() -> None:
 
 def request(path: str, query: str) -> Request:
     return Request("GET", path, query, {}, b"", "127.0.0.1")
+
+
+async def test_a_dry_run_tells_what_would_change() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        await node.post("send", command="stm.cgi?oname=0Pump")
+
+        async def effects(command: str) -> list[dict[str, Any]]:
+            told = await node.post("send", command=command, dry_run=1)
+            found: list[dict[str, Any]] = told["results"][0]["effects"]
+            return found
+
+        assert await effects(ON) == [{"what": "Pump", "old": 0, "new": 1, "is_state": True}]
+        assert await effects("outs.cgi?out1=0") == [
+            {"what": "OUT1", "old": 0, "new": 0, "is_state": True}
+        ]
+        (named,) = await effects("stm.cgi?oname=0Fan")
+        assert (named["what"], named["old"], named["new"]) == ("outputs.0.name", "Pump", "Fan")
+        # A secret is named, never shown.
+        secret = await effects("stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
+        hidden = [one["new"] for one in secret if one["what"].endswith("password")]
+        assert (len(hidden) > 0, set(hidden)) == (True, {None})

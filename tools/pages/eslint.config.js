@@ -23,7 +23,7 @@ const REFUSED = [
 // A slash within a pattern would end it, so it is written as its code.
 const ADDRESS = "/^\\x2F([a-z_]+[.]cgi|(api|json|xml|web)\\x2F)/";
 const ADDRESSES = [`Literal[value=${ADDRESS}]`, `TemplateElement[value.raw=${ADDRESS}]`].map(
-  (selector) => ({ selector, message: "Only lib/api.js knows addresses." }),
+  (selector) => ({ selector, message: "Only lib/api.js and fleet/node_api.js know addresses." }),
 );
 
 // A file opens with a comment that says what it is.
@@ -75,7 +75,8 @@ export default [
     rules: { "no-restricted-syntax": ["error", ...REFUSED, ...ADDRESSES] },
   },
   {
-    files: [`${WEB}/lib/api.js`],
+    // The controller, and a node with many of them.
+    files: [`${WEB}/lib/api.js`, `${WEB}/fleet/node_api.js`],
     rules: { "no-restricted-syntax": ["error", ...REFUSED] },
   },
   {

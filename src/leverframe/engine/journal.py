@@ -7,6 +7,7 @@ sent `outbox`; of what is written to modules `modbus`; of what is not as it shou
 """
 
 from collections import deque
+from collections.abc import Iterator
 from itertools import count, islice
 from typing import Annotated, Any, Protocol
 
@@ -134,6 +135,10 @@ class Journal:
     def count(self) -> int:
         """The number of entries since the start, kept or not."""
         return self._number
+
+    def moments(self) -> Iterator[float]:
+        """Give the wall time of each entry that is kept, newest first."""
+        return (wall for wall, _, _ in reversed(self._entries))
 
     def entries(self) -> list[Entry]:
         return self.since(0)

@@ -20,9 +20,13 @@ from leverframe.commands.table.written_commands import (
     perform_one,
     written_commands,
 )
+from leverframe.controller import Controller
 from leverframe.controller.live_snapshot import NoLiveSnapshot
+from leverframe.engine.actions import ON, Switch, after_switching
+from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.node import Member
+from leverframe.naming.names import name_of
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
 from leverframe.storage.store import StoreUnavailable
 
@@ -30,16 +34,30 @@ from leverframe.storage.store import StoreUnavailable
 BY_FLEET = Account("fleet", ADMIN, joins_commands=True)
 #: So many controllers have their turn before other requests have theirs.
 AT_A_TIME = 50
+#: What is told of what a command would change.
+MAX_EFFECTS = 4
 DONE = 200
 #: Of a controller that would have done it, had all the others.
 NOT_DONE = 424
 _NOT_DONE = "Nothing was changed here, because others refuse it."
 
 
+class CommandEffect(Struct, frozen=True):
+    """What a command would change: a state or a setting, which may stay as it is."""
+
+    what: Annotated[str, Meta(description="The name of an output, or the path of a setting.")]
+    old: Any = None
+    new: Annotated[Any, Meta(description="Null for what is not shown.")] = None
+    is_state: bool = False
+
+
 class MemberResult(Struct, frozen=True, omit_defaults=True):
     name: str
     status: Annotated[int, Meta(description="200, or the status of the refusal.")]
     detail: Annotated[str | None, Meta(description="Why it was refused.")] = None
+    effects: Annotated[
+        list[CommandEffect], Meta(description="What it would change, the first of it; if tried.")
+    ] = []
 
 
 class BulkReport(Struct, frozen=True):
@@ -119,7 +137,29 @@ def _tried(member: Member, command: WrittenCommand) -> MemberResult:
             controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
         return refused(member, refusal)
-    return MemberResult(member.name, DONE)
+    return MemberResult(member.name, DONE, None, _effects(controller, stage))
+
+
+def _effects(controller: Controller, stage: Stage) -> list[CommandEffect]:
+    settings, values = controller.pending, controller.engine.values
+    found = [
+        CommandEffect(
+            name_of(action.label, settings) or action.label,
+            values[action.label],
+            int(after_switching(action.value, values[action.label] == ON)),
+            is_state=True,
+        )
+        for action in stage.actions
+        if isinstance(action, Switch)
+    ]
+    leaves = stage.leaves()
+    return (found + [_effect_on(*leaf) for leaf in leaves[:MAX_EFFECTS]])[:MAX_EFFECTS]
+
+
+def _effect_on(path: str, old: Any, new: Any) -> CommandEffect:
+    if is_confidential(path):
+        return CommandEffect(path)
+    return CommandEffect(path, None if old is MISSING else old, None if new is MISSING else new)
 
 
 def _not_done(tried: list[MemberResult]) -> list[MemberResult]:

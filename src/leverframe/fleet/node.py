@@ -7,7 +7,7 @@ gives each a place at the front door. What a controller does is its own affair.
 import asyncio
 import gc
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -136,6 +136,8 @@ class FleetNode:
         #: Ports beside HTTP, which controllers with an address of their own share.
         self.modbus = SharedTcpPort(manner.ports.host, manner.ports.modbus_port)
         self.snmp = SharedUdpPort(manner.ports.host, manner.ports.snmp_port)
+        #: Called when controllers were made, removed, renamed or tagged.
+        self.watchers: set[Callable[[], None]] = set()
         #: What all controllers share.
         self.services = NodeServices()
         #: One change of the fleet at a time.
@@ -213,6 +215,7 @@ class FleetNode:
                 await self._stop(made)
                 await self.lane.forget(numbers)
                 raise
+        self._tell_watchers()
         return made
 
     async def _make_all(self, numbers: Sequence[int], new: Sequence[NewController]) -> list[Member]:
@@ -304,6 +307,7 @@ class FleetNode:
             await self.lane.forget(numbers)
             if self._history is not None:
                 await self._history.forget(numbers)
+        self._tell_watchers()
 
     async def _stop(self, members: Iterable[Member]) -> None:
         for member in members:
@@ -348,6 +352,7 @@ class FleetNode:
             }
             member.record = renamed
             self.door.rename(member.entrance, name)
+        self._tell_watchers()
 
     async def tag(
         self, members: Sequence[Member], added: Sequence[str], removed: Sequence[str]
@@ -363,6 +368,11 @@ class FleetNode:
             await self.registry.put(records)
             for member in members:
                 member.record = records[member.number]
+        self._tell_watchers()
+
+    def _tell_watchers(self) -> None:
+        for watcher in tuple(self.watchers):
+            watcher()
 
 
 def _why_not(name: str, error: Exception) -> str:

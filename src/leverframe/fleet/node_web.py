@@ -1,8 +1,9 @@
 """The handler of requests to a node itself: who asks, what for, and the answer of the API.
 
 On a loopback address the API is open to this machine, as a controller is there. On any other
-address the node has an administrator, who signs in by HTTP Basic. There are no sessions, so no page
-can act with one; requests that a page of another site has caused are refused all the same.
+address the node has an administrator, who signs in by HTTP Basic. Nothing is changed by GET, and
+what a page of another site has made a browser send is refused: browsers send the password by
+themselves.
 """
 
 import logging
@@ -15,13 +16,14 @@ import msgspec
 
 from leverframe.commands.table.params import decoded
 from leverframe.commands.table.refusals import BadValue, Refusal, SignInRequired
-from leverframe.commands.table.rights import Account, require
-from leverframe.commands.table.row import ANYBODY
+from leverframe.commands.table.rights import UNRESTRICTED, Account, require
+from leverframe.commands.table.row import ADMIN, ANYBODY
 from leverframe.engine.factory_settings import defaults
 from leverframe.engine.settings import Settings
 from leverframe.engine.tree import settings_from_leaves
 from leverframe.fleet.api.context import FleetContext, FleetEndpoint
 from leverframe.fleet.api.endpoints import ENDPOINTS
+from leverframe.fleet.health_index import HealthIndex
 from leverframe.fleet.live import GroupSnapshots, GroupTime
 from leverframe.fleet.node import FleetNode
 from leverframe.log_throttle import LogThrottle
@@ -31,19 +33,40 @@ from leverframe.servers.accounts.access import Access
 from leverframe.servers.accounts.cross_site import OwnNames
 from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.accounts.sessions import Sessions
-from leverframe.servers.http.messages import CONTINUE, NOT_KEPT, Answer, AnyReply, Reply, Request
+from leverframe.servers.http.messages import (
+    CONTINUE,
+    NOT_KEPT,
+    Answer,
+    AnyReply,
+    Reply,
+    Request,
+    StreamReply,
+)
 from leverframe.servers.problems import (
     NoSuchPath,
     StoreFailed,
     WrongMethodForPath,
     reply_to_refusal,
 )
+from leverframe.servers.routes.pages import PREFIX, pages
+from leverframe.servers.routes.stream_shares import StreamShares
 from leverframe.storage.store import Stored, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
+FRONT_PAGE = f"{PREFIX}fleet.html"
+
 _BY_PATH = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _NODE = Profile()
+
+
+def _page(context: FleetContext) -> Reply:
+    path = context.request.path
+    return pages()[FRONT_PAGE if path == "/" else path].reply_to(context.request)
+
+
+#: The page, and the files that it is made of.
+_PAGE = FleetEndpoint("/", role=ADMIN, function=_page, doc="Show the controllers.")
 _SWITCHES = {
     "1": True,
     "true": True,
@@ -64,6 +87,8 @@ class NodeWeb:
         self.node = node
         self.time = GroupTime(node)
         self.snapshots = GroupSnapshots()
+        self.index = HealthIndex(node)
+        self._streams = StreamShares()
         self._names = names
         self._passwords = passwords
         self._must_sign_in = node.manner.must_sign_in
@@ -92,7 +117,9 @@ class NodeWeb:
                 if account is None:
                     return self._with_password(request, endpoint, only_admit=only_admit)
                 require(account, endpoint.role)
-            return CONTINUE if only_admit else self._answer(request, endpoint)
+            else:
+                account = UNRESTRICTED
+            return CONTINUE if only_admit else self._answer(request, endpoint, account)
         except Refusal as refusal:
             return _refused(refusal)
 
@@ -105,20 +132,21 @@ class NodeWeb:
             require(account, endpoint.role)
             if only_admit:
                 return CONTINUE
-            answer = self._answer(request, endpoint)
-            return answer if isinstance(answer, Reply) else await answer
+            answer = self._answer(request, endpoint, account)
+            return answer if isinstance(answer, Reply | StreamReply) else await answer
         except Refusal as refusal:
             return _refused(refusal)
 
-    def _answer(
-        self, request: Request, endpoint: FleetEndpoint
-    ) -> Reply | Coroutine[Any, Any, Reply]:
+    def _answer(self, request: Request, endpoint: FleetEndpoint, account: Account) -> Answer:
         context = FleetContext(
             request,
+            account,
             parameters(request.query or "", endpoint),
             self.node,
             self.time,
             self.snapshots,
+            self.index,
+            self._streams,
             self.new_administrator,
         )
         value = endpoint.function(context)
@@ -126,7 +154,7 @@ class NodeWeb:
             return self._awaited(value, endpoint)
         return _reply(value, endpoint)
 
-    async def _awaited(self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint) -> Reply:
+    async def _awaited(self, work: Coroutine[Any, Any, Any], endpoint: FleetEndpoint) -> AnyReply:
         try:
             return _reply(await work, endpoint)
         except Refusal as refusal:
@@ -148,6 +176,8 @@ class NodeWeb:
 
 def _endpoint(request: Request) -> FleetEndpoint:
     endpoint = _BY_PATH.get(request.path)
+    if endpoint is None and (request.path == "/" or request.path in pages()):
+        endpoint = _PAGE
     if endpoint is None:
         raise NoSuchPath(
             "This is a node with many controllers, and there is nothing at this path. Ask for a"
@@ -180,8 +210,8 @@ def parameters(query: str, endpoint: FleetEndpoint) -> dict[str, Any]:
     return given
 
 
-def _reply(value: Any, endpoint: FleetEndpoint) -> Reply:
-    if isinstance(value, Reply):
+def _reply(value: Any, endpoint: FleetEndpoint) -> AnyReply:
+    if isinstance(value, Reply | StreamReply):
         return value
     return Reply(200, endpoint.content_type, msgspec.json.encode(value), (NOT_KEPT,))
 

@@ -93,6 +93,60 @@ type WatchedUnit = {
 type WatchedUnits = { time: number; may_apply: boolean; units: WatchedUnit[] };
 type UnitDifference = { what: string; unit: string; file: string; note: string };
 type UnitPlan = { key: string; steps: number; lines: string[] };
+// What the page of a node with many controllers is told.
+type FleetHealth = "fine" | "attention" | "fault" | "off";
+type FleetRow = {
+  name: string;
+  url: string;
+  address: string | null;
+  port: number | null;
+  hw: string;
+  sw: string;
+  tags: string[];
+  health: FleetHealth;
+  findings: number;
+  worst: Api.FindingReport | null;
+  about: string | null;
+  levers: (number | null)[];
+  happened: number[];
+};
+type FleetNode = {
+  controllers: number;
+  tags: Record<string, number>;
+  virtual: boolean;
+  time: number;
+  rate: number;
+  newest: Record<string, string>;
+  snapshots: string[];
+  troubles: string[];
+};
+type FleetView = {
+  node: FleetNode;
+  counts: Record<FleetHealth, number>;
+  matching: number;
+  order: string[];
+  rows: FleetRow[];
+};
+type FleetWanted = { search: string; health: string; tag: string; order: string };
+type FleetChoice = { names?: string[]; wanted?: FleetWanted };
+type CommandEffect = { what: string; old: unknown; new: unknown; is_state: boolean };
+type BulkReport = {
+  done: number;
+  refused: number;
+  dry_run: boolean;
+  results: { name: string; status: number; detail?: string; effects?: CommandEffect[] }[];
+};
+type MadeReport = { names: string[]; dry_run: boolean; password: string | null };
+// What the parts of that page know of it.
+interface FleetPageLike {
+  readonly choice: FleetChoice;
+  readonly count: number;
+  readonly node: FleetNode | null;
+  readonly rowNames: string[];
+  chooseNone(): void;
+  fork(): null;
+  redraw(): void;
+}
 type Firmware = Api.Replies["/api/firmware"];
 type NotRestored = Api.Replies["/api/restore-report"];
 type BenchReport = Api.Replies["/api/sim"];

@@ -24,7 +24,7 @@ async def sent(context: FleetContext) -> BulkReport:
     if body := context.request.body:
         command = f"{command} {_body_of_command(body)}"
     return await send(
-        context.chosen(),
+        await context.chosen(),
         command,
         context.request.peer,
         dry_run=given.get("dry_run", False),
@@ -40,7 +40,7 @@ def _body_of_command(body: bytes) -> str:
 
 
 async def moved(context: FleetContext) -> NodeReport:
-    given, members = context.given, context.chosen()
+    given, members = context.given, await context.chosen()
     asked = [name for name in ("for", "to", "step", "rate") if name in given]
     if len(asked) != 1:
         raise Malformed(
@@ -69,14 +69,16 @@ def _moment(context: FleetContext) -> float:
 
 
 async def snapshot_taken(context: FleetContext) -> BulkReport:
-    return await context.snapshots.take(context.chosen(), context.needed("label", "a name for it"))
+    return await context.snapshots.take(
+        await context.chosen(), context.needed("label", "a name for it")
+    )
 
 
 async def restored(context: FleetContext) -> BulkReport:
     label = context.needed("label", "the name of a snapshot")
-    return await context.snapshots.restore(context.chosen(), label)
+    return await context.snapshots.restore(await context.chosen(), label)
 
 
 async def fault_set(context: FleetContext) -> BulkReport:
     text = context.needed("fault", "a fault such as slow*delay:5s, or none")
-    return await set_fault(context.chosen(), text, context.given.get("seed", 0))
+    return await set_fault(await context.chosen(), text, context.given.get("seed", 0))

@@ -1,7 +1,8 @@
 """What every endpoint of a node's API is given: the request, its parameters, and the node.
 
 Parameters stand in the query, as everywhere in this program. `name` and `tag` choose controllers:
-those of these names that have all of these tags, all of them where neither is given.
+those of these names that have all of these tags, all of them where neither is given. `search` and
+`health` choose among these, as the page does.
 """
 
 from collections.abc import Callable, Coroutine
@@ -11,32 +12,58 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import EndpointDescription, QueryParameter
 from leverframe.commands.table.refusals import Malformed
+from leverframe.commands.table.rights import Account
+from leverframe.fleet.health_index import Health, HealthIndex, Wanted
 from leverframe.fleet.live import GroupSnapshots, GroupTime
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.servers.http.messages import Request
+from leverframe.servers.routes.stream_shares import StreamShares
 
 Texts = Annotated[str, Meta(description="One, or several with commas.")]
 NAMES = QueryParameter("name", Texts, "The names of controllers.")
 TAGS = QueryParameter("tag", Texts, "Tags that they have, all of them.")
-CHOSEN = (NAMES, TAGS)
+LOOKED_FOR = (
+    QueryParameter(
+        "search",
+        Annotated[str, Meta(max_length=200)],
+        "Words that stand in their name, address, tags, version or findings, all of them.",
+    ),
+    QueryParameter("health", Health, "How they are."),
+)
+CHOSEN = (NAMES, TAGS, *LOOKED_FOR)
 
 
 class FleetContext(Struct, frozen=True):
     """A request to the API of a node, with its parameters by name."""
 
     request: Request
+    account: Account
     given: dict[str, Any]
     node: FleetNode
     time: GroupTime
     snapshots: GroupSnapshots
+    index: HealthIndex
+    streams: StreamShares
     #: Makes a password for administrators, and the settings that take it.
     new_administrator: Callable[[], Coroutine[Any, Any, tuple[str | None, dict[str, Any]]]]
 
     def texts(self, name: str) -> list[str]:
         return [part for one in self.given.get(name, "").split(",") if (part := one.strip())]
 
-    def chosen(self) -> list[Member]:
-        return self.node.select(self.texts("name"), self.texts("tag"))
+    async def chosen(self) -> list[Member]:
+        members = self.node.select(self.texts("name"), self.texts("tag"))
+        if "search" in self.given or "health" in self.given:
+            return await self.index.chosen(self.wanted(), members)
+        return members
+
+    def wanted(self) -> Wanted:
+        given = self.given
+        return Wanted(
+            given.get("search", ""),
+            given.get("health"),
+            tuple(self.texts("tag")),
+            given.get("order", "worst"),
+        )
 
     def one(self) -> Member:
         (member,) = self.node.select([self.needed("name", "the name of a controller")])

@@ -7,9 +7,16 @@ from msgspec import Meta
 from leverframe import __version__
 from leverframe.commands.describe.openapi import QueryParameter, openapi_of_endpoints
 from leverframe.commands.table.row import ADMIN, ANYBODY
-from leverframe.fleet.api import acting, making, reading
+from leverframe.fleet.api import acting, making, reading, watching
 from leverframe.fleet.api.acting import SNAPSHOT_LABEL
-from leverframe.fleet.api.context import CHOSEN, TAGS, FleetContext, FleetEndpoint, Texts
+from leverframe.fleet.api.context import (
+    CHOSEN,
+    LOOKED_FOR,
+    TAGS,
+    FleetContext,
+    FleetEndpoint,
+    Texts,
+)
 from leverframe.fleet.api.making import PLACES, MadeReport
 from leverframe.fleet.api.reading import (
     ExportedController,
@@ -18,8 +25,10 @@ from leverframe.fleet.api.reading import (
     NodeHealth,
     NodeReport,
 )
+from leverframe.fleet.api.watching import PLACE
 from leverframe.fleet.bulk import BulkReport
 from leverframe.servers.routes.metrics import METRICS
+from leverframe.servers.routes.stream import EVENT_STREAM
 
 
 def openapi_of_node(context: FleetContext) -> dict[str, Any]:
@@ -76,6 +85,16 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
         doc="List the chosen controllers: version, tags, health, time and where they answer.",
     ),
     FleetEndpoint(
+        "/api/fleet/stream",
+        role=ADMIN,
+        reply=str,
+        content_type=EVENT_STREAM,
+        query=(TAGS, *LOOKED_FOR, *PLACE),
+        function=watching.streamed,
+        doc="Tell what a page shows as server-sent events: `view` with the controllers in view, "
+        "then `change` with what is different.",
+    ),
+    FleetEndpoint(
         "/api/fleet/show",
         role=ADMIN,
         reply=MemberDetails,
@@ -101,10 +120,11 @@ ENDPOINTS: tuple[FleetEndpoint, ...] = (
             QueryParameter("name", str, "Their name, with `{n}` for the number: `gh-{n}`."),
             QueryParameter("hw", str, "Their hardware version, that of the template or newest."),
             QueryParameter("sw", str, "Their software version, likewise."),
+            QueryParameter("like", str, "A controller whose settings they begin with."),
             *PLACES,
             _DRY_RUN,
         ),
-        body=Annotated[str, Meta(description="A template: a settings backup in JSON.")],
+        body=Annotated[str, Meta(description="A template: a settings backup in JSON or TOML.")],
         body_is_optional=True,
         function=making.added,
         doc="Make controllers with simulated boards, all of them or none.",

@@ -1,5 +1,6 @@
 """Controllers of a node made, removed, renamed, tagged and copied."""
 
+import tomllib
 from typing import Annotated
 
 import msgspec
@@ -7,8 +8,8 @@ from msgspec import Meta, Struct
 
 from leverframe.commands.describe.openapi import QueryParameter
 from leverframe.commands.table.refusals import BadValue, Malformed
-from leverframe.fleet.api.context import FleetContext, Texts
-from leverframe.fleet.api.reading import MemberReport, report_of_member
+from leverframe.fleet.api.context import CHOSEN, FleetContext, Texts
+from leverframe.fleet.api.reading import MemberReport, changed_settings_of, report_of_member
 from leverframe.fleet.bulk import DONE, BulkReport, MemberResult, report_of
 from leverframe.fleet.given_settings import template_leaves, version_for
 from leverframe.fleet.live import fork
@@ -47,7 +48,7 @@ class MadeReport(Struct, frozen=True):
 
 async def added(context: FleetContext) -> MadeReport:
     given = context.given
-    template = _template(context.request.body)
+    template = _template(context)
     records = _new_records(context, hw=given.get("hw"), sw=given.get("sw"))
     try:
         hw, sw = given.get("hw"), given.get("sw")
@@ -82,19 +83,33 @@ def _new_records(
     )
 
 
-def _template(body: bytes) -> BackupFile | None:
-    if not body:
-        return None
+def _template(context: FleetContext) -> BackupFile | None:
+    """Return the settings to begin with: those of a body, or of another controller."""
+    body, like = context.request.body, context.given.get("like")
+    if like is None:
+        return _read_template(body) if body else None
+    if body:
+        raise BadValue("There is a template in the body already.", field="like")
+    (member,) = context.node.select([like])
+    profile = member.controller.profile
+    return BackupFile(profile.hw, profile.sw, changed_settings_of(member))
+
+
+def _read_template(body: bytes) -> BackupFile:
     try:
-        return msgspec.json.decode(body, type=BackupFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadValue(f"The template is no backup in JSON: {error}.", field="template") from None
+        if body.lstrip().startswith(b"{"):
+            return msgspec.json.decode(body, type=BackupFile)
+        return msgspec.convert(tomllib.loads(body.decode()), BackupFile)
+    except (ValueError, RecursionError) as error:
+        raise BadValue(
+            f"The template is no backup in JSON or TOML: {error}.", field="template"
+        ) from None
 
 
 async def removed(context: FleetContext) -> BulkReport:
-    if not (context.texts("name") or context.texts("tag")):
-        raise Malformed("Nothing is chosen.", allowed="name=NAME or tag=TAG")
-    members = context.chosen()
+    if not any(context.given.get(one.name) for one in CHOSEN):
+        raise Malformed("Nothing is chosen.", allowed="name=NAME, tag=TAG, search or health")
+    members = await context.chosen()
     await context.node.remove(members)
     return _all_done(members)
 
@@ -109,7 +124,7 @@ async def tagged(context: FleetContext) -> BulkReport:
     add, remove = checked_tags(context.texts("add")), checked_tags(context.texts("remove"))
     if not (add or remove):
         raise Malformed("No tag is named.", allowed="add=TAG, remove=TAG")
-    members = context.chosen()
+    members = await context.chosen()
     await context.node.tag(members, add, remove)
     return _all_done(members)
 

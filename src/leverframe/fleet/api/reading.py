@@ -16,10 +16,13 @@ from leverframe.fleet.bulk import AT_A_TIME
 from leverframe.fleet.fleet_metrics import MAX_SINGLE, node_families
 from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.records import MemberRecord
+from leverframe.profile import HARDWARE, newest_software
 from leverframe.servers.http.messages import Reply
 from leverframe.servers.routes.metrics import METRICS
 from leverframe.storage.backup import BackupFile
 from leverframe.wire.prometheus import prometheus_text
+
+_NEWEST = {hw: newest_software(hw) for hw in HARDWARE}
 
 
 class MemberReport(Struct, frozen=True):
@@ -54,6 +57,7 @@ class NodeReport(Struct, frozen=True):
     tags: dict[str, int]
     virtual: bool
     time: float
+    newest: Annotated[dict[str, str], Meta(description="The newest software by hardware version.")]
     rate: Annotated[float, Meta(description="Of virtual time that runs; 0 while it stands.")]
     snapshots: list[str]
     troubles: Annotated[list[str], Meta(description="What is wrong with the node itself.")]
@@ -90,6 +94,7 @@ def node_report(context: FleetContext) -> NodeReport:
         dict(sorted(tags.items())),
         node.is_virtual,
         node.clock.wall(),
+        _NEWEST,
         context.time.rate,
         list(context.snapshots.labels),
         [f"{part}: {sentence}" for part, sentence in sorted(node.troubles.items())],
@@ -97,7 +102,9 @@ def node_report(context: FleetContext) -> NodeReport:
 
 
 async def listed(context: FleetContext) -> list[MemberReport]:
-    return [report_of_member(context.node, member) async for member in _in_turns(context.chosen())]
+    return [
+        report_of_member(context.node, member) async for member in _in_turns(await context.chosen())
+    ]
 
 
 async def _in_turns(members: list[Member]) -> AsyncIterator[Member]:
@@ -132,11 +139,11 @@ def shown(context: FleetContext) -> MemberDetails:
         member.built.mac,
         controller.board.kind,
         controller.engine.uptime(controller.clock.read()),
-        _changed_settings(member),
+        changed_settings_of(member),
     )
 
 
-def _changed_settings(member: Member) -> dict[str, Any]:
+def changed_settings_of(member: Member) -> dict[str, Any]:
     """Return what differs from the factory settings, as a backup without secrets has it."""
     controller = member.controller
     leaves = difference(defaults(controller.profile), controller.engine.settings)
@@ -151,9 +158,9 @@ async def exported(context: FleetContext) -> list[ExportedController]:
     return [
         ExportedController(
             msgspec.structs.replace(member.record, hw=profile.hw, sw=profile.sw),
-            BackupFile(profile.hw, profile.sw, _changed_settings(member)),
+            BackupFile(profile.hw, profile.sw, changed_settings_of(member)),
         )
-        async for member in _in_turns(context.chosen())
+        async for member in _in_turns(await context.chosen())
         if (profile := member.controller.profile)
     ]
 

@@ -39,11 +39,11 @@ def stream(context: Context) -> StreamReply:
     is_still_admitted = context.handlers.admission.watch(context.request)
     for_admin = context.account.role == ADMIN
     states = state_stream(context.controller, is_still_admitted, for_admin=for_admin)
-    chunks = _within_share(share, states)
+    chunks = within_share(share, states)
     return StreamReply(200, EVENT_STREAM, chunks, (NOT_KEPT,))
 
 
-async def _within_share(
+async def within_share(
     share: StreamShare, chunks: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     if not share.take():
@@ -64,9 +64,9 @@ async def state_stream(
     try:
         last, settings = state_of(controller, for_admin=for_admin), controller.engine.settings
         ignored = SENT_SEPARATELY if last["virtual_time"] else SENT_SEPARATELY + ALWAYS_MOVING
-        yield _message("state", last)
+        yield message("state", last)
         while True:
-            has_changed = await _within(changed, STILL_HERE_S)
+            has_changed = await within(changed, STILL_HERE_S)
             is_admitted = is_still_admitted()
             if not is_admitted and controller.engine.settings is settings:
                 return
@@ -79,15 +79,15 @@ async def state_stream(
             difference = {name: new[name] for name in new if new[name] != last.get(name)}
             last = new
             if any(name not in ignored for name in difference):
-                yield _message("change", difference)
+                yield message("change", difference)
             if controller.engine.settings is not settings:
                 settings = controller.engine.settings
-                yield _message("settings", {})
+                yield message("settings", {})
     finally:
         controller.watchers.discard(changed.set)
 
 
-async def _within(changed: asyncio.Event, seconds: float) -> bool:
+async def within(changed: asyncio.Event, seconds: float) -> bool:
     # Not by wait_for, which on Python 3.11 ignores a cancellation at the moment of a change: the
     # stream would go on for a client that has left.
     try:
@@ -98,5 +98,5 @@ async def _within(changed: asyncio.Event, seconds: float) -> bool:
     return True
 
 
-def _message(kind: str, content: dict[str, Any]) -> bytes:
+def message(kind: str, content: Any) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (kind.encode(), msgspec.json.encode(content))

@@ -1,0 +1,191 @@
+"""The health of all controllers of a node, for whoever looks for some among thousands.
+
+While somebody looks, controllers tell when something about them changed, and are asked again: those
+that are in view at once, the others in turn, some at a time. While nobody looks, nothing is kept.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Literal
+
+from msgspec import Struct
+
+from leverframe.controller.findings import FindingReport
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.naming.names import name_of
+
+#: Controllers that are asked again at a time, and in one look besides those in view.
+ASKED_AT_A_TIME = 50
+ASKED_AGAIN = 250
+
+Health = Literal["fault", "attention", "off", "fine"]
+#: Worst first.
+HEALTHS: tuple[Health, ...] = ("fault", "attention", "off", "fine")
+Order = Literal["worst", "name"]
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+class MemberHealth(Struct, frozen=True):
+    """What is known of a controller that people look for."""
+
+    health: Health
+    findings: int
+    worst: FindingReport | None
+    #: What the worst one is about, as people call it.
+    about: str | None
+    #: Small letters of all that is searched: name, address, tags, version and findings.
+    words: str
+    #: Counts changes of all, so that who has the same number knows the same.
+    revision: int
+
+
+class Wanted(Struct, frozen=True):
+    """Which controllers are looked for, and in which order."""
+
+    search: str = ""
+    health: Health | None = None
+    tags: tuple[str, ...] = ()
+    order: Order = "worst"
+
+
+class HealthIndex:
+    def __init__(self, node: FleetNode) -> None:
+        self._node = node
+        #: By the numbers of controllers; those in `_changed` are to be asked again, oldest first.
+        self._known: dict[int, MemberHealth] = {}
+        self._changed: dict[int, None] = {}
+        self._watchers: dict[int, tuple[Member, Callable[[], None], Callable[[bool], None]]] = {}
+        self._looking: set[Callable[[], None]] = set()
+        self._revision = 0
+
+    @contextmanager
+    def looking(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Have `tell` called when something changed, for as long as this lasts."""
+        self._looking.add(tell)
+        self._node.watchers.add(tell)
+        try:
+            yield
+        finally:
+            self._looking.discard(tell)
+            self._node.watchers.discard(tell)
+            if not self._looking:
+                self._forget_all()
+
+    async def look(self, first: Iterable[int] = (), *, at_most: int | None = None) -> bool:
+        """Ask controllers that changed, `first` ones first; tell whether some are left to ask."""
+        members = {member.number: member for member in self._node.members.values()}
+        for number in self._known.keys() - members.keys():
+            self._forget(number)
+        wanted = [number for number in first if number in self._changed]
+        new = [number for number in members if number not in self._known]
+        wanted += new
+        others = [number for number in self._changed if number in members]
+        wanted += others if at_most is None else others[:at_most]
+        for count, number in enumerate(dict.fromkeys(wanted), start=1):
+            self._ask(members[number])
+            if count % ASKED_AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return bool(self._changed)
+
+    def of(self, member: Member) -> MemberHealth:
+        return self._known.get(member.number) or self._ask(member)
+
+    def matching(self, wanted: Wanted) -> list[Member]:
+        """List the controllers that are wanted, by what the last look told."""
+        words = wanted.search.lower().split()
+        tags = set(wanted.tags)
+        found = [
+            member
+            for member in self._node.members.values()
+            if (known := self._known.get(member.number)) is not None
+            and (wanted.health is None or known.health == wanted.health)
+            and tags <= set(member.record.tags)
+            and all(word in known.words for word in words)
+        ]
+        if wanted.order == "name":
+            return sorted(found, key=lambda member: _natural(member.name))
+        return sorted(found, key=lambda member: HEALTHS.index(self._known[member.number].health))
+
+    def counts(self) -> dict[Health, int]:
+        found: dict[Health, int] = dict.fromkeys(HEALTHS, 0)
+        for known in self._known.values():
+            found[known.health] += 1
+        return found
+
+    async def chosen(self, wanted: Wanted, among: Iterable[Member]) -> list[Member]:
+        """Find who of some controllers is wanted, for a request: all are asked."""
+        with self.looking(_nobody):
+            self._changed.update(dict.fromkeys(self._known))
+            await self.look()
+            names = {member.name for member in self.matching(wanted)}
+            return [member for member in among if member.name in names]
+
+    def _ask(self, member: Member) -> MemberHealth:
+        number, controller = member.number, member.controller
+        self._changed.pop(number, None)
+        if self._looking and number not in self._watchers:
+            watcher = partial(self._note, number)
+            power_watcher = partial(self._note_power, number)
+            controller.watchers.add(watcher)
+            controller.power_watchers.append(power_watcher)
+            self._watchers[number] = member, watcher, power_watcher
+        findings = controller.findings.report()
+        worst = findings[0] if findings else None
+        self._revision += 1
+        known = MemberHealth(
+            "off" if not controller.has_power else worst.severity if worst else "fine",
+            len(findings),
+            worst,
+            name_of(worst.label, controller.engine.settings) if worst and worst.label else None,
+            _words_of(member, findings),
+            self._revision,
+        )
+        if self._looking:
+            self._known[number] = known
+        return known
+
+    def _note(self, number: int) -> None:
+        if number not in self._changed:
+            self._changed[number] = None
+            for tell in self._looking:
+                tell()
+
+    def _note_power(self, number: int, on: bool) -> None:
+        self._note(number)
+
+    def _forget(self, number: int) -> None:
+        self._known.pop(number, None)
+        self._changed.pop(number, None)
+        member, watcher, power_watcher = self._watchers.pop(number)
+        member.controller.watchers.discard(watcher)
+        member.controller.power_watchers.remove(power_watcher)
+
+    def _forget_all(self) -> None:
+        for number in tuple(self._watchers):
+            self._forget(number)
+
+
+def _words_of(member: Member, findings: list[FindingReport]) -> str:
+    record, profile = member.record, member.controller.profile
+    parts = [
+        *(record.name, record.address or "", profile.hw, profile.sw),
+        *record.tags,
+        *(finding.text for finding in findings),
+    ]
+    return "\n".join(parts).lower()
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key by which gh-2 comes before gh-10."""
+    return [
+        (part.isdecimal(), int(part) if part.isdecimal() else 0, part)
+        for part in _DIGITS.split(name)
+    ]
+
+
+def _nobody() -> None:
+    """Tell nobody: a request looks once."""

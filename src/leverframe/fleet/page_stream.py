@@ -1,0 +1,150 @@
+"""`/api/fleet/stream`: the controllers that a page shows, as server-sent events.
+
+A whole `view` first, then as `change` what is different: rows of controllers in view, their order,
+the sums over all. A page that looks elsewhere opens another stream. So a stream costs what is in
+view, however many controllers there are.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from leverframe.controller.findings import FindingReport
+from leverframe.engine.journal import Journal
+from leverframe.engine.labels import OUTPUTS
+from leverframe.fleet.api.reading import NodeReport
+from leverframe.fleet.health_index import ASKED_AGAIN, Health, HealthIndex, Wanted
+from leverframe.fleet.node import FleetNode, Member
+from leverframe.servers.routes.stream import STILL_HERE_S, message, within
+
+#: Seconds between two messages at least, and the share of the event loop that a stream may take.
+GATHER_S = 0.5
+MAX_SHARE = 0.05
+MAX_ROWS = 200
+USUAL_ROWS = 50
+#: The picture of what happened lately: so many bars for so many seconds each.
+BARS = 30
+BAR_S = 120.0
+
+
+class FleetRow(Struct, frozen=True):
+    """A controller as it stands in a list."""
+
+    name: str
+    url: Annotated[str, Meta(description="Where its pages and commands are.")]
+    address: str | None
+    port: int | None
+    hw: str
+    sw: str
+    tags: tuple[str, ...]
+    health: Health
+    findings: Annotated[int, Meta(description="How many there are.")]
+    worst: FindingReport | None
+    about: Annotated[str | None, Meta(description="The name of what the worst one is about.")]
+    levers: Annotated[list[int | None], Meta(description="Its outputs: 1 on, 0 off.")]
+    happened: Annotated[
+        list[int],
+        Meta(description="Entries in its journal of the last hour, every two minutes."),
+    ]
+
+
+class FleetView(Struct, frozen=True):
+    """What a page shows, whole."""
+
+    node: NodeReport
+    counts: dict[Health, int]
+    matching: Annotated[int, Meta(description="How many are as they are looked for.")]
+    order: Annotated[list[str], Meta(description="The names of those in view.")]
+    rows: list[FleetRow]
+
+
+class ViewPlace(Struct, frozen=True):
+    """Which part of the list is in view."""
+
+    wanted: Wanted
+    first: int = 0
+    count: int = USUAL_ROWS
+
+
+def row_of(node: FleetNode, index: HealthIndex, member: Member) -> FleetRow:
+    controller, record, known = member.controller, member.record, index.of(member)
+    values = controller.engine.values
+    return FleetRow(
+        record.name,
+        node.door.url_of(record.name),
+        record.address,
+        record.port,
+        controller.profile.hw,
+        controller.profile.sw,
+        record.tags,
+        known.health,
+        known.findings,
+        known.worst,
+        known.about,
+        [values[label] for label in OUTPUTS],  # type: ignore[misc]
+        happened(controller.engine.machine.journal, controller.clock.wall()),
+    )
+
+
+def happened(journal: Journal, now: float) -> list[int]:
+    """Count the entries of the last hour, in bars, oldest first."""
+    bars, newest = [0] * BARS, int(now // BAR_S)
+    for wall in journal.moments():
+        age = max(0, newest - int(wall // BAR_S))
+        if age >= BARS:
+            break
+        bars[BARS - 1 - age] += 1
+    return bars
+
+
+async def view_stream(
+    node: FleetNode, index: HealthIndex, place: ViewPlace, report: Callable[[], NodeReport]
+) -> AsyncGenerator[bytes, None]:
+    """Tell a page what is in view, for as long as it listens; `report` tells of the node."""
+    changed, now = asyncio.Event(), asyncio.get_running_loop().time
+    with index.looking(changed.set):
+        await index.look()
+        begun = now()
+        last = _view(node, index, place, report())
+        yield message("view", last)
+        while True:
+            took_s = now() - begun
+            if not await within(changed, STILL_HERE_S):
+                yield b": still here\n\n"
+            await asyncio.sleep(max(GATHER_S, took_s / MAX_SHARE))
+            changed.clear()
+            begun = now()
+            in_view = [node.members[name].number for name in last.order if name in node.members]
+            if await index.look(in_view, at_most=ASKED_AGAIN):
+                changed.set()
+            new = _view(node, index, place, report())
+            if difference := _difference(last, new):
+                yield message("change", difference)
+            last = new
+
+
+def _view(node: FleetNode, index: HealthIndex, place: ViewPlace, report: NodeReport) -> FleetView:
+    matching = index.matching(place.wanted)
+    shown = matching[place.first : place.first + place.count]
+    rows = [row_of(node, index, member) for member in shown]
+    return FleetView(report, index.counts(), len(matching), [row.name for row in rows], rows)
+
+
+def _difference(last: FleetView, new: FleetView) -> dict[str, Any]:
+    """Return the members of a view that are different, with the rows that are."""
+    known = {row.name: row for row in last.rows}
+    difference: dict[str, Any] = {
+        name: getattr(new, name)
+        for name in ("counts", "matching", "order")
+        if getattr(new, name) != getattr(last, name)
+    }
+    if rows := [row for row in new.rows if known.get(row.name) != row]:
+        difference["rows"] = rows
+    # Time that passes by itself is no news.
+    of_before = last.node if new.node.virtual else replace(last.node, time=new.node.time)
+    if new.node != of_before:
+        difference["node"] = new.node
+    return difference

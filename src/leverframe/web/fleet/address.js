@@ -1,0 +1,26 @@
+// What is looked for stands in the address, so that it can be kept and sent to somebody.
+
+/** @returns {{ wanted: FleetWanted, page: number }} */
+export function readAddress() {
+  const params = new URLSearchParams(location.hash.replace(/^#\/?\??/, ""));
+  /** @param {string} name */
+  const text = (name) => params.get(name) ?? "";
+  return {
+    wanted: {
+      search: text("search"),
+      health: text("health"),
+      tag: text("tag"),
+      order: text("order"),
+    },
+    page: Math.max(1, Number(text("page")) || 1),
+  };
+}
+
+/** @param {Partial<FleetWanted> & { page?: number }} change */
+export function addressWith(change) {
+  const { wanted, page } = readAddress();
+  const params = Object.entries({ ...wanted, page, ...change })
+    .filter(([name, value]) => value && !(name === "page" && value === 1))
+    .map(([name, value]) => [name, String(value)]);
+  return `#/?${new URLSearchParams(params)}`;
+}

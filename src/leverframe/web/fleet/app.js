@@ -1,0 +1,202 @@
+// The page "Fleet" of a node: all its controllers, and what is done with many of them.
+
+import { html, nothing, render } from "../vendor/lit-html.js";
+import { icon } from "../lib/icon.js";
+import { applyTheme } from "../lib/theme.js";
+import { clock, startWords, t, useCodes, usePageWords } from "../lib/words.js";
+import { addressWith, readAddress } from "./address.js";
+import { Bulk } from "./bulk.js";
+import { GroupTime } from "./group_time.js";
+import { header } from "./header.js";
+import { list, sums } from "./list.js";
+import { Making } from "./making.js";
+import { paging } from "./paging.js";
+import { FleetStream } from "./view.js";
+
+const TYPING_MS = 200;
+const SECOND_MS = 1000;
+
+class FleetPage {
+  #stream = new FleetStream(() => this.redraw());
+  #bulk = new Bulk(this);
+  #making = new Making(this);
+  #time = new GroupTime(this);
+  /** @type {Set<string>} */
+  #names = new Set();
+  // All that are looked for are chosen, also those that are not in view.
+  #isAll = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #typing;
+  #address = readAddress();
+
+  async start() {
+    applyTheme();
+    await Promise.all([startWords(), usePageWords("fleet"), useCodes()]);
+    addEventListener("hashchange", () => this.#look());
+    setInterval(() => this.redraw(), SECOND_MS);
+    this.#look();
+  }
+
+  #look() {
+    const before = JSON.stringify(this.#address.wanted);
+    this.#address = readAddress();
+    if (JSON.stringify(this.#address.wanted) !== before) this.#isAll = false;
+    this.#stream.look(this.#address);
+    this.redraw();
+  }
+
+  // --- what is chosen ---
+
+  /** @returns {FleetChoice} */
+  get choice() {
+    return this.#isAll ? { wanted: this.#address.wanted } : { names: [...this.#names] };
+  }
+
+  get count() {
+    return this.#isAll ? (this.#stream.view?.matching ?? 0) : this.#names.size;
+  }
+
+  get node() {
+    return this.#stream.view?.node ?? null;
+  }
+
+  get rowNames() {
+    return this.#stream.view?.order ?? [];
+  }
+
+  /** @param {string[]} names @param {boolean} on */
+  #choose(names, on) {
+    if (this.#isAll) this.#names = new Set(this.rowNames);
+    this.#isAll = false;
+    for (const name of names) {
+      if (on) this.#names.add(name);
+      else this.#names.delete(name);
+    }
+    this.#bulk.forget();
+    this.redraw();
+  }
+
+  chooseNone() {
+    this.#names.clear();
+    this.#isAll = false;
+    this.#bulk.forget();
+    this.redraw();
+  }
+
+  #chooseAll() {
+    this.#isAll = true;
+    this.#bulk.forget();
+    this.redraw();
+  }
+
+  fork() {
+    const [name] = this.#names;
+    this.#making.open(name, []);
+    return null;
+  }
+
+  // --- what is shown ---
+
+  redraw() {
+    document.title = `${t("fleet")} · Leverframe`;
+    const redraw = () => this.redraw();
+    render(html`${header(this.#stream, redraw)}${this.#lost()}${this.#main()}`, document.body);
+  }
+
+  #lost() {
+    const { lostSince } = this.#stream;
+    if (lostSince === null) return nothing;
+    return html`<p class="lost" role="alert">
+      ${t("connection_lost", { time: clock(lostSince) })}
+    </p>`;
+  }
+
+  #main() {
+    const { view, connection, time, isStale, page } = this.#stream;
+    if (!view) return html`<main aria-busy="true"></main>`;
+    const { wanted } = this.#address;
+    const isChosen = (/** @type {string} */ name) => this.#isAll || this.#names.has(name);
+    return html`<main aria-busy=${String(isStale)} ?data-lost=${connection === "lost"}>
+      <div class="head">
+        <h1>${t("controllers")}</h1>
+        ${sums(view, wanted)} ${this.#search(wanted)}
+        <button
+          type="button"
+          data-do="add"
+          @click=${() => this.#making.open(null, this.#isAll ? [] : [...this.#names])}
+        >
+          ${icon("plus")}${t("add")}
+        </button>
+      </div>
+      ${view.node.troubles.map(
+        (sentence) => html`<p class="problem" role="alert">${icon("attention")} ${sentence}</p>`,
+      )}
+      ${this.#time.view()} ${this.#making.view()} ${this.#filters(view, wanted)}
+      <section class="card list">
+        <div class="rows">
+          ${view.rows.length
+            ? list(view, isChosen, (names, on) => this.#choose(names, on), time ?? 0)
+            : html`<p class="empty">
+                ${t(view.node.controllers ? "nothing_found" : "nothing_yet")}
+              </p>`}
+        </div>
+        ${this.#offerAll(view, isChosen)} ${paging(view.matching, page)} ${this.#bulk.view()}
+      </section>
+    </main>`;
+  }
+
+  /** @param {FleetWanted} wanted */
+  #search({ search }) {
+    const typed = (/** @type {string} */ text) => {
+      clearTimeout(this.#typing);
+      this.#typing = setTimeout(() => {
+        location.replace(addressWith({ search: text.trim(), page: 1 }));
+      }, TYPING_MS);
+    };
+    return html`<input
+      type="search"
+      aria-label=${t("search_for")}
+      placeholder=${t("search_for")}
+      value=${search}
+      @input=${(event) => typed(event.target.value)}
+    />`;
+  }
+
+  /** @param {FleetView} view @param {FleetWanted} wanted */
+  #filters({ node }, { tag, order }) {
+    const tags = Object.entries(node.tags);
+    return html`<div class="filters-of-fleet">
+      ${tags.length || tag
+        ? html`<select
+            aria-label=${t("tag_filter")}
+            @change=${(event) => location.assign(addressWith({ tag: event.target.value, page: 1 }))}
+          >
+            <option value="" .selected=${tag === ""}>${t("every_tag")}</option>
+            ${tags.map(
+              ([name, count]) =>
+                html`<option value=${name} .selected=${name === tag}>${name} (${count})</option>`,
+            )}
+          </select>`
+        : nothing}
+      <select
+        aria-label=${t("order")}
+        @change=${(event) => location.assign(addressWith({ order: event.target.value, page: 1 }))}
+      >
+        <option value="" .selected=${order === ""}>${t("worst_first")}</option>
+        <option value="name" .selected=${order === "name"}>${t("by_name")}</option>
+      </select>
+    </div>`;
+  }
+
+  /** @param {FleetView} view @param {(name: string) => boolean} isChosen */
+  #offerAll({ matching, order }, isChosen) {
+    if (this.#isAll || matching <= order.length || !order.every(isChosen)) return nothing;
+    return html`<p class="offer">
+      <button type="button" data-do="all" @click=${() => this.#chooseAll()}>
+        ${t("choose_all", { count: matching })}
+      </button>
+    </p>`;
+  }
+}
+
+new FleetPage().start();

@@ -1,0 +1,272 @@
+// What is done with the controllers that are chosen: tried first where that can be, told for each.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { clock, t } from "../lib/words.js";
+import * as node from "./node_api.js";
+import { results } from "./results.js";
+
+const OUTPUTS = 6;
+// What needs a text, and what else.
+const TEXT = ["command", "tag", "untag", "snapshot", "rename"];
+
+export class Bulk {
+  #page;
+  what = "switch";
+  #text = "";
+  #output = 0;
+  #on = 1;
+  #allOrNone = false;
+  #sure = "";
+  /** @type {BulkReport | null} */
+  #report = null;
+  /** @type {string | null} */
+  #refusal = null;
+  #isBusy = false;
+  #triedAt = 0;
+
+  /** @param {FleetPageLike} page */
+  constructor(page) {
+    this.#page = page;
+  }
+
+  // What was tried holds for those that were chosen then.
+  forget() {
+    this.#report = null;
+    this.#refusal = null;
+    this.#sure = "";
+  }
+
+  view() {
+    const { count } = this.#page;
+    if (count === 0) return nothing;
+    return html`<section class="bulk" aria-label=${t("with_chosen", { count })}>
+      <form class="do" @submit=${(event) => this.#submit(event)}>
+        <b>${t("chosen", { count })}</b>
+        ${this.#chooser()} ${this.#fields()} ${this.#buttons()}
+        <button type="button" class="bare" @click=${() => this.#page.chooseNone()}>
+          ${t("choose_none")}
+        </button>
+      </form>
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#report ? this.#told(this.#report) : nothing}
+    </section>`;
+  }
+
+  /** @param {BulkReport} report */
+  #told(report) {
+    return html`${results(report)}
+    ${report.dry_run
+      ? html`<p class="quiet">${t("tried_at", { time: clock(this.#triedAt) })}</p>`
+      : nothing}`;
+  }
+
+  #chooser() {
+    const { count, node: about } = this.#page;
+    const whats = ["switch", "command", "tag", "untag", "snapshot"];
+    if (about?.snapshots.length) whats.push("restore");
+    if (count === 1) whats.push("rename", "fork");
+    whats.push("remove");
+    if (!whats.includes(this.what)) this.what = "switch";
+    return html`<select
+      aria-label=${t("do")}
+      @change=${(event) => {
+        this.what = event.target.value;
+        this.#text = "";
+        this.forget();
+        this.#page.redraw();
+      }}
+    >
+      ${whats.map(
+        (what) =>
+          html`<option value=${what} .selected=${what === this.what}>${t(`do_${what}`)}</option>`,
+      )}
+    </select>`;
+  }
+
+  #fields() {
+    if (this.what === "switch") {
+      return html`${this.#select("output", numbers(), String(this.#output), (value) => {
+        this.#output = Number(value);
+      })}
+      ${this.#select(
+        "state",
+        [["1", t("state_on")], ["0", t("state_off")]],
+        String(this.#on),
+        (value) => {
+          this.#on = Number(value);
+        },
+      )}`;
+    }
+    if (this.what === "restore") {
+      const labels = this.#page.node?.snapshots ?? [];
+      this.#text ||= labels[0] ?? "";
+      const options = labels.map((label) => [label, label]);
+      return this.#select("snapshot", options, this.#text, (value) => {
+        this.#text = value;
+      });
+    }
+    if (this.what === "remove") {
+      const { count } = this.#page;
+      return html`<label class="sure"
+        >${t("sure", { count })}
+        <input
+          size="6"
+          inputmode="numeric"
+          .value=${this.#sure}
+          @input=${(event) => {
+            this.#sure = event.target.value;
+            this.#page.redraw();
+          }}
+      /></label>`;
+    }
+    if (!TEXT.includes(this.what)) return nothing;
+    return html`<input
+      class="words"
+      aria-label=${t(`text_${this.what}`)}
+      placeholder=${this.what === "command" ? "outs.cgi?out0=1" : nothing}
+      autocomplete="off"
+      required
+      .value=${this.#text}
+      @input=${(event) => {
+        this.#text = event.target.value;
+        this.forget();
+        this.#page.redraw();
+      }}
+    />`;
+  }
+
+  /**
+   * @param {string} key
+   * @param {string[][]} options
+   * @param {string} current
+   * @param {(value: string) => void} choose
+   */
+  #select(key, options, current, choose) {
+    return html`<select
+      aria-label=${t(`text_${key}`)}
+      @change=${(event) => {
+        choose(event.target.value);
+        this.forget();
+        this.#page.redraw();
+      }}
+    >
+      ${options.map(
+        ([value, text]) =>
+          html`<option value=${value} .selected=${value === current}>${text}</option>`,
+      )}
+    </select>`;
+  }
+
+  get #isCommand() {
+    return this.what === "switch" || this.what === "command";
+  }
+
+  #buttons() {
+    const { count } = this.#page;
+    if (!this.#isCommand) {
+      const isSure = this.what !== "remove" || this.#sure.trim() === String(count);
+      return html`<span class="gap"></span
+        ><button class="primary" data-do=${this.what} ?disabled=${this.#isBusy || !isSure}>
+          ${t(`now_${this.what}`, { count })}
+        </button>`;
+    }
+    const tried = this.#report?.dry_run ? this.#report : null;
+    const would = !tried || (this.#allOrNone && tried.refused > 0) ? 0 : tried.done;
+    return html`<label class="toggle"
+        ><input
+          type="checkbox"
+          .checked=${this.#allOrNone}
+          @change=${(event) => {
+            this.#allOrNone = event.target.checked;
+            this.#page.redraw();
+          }}
+        />${t("all_or_none")}</label
+      >
+      <button data-do="try" ?disabled=${this.#isBusy}>
+        ${t(tried ? "try_again" : "try")}
+      </button>
+      <span class="gap"></span>
+      ${tried
+        ? html`<button
+            type="button"
+            class="primary"
+            data-do="send"
+            ?disabled=${this.#isBusy || would === 0}
+            @click=${() => this.#act(() => this.#send(tried))}
+          >
+            ${t("now_send", { count: would })}
+          </button>`
+        : nothing}`;
+  }
+
+  /** @param {SubmitEvent} event */
+  #submit(event) {
+    event.preventDefault();
+    const { choice } = this.#page;
+    const text = this.#text.trim();
+    /** @type {Record<string, () => Promise<BulkReport | null>>} */
+    const work = {
+      switch: () => this.#try(),
+      command: () => this.#try(),
+      tag: () => node.tag(choice, "add", text),
+      untag: () => node.tag(choice, "remove", text),
+      snapshot: () => node.takeSnapshot(choice, text),
+      restore: () => node.restore(choice, this.#text),
+      rename: () => this.#rename(text),
+      fork: async () => this.#page.fork(),
+      remove: () => this.#remove(),
+    };
+    this.#act(work[this.what]);
+  }
+
+  /** @param {() => Promise<BulkReport | null>} work */
+  async #act(work) {
+    this.#isBusy = true;
+    this.#refusal = null;
+    this.#page.redraw();
+    try {
+      this.#report = await work();
+    } catch (error) {
+      if (!api.mayPass(error)) throw error;
+      this.#report = null;
+      this.#refusal = /** @type {Error} */ (error).message;
+    }
+    this.#isBusy = false;
+    this.#page.redraw();
+  }
+
+  get #command() {
+    return this.what === "switch" ? `outs.cgi?out${this.#output}=${this.#on}` : this.#text;
+  }
+
+  #try() {
+    this.#triedAt = Date.now() / 1000;
+    return node.sendCommand(this.#page.choice, this.#command, { dryRun: true, allOrNone: false });
+  }
+
+  // Those that would refuse it are left out where they were chosen one by one.
+  /** @param {BulkReport} tried */
+  #send(tried) {
+    const { choice } = this.#page;
+    const would = tried.results.filter(({ status }) => status === 200).map(({ name }) => name);
+    const meant = choice.names ? { ...choice, names: would } : choice;
+    return node.sendCommand(meant, this.#command, { dryRun: false, allOrNone: this.#allOrNone });
+  }
+
+  /** @param {string} to */
+  async #rename(to) {
+    await node.rename(this.#page.choice.names?.[0] ?? "", to);
+    this.#page.chooseNone();
+    return null;
+  }
+
+  async #remove() {
+    const report = await node.remove(this.#page.choice);
+    this.#page.chooseNone();
+    return report;
+  }
+}
+
+const numbers = () =>
+  Array.from({ length: OUTPUTS }, (_, at) => [String(at), t("output", { number: at + 1 })]);

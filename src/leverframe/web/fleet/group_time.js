@@ -1,0 +1,95 @@
+// The common time of all controllers, where it is virtual: moved by hand, or running.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { fullMoment } from "../lib/moments.js";
+import { t } from "../lib/words.js";
+import * as node from "./node_api.js";
+
+const RATES = [1, 10, 60, 600];
+
+export class GroupTime {
+  #page;
+  #for = "1h";
+  #to = "";
+  /** @type {string | null} */
+  #refusal = null;
+  #isBusy = false;
+
+  /** @param {FleetPageLike} page */
+  constructor(page) {
+    this.#page = page;
+  }
+
+  view() {
+    const about = this.#page.node;
+    if (!about?.virtual) return nothing;
+    const now = fullMoment(about.time, { dateStyle: "medium", timeStyle: "medium" });
+    return html`<section class="time" aria-label=${t("time_of_all")}>
+      <p class="common-time">
+        <b>${now}</b>
+        <small>${about.rate ? t("runs", { rate: about.rate }) : t("stands")}</small>
+      </p>
+      <form class="do" @submit=${(event) => this.#submit(event, { for: this.#for })}>
+        <input
+          aria-label=${t("time_for")}
+          size="8"
+          required
+          .value=${this.#for}
+          @input=${(event) => {
+            this.#for = event.target.value;
+          }}
+        /><button data-do="advance" ?disabled=${this.#isBusy}>${t("advance")}</button>
+      </form>
+      <form class="do" @submit=${(event) => this.#submit(event, { to: this.#to })}>
+        <input
+          type="datetime-local"
+          step="1"
+          aria-label=${t("time_to")}
+          required
+          @input=${(event) => {
+            this.#to = event.target.value;
+          }}
+        /><button data-do="go" ?disabled=${this.#isBusy}>${t("go_to")}</button>
+      </form>
+      <div class="do">
+        <button data-do="step" ?disabled=${this.#isBusy} @click=${() => this.#move({ step: 1 })}>
+          ${t("step")}
+        </button>
+        ${about.rate
+          ? html`<button data-do="freeze" @click=${() => this.#move({ rate: 0 })}>
+              ${t("freeze")}
+            </button>`
+          : html`<select
+              aria-label=${t("run")}
+              @change=${(event) => this.#move({ rate: event.target.value })}
+            >
+              <option value="" .selected=${true}>${t("run")}</option>
+              ${RATES.map((rate) => html`<option value=${rate}>${t("run_at", { rate })}</option>`)}
+            </select>`}
+      </div>
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+    </section>`;
+  }
+
+  /** @param {SubmitEvent} event @param {Params} params */
+  #submit(event, params) {
+    event.preventDefault();
+    this.#move(params);
+  }
+
+  /** @param {Params} params */
+  async #move(params) {
+    this.#isBusy = true;
+    this.#refusal = null;
+    this.#page.redraw();
+    try {
+      await node.advance(params);
+    } catch (error) {
+      if (!api.mayPass(error)) throw error;
+      this.#refusal = /** @type {Error} */ (error).message;
+    }
+    this.#isBusy = false;
+    this.#page.redraw();
+  }
+}

@@ -1,0 +1,195 @@
+// New controllers: from a template, or as copies of another one.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import * as api from "../lib/api.js";
+import { t } from "../lib/words.js";
+import * as node from "./node_api.js";
+
+const FACTORY = "";
+const FILE = "*file";
+
+const nothingGiven = () => ({ name: "", count: "1", tags: "", address: "", hw: "", sw: "" });
+
+export class Making {
+  #page;
+  isOpen = false;
+  // The controller that is copied; null for new ones.
+  /** @type {string | null} */
+  #of = null;
+  #given = nothingGiven();
+  #begin = FACTORY;
+  /** @type {File | null} */
+  #file = null;
+  /** @type {MadeReport | null} */
+  #made = null;
+  /** @type {string | null} */
+  #refusal = null;
+  #isBusy = false;
+
+  /** @param {FleetPageLike} page */
+  constructor(page) {
+    this.#page = page;
+  }
+
+  /** @param {string | null} of @param {string[]} like */
+  open(of, like) {
+    this.isOpen = true;
+    this.#of = of;
+    this.#begin = like.length === 1 ? like[0] : FACTORY;
+    this.#given = { ...nothingGiven(), name: of ? `${of}-{n}` : "" };
+    this.#made = null;
+    this.#refusal = null;
+    this.#page.redraw();
+  }
+
+  #close() {
+    this.isOpen = false;
+    this.#page.redraw();
+  }
+
+  view() {
+    if (!this.isOpen) return nothing;
+    const title = this.#of ? t("fork_of", { name: this.#of }) : t("new_controllers");
+    return html`<section class="card making" aria-label=${title}>
+      <h2>${title}</h2>
+      <form @submit=${(event) => this.#submit(event)}>
+        ${this.#text("name", { required: true, hint: t("hint_name", { n: "{n}" }) })}
+        ${this.#text("count", { type: "number", min: 1, max: 1000 })}
+        ${this.#of ? nothing : this.#version()} ${this.#of ? nothing : this.#template()}
+        ${this.#text("tags", { hint: t("hint_tags") })}
+        ${this.#text("address", { hint: t("hint_address") })}
+        <div class="do">
+          <button class="primary" data-do="make" ?disabled=${this.#isBusy}>
+            ${t("make", { count: Number(this.#given.count) || 1 })}
+          </button>
+          <button type="button" class="bare" @click=${() => this.#close()}>${t("close")}</button>
+        </div>
+      </form>
+      ${this.#refusal ? html`<p class="refusal" role="alert">${this.#refusal}</p>` : nothing}
+      ${this.#made ? told(this.#made) : nothing}
+    </section>`;
+  }
+
+  /**
+   * @param {keyof ReturnType<typeof nothingGiven>} key
+   * @param {{ type?: string, required?: boolean, hint?: string, min?: number, max?: number }} [how]
+   */
+  #text(key, { type = "text", required = false, hint = "", min, max } = {}) {
+    return html`<label
+      ><span>${t(`make_${key}`)}</span>
+      <input
+        name=${key}
+        type=${type}
+        autocomplete="off"
+        min=${min ?? nothing}
+        max=${max ?? nothing}
+        ?required=${required}
+        .value=${this.#given[key]}
+        @input=${(event) => {
+          this.#given[key] = event.target.value;
+          this.#page.redraw();
+        }}
+      />
+      ${hint ? html`<small>${hint}</small>` : nothing}
+    </label>`;
+  }
+
+  #version() {
+    const newest = this.#page.node?.newest ?? {};
+    const { hw } = this.#given;
+    return html`<label
+        ><span>${t("make_hw")}</span>
+        <select
+          name="hw"
+          @change=${(event) => {
+            this.#given.hw = event.target.value;
+            this.#given.sw = newest[event.target.value] ?? "";
+            this.#page.redraw();
+          }}
+        >
+          <option value="" .selected=${hw === ""}>${t("newest_version")}</option>
+          ${Object.keys(newest).map(
+            (name) => html`<option value=${name} .selected=${name === hw}>${name}</option>`,
+          )}
+        </select>
+      </label>
+      ${hw
+        ? this.#text("sw", { required: true, hint: t("hint_sw", { newest: newest[hw] }) })
+        : nothing}`;
+  }
+
+  #template() {
+    const names = this.#page.rowNames;
+    const like = this.#begin && this.#begin !== FILE && !names.includes(this.#begin);
+    return html`<label
+        ><span>${t("make_template")}</span>
+        <select
+          name="template"
+          @change=${(event) => {
+            this.#begin = event.target.value;
+            this.#page.redraw();
+          }}
+        >
+          <option value=${FACTORY} .selected=${this.#begin === FACTORY}>${t("factory")}</option>
+          <option value=${FILE} .selected=${this.#begin === FILE}>${t("from_file")}</option>
+          ${(like ? [this.#begin, ...names] : names).map(
+            (name) =>
+              html`<option value=${name} .selected=${this.#begin === name}>
+                ${t("like", { name })}
+              </option>`,
+          )}
+        </select>
+      </label>
+      ${this.#begin === FILE
+        ? html`<label
+            ><span>${t("make_file")}</span>
+            <input
+              type="file"
+              name="file"
+              accept=".json,.toml"
+              required
+              @change=${(event) => {
+                this.#file = event.target.files?.[0] ?? null;
+              }}
+            /><small>${t("hint_file")}</small></label
+          >`
+        : nothing}`;
+  }
+
+  /** @param {SubmitEvent} event */
+  async #submit(event) {
+    event.preventDefault();
+    this.#isBusy = true;
+    this.#refusal = null;
+    this.#made = null;
+    this.#page.redraw();
+    try {
+      this.#made = await this.#make();
+    } catch (error) {
+      if (!api.mayPass(error)) throw error;
+      this.#refusal = /** @type {Error} */ (error).message;
+    }
+    this.#isBusy = false;
+    this.#page.redraw();
+  }
+
+  #make() {
+    const { name, count, tags, address, hw, sw } = this.#given;
+    const places = { count: Number(count) || 1, tags, address };
+    if (this.#of) return node.make("fork", { name: this.#of, to: name, ...places });
+    const like = this.#begin === FILE ? "" : this.#begin;
+    const file = this.#begin === FILE ? this.#file : null;
+    return node.make("add", { name, hw, sw: hw ? sw : "", like, ...places }, file);
+  }
+}
+
+/** @param {MadeReport} made */
+function told({ names, password }) {
+  const last = names.length > 1 ? names[names.length - 1] : "";
+  return html`<p class="outcome" role="status">
+    ${last
+      ? t("made_many", { count: names.length, first: names[0], last })
+      : t("made_one", { name: names[0] })}
+    ${password ? html`<br />${t("made_password")} <code>${password}</code>` : nothing}
+  </p>`;
+}

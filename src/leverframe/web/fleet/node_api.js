@@ -1,0 +1,65 @@
+// The only file that knows the addresses of a node.
+
+import { queryOf, send } from "../lib/api.js";
+
+const BASE = "/api/fleet";
+
+// Whom it concerns: names, or all that are looked for.
+/** @param {FleetChoice} choice @returns {Params} */
+export const chosen = ({ names, wanted }) =>
+  names ? { name: names.join(",") } : given({ ...wanted, order: "" });
+
+/** @param {Record<string, string | number | boolean | undefined>} params @returns {Params} */
+const given = (params) =>
+  Object.fromEntries(
+    Object.entries(params)
+      .filter(([, value]) => value !== undefined && value !== "" && value !== false)
+      .map(([name, value]) => [name, value === true ? 1 : /** @type {string | number} */ (value)]),
+  );
+
+/**
+ * @template T
+ * @param {string} what
+ * @param {Params} params
+ * @param {BodyInit} [body]
+ * @returns {Promise<T>}
+ */
+const post = async (what, params, body) =>
+  (await send(`${BASE}/${what}?${queryOf(params)}`, body, "text/plain")).json();
+
+/** @param {FleetWanted} wanted @param {number} first @param {number} count */
+export const stream = (wanted, first, count) =>
+  new EventSource(`${BASE}/stream?${queryOf(given({ ...wanted, first, count }))}`);
+
+/**
+ * @param {FleetChoice} choice
+ * @param {string} command
+ * @param {{ dryRun: boolean, allOrNone: boolean }} how
+ * @returns {Promise<BulkReport>}
+ */
+export function sendCommand(choice, command, { dryRun, allOrNone }) {
+  const [target, ...body] = command.trim().split(" ");
+  const how = given({ dry_run: dryRun, all_or_none: allOrNone });
+  return post("send", { command: target, ...chosen(choice), ...how }, body.join(" ") || undefined);
+}
+
+/** @param {FleetChoice} choice @param {"add" | "remove"} how @param {string} tags */
+export const tag = (choice, how, tags) =>
+  /** @type {Promise<BulkReport>} */ (post("tag", { ...chosen(choice), [how]: tags }));
+/** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
+export const takeSnapshot = (choice, label) => post("snapshot", { ...chosen(choice), label });
+/** @param {FleetChoice} choice @param {string} label @returns {Promise<BulkReport>} */
+export const restore = (choice, label) => post("restore", { ...chosen(choice), label });
+/** @param {FleetChoice} choice @returns {Promise<BulkReport>} */
+export const remove = (choice) => post("remove", chosen(choice));
+/** @param {string} name @param {string} to @returns {Promise<unknown>} */
+export const rename = (name, to) => post("rename", { name, to });
+/** @param {Params} params @returns {Promise<FleetNode>} */
+export const advance = (params) => post("advance", params);
+/**
+ * @param {"add" | "fork"} what
+ * @param {Record<string, string | number | boolean>} params
+ * @param {File | null} [template]
+ * @returns {Promise<MadeReport>}
+ */
+export const make = (what, params, template) => post(what, given(params), template ?? undefined);

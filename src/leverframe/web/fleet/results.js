@@ -1,0 +1,46 @@
+// What became, or would become, of something for each controller: refusals first.
+
+import { html, nothing } from "../vendor/lit-html.js";
+import { icon } from "../lib/icon.js";
+import { t } from "../lib/words.js";
+
+const DONE = 200;
+const SHOWN = 30;
+
+/** @param {BulkReport} report */
+export function results({ dry_run: tried, done, refused, results: all }) {
+  const worstFirst = [...all].sort((a, b) => Number(a.status === DONE) - Number(b.status === DONE));
+  const hidden = all.length - SHOWN;
+  return html`<p class="outcome" role="status">
+      ${t(tried ? "would_sum" : "done_sum", { done, refused })}
+    </p>
+    <ul class="results">
+      ${worstFirst.slice(0, SHOWN).map(
+        (one) =>
+          html`<li data-result=${one.name} data-status=${one.status}>
+            ${icon(one.status === DONE ? "check" : "close", "s")}<b>${one.name}</b>
+            <span>${sentence(one, tried)}</span>
+          </li>`,
+      )}
+    </ul>
+    ${hidden > 0 ? html`<p class="quiet">${t("hidden", { count: hidden })}</p>` : nothing}`;
+}
+
+/** @param {BulkReport["results"][number]} result @param {boolean} tried */
+function sentence({ status, detail, effects = [] }, tried) {
+  if (status !== DONE) return t("refuses", { why: detail ?? status });
+  if (effects.length > 0) return effects.map(effect).join("; ");
+  return t(tried ? "would_be_done" : "is_done");
+}
+
+/** @param {CommandEffect} effect */
+function effect({ what, old, new: later, is_state: isState }) {
+  if (old === null && later === null) return what;
+  const [from, to] = [old, later].map(isState ? stateWord : shown);
+  return from === to ? t("stays", { what, now: to }) : t("becomes", { what, from, to });
+}
+
+/** @param {unknown} value */
+const shown = (value) => JSON.stringify(value);
+/** @param {unknown} value */
+const stateWord = (value) => t(value === 1 ? "state_on" : "state_off");

@@ -1,0 +1,90 @@
+// What the node tells of the controllers in view, by one stream.
+
+import { stream } from "./node_api.js";
+
+const RETRY_MS = 2000;
+export const ROWS = 50;
+
+export class FleetStream {
+  /** @type {FleetView | null} */
+  view = null;
+  /** @type {"connecting" | "live" | "lost"} */
+  connection = "connecting";
+  /** @type {number | null} */
+  lostSince = null;
+  // The page of the list that the view is of, and whether another one is on its way.
+  page = 1;
+  isStale = true;
+  #redraw;
+  /** @type {EventSource | null} */
+  #stream = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {{ wanted: FleetWanted, page: number } | null} */
+  #place = null;
+  #heardAt = 0;
+
+  /** @param {() => void} redraw */
+  constructor(redraw) {
+    this.#redraw = redraw;
+    // A tab that nobody looks at needs no stream.
+    document.addEventListener("visibilitychange", () => this.#listen());
+  }
+
+  /** @param {{ wanted: FleetWanted, page: number }} place */
+  look(place) {
+    this.#place = place;
+    this.isStale = true;
+    this.#listen();
+  }
+
+  // The common time; between two messages the page counts by itself.
+  get time() {
+    if (!this.view) return null;
+    const { virtual, time } = this.view.node;
+    return virtual ? time : time + (performance.now() - this.#heardAt) / 1000;
+  }
+
+  #listen() {
+    clearTimeout(this.#timer);
+    this.#stream?.close();
+    if (document.hidden || !this.#place) return;
+    const { wanted, page } = this.#place;
+    const opened = stream(wanted, (page - 1) * ROWS, ROWS);
+    this.#stream = opened;
+    opened.addEventListener("view", ({ data }) => {
+      this.page = page;
+      this.isStale = false;
+      this.#hear(JSON.parse(data));
+    });
+    opened.addEventListener("change", ({ data }) => {
+      if (this.view) this.#hear(withChange(this.view, JSON.parse(data)));
+    });
+    opened.onerror = () => this.#lose();
+  }
+
+  /** @param {FleetView} view */
+  #hear(view) {
+    if (view.node !== this.view?.node) this.#heardAt = performance.now();
+    this.view = view;
+    this.connection = "live";
+    this.lostSince = null;
+    this.#redraw();
+  }
+
+  #lose() {
+    this.#stream?.close();
+    this.connection = "lost";
+    this.lostSince ??= Date.now() / 1000;
+    this.#timer = setTimeout(() => this.#listen(), RETRY_MS);
+    this.#redraw();
+  }
+}
+
+/** @param {FleetView} view @param {Partial<FleetView>} change @returns {FleetView} */
+export function withChange(view, change) {
+  const known = new Map([...view.rows, ...(change.rows ?? [])].map((row) => [row.name, row]));
+  const order = change.order ?? view.order;
+  const rows = order.flatMap((name) => known.get(name) ?? []);
+  return { ...view, ...change, order, rows };
+}

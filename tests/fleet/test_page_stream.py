@@ -1,0 +1,155 @@
+"""The stream of a node's page: who is found, what is told of those in view, and what it costs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from leverframe.engine.journal import Cause, Journal
+from leverframe.fleet import page_stream
+from leverframe.fleet.page_stream import BAR_S, BARS, happened
+from leverframe.servers.http.messages import StreamReply
+from tests.fleet.loop_node import LoopNode, loop_node
+
+
+class Told:
+    """What a page was told, as it keeps it."""
+
+    def __init__(self, reply: StreamReply) -> None:
+        self._chunks = reply.chunks
+        self.view: dict[str, Any] = {}
+        self.change: dict[str, Any] = {}
+
+    async def next(self) -> dict[str, Any]:
+        async with asyncio.timeout(20):
+            while (chunk := await anext(self._chunks)).startswith(b":"):
+                pass
+        _, data = chunk.decode().strip().split("\n")
+        self.change = msgspec.json.decode(data.removeprefix("data: "))
+        rows = {row["name"]: row for row in self.view.get("rows", ())}
+        rows |= {row["name"]: row for row in self.change.get("rows", ())}
+        self.view = {**self.view, **self.change}
+        self.view["rows"] = [rows[name] for name in self.view["order"]]
+        return self.view
+
+
+@asynccontextmanager
+async def page(node: LoopNode, query: str = "") -> AsyncIterator[Told]:
+    reply: Any = await node.ask(f"/api/fleet/stream?{query}", method="GET")
+    assert isinstance(reply, StreamReply)
+    try:
+        told = Told(reply)
+        await told.next()
+        yield told
+    finally:
+        await reply.chunks.aclose()
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_stream, "GATHER_S", 0.0)
+
+
+def names(told: Told) -> list[str]:
+    return [row["name"] for row in told.view["rows"]]
+
+
+async def test_rows_tell_of_health_levers_and_the_last_hour_and_change_live() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3, hw="3.5", sw="1.49", tags="north")
+        async with page(node) as told:
+            assert told.view["counts"] == {"fault": 0, "attention": 0, "off": 0, "fine": 3}
+            assert told.view["matching"] == 3
+            first = told.view["rows"][0]
+            assert (first["hw"], first["sw"], first["tags"]) == ("3.5", "1.49", ["north"])
+            assert (first["levers"], first["worst"]) == ([0] * 6, None)
+            assert first["url"].startswith("http://gh-1.localhost")
+            await node.post("send", command="outs.cgi?out2=1", name="gh-2")
+            await told.next()
+            assert [row["name"] for row in told.change["rows"]] == ["gh-2"]
+            assert told.view["rows"][1]["levers"] == [0, 0, 1, 0, 0, 0]
+            assert told.view["rows"][1]["happened"][-1] > 0
+            node.member("gh-3").controller.troubles["email"] = "The server refuses."
+            await told.next()
+            assert names(told) == ["gh-3", "gh-1", "gh-2"]
+            worst = told.view["rows"][0]["worst"]
+            assert (worst["kind"], worst["page"]) == ("trouble", "email")
+            assert told.view["counts"]["fault"] == 1
+            node.member("gh-2").controller.lose_power()
+            await told.next()
+            assert told.view["counts"]["off"] == 1
+            assert names(told) == ["gh-3", "gh-2", "gh-1"]
+
+
+async def test_names_tags_and_time_show_at_once() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        async with page(node, "order=name") as told:
+            await node.post("rename", name="gh-1", to="shed")
+            await told.next()
+            assert names(told) == ["gh-2", "shed"]
+            await node.post("tag", name="shed", add="north")
+            await told.next()
+            assert told.view["node"]["tags"] == {"north": 1}
+            begin = told.view["node"]["time"]
+            await node.post("advance", for_="1h")
+            await node.post("add", name="gh-10")
+            while told.view["matching"] != 3 or told.view["node"]["time"] != begin + 3600:
+                await told.next()
+            # By number, not by letter.
+            assert names(told) == ["gh-2", "gh-10", "shed"]
+            await node.post("remove", name="shed")
+            await told.next()
+            assert names(told) == ["gh-2", "gh-10"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("search=GH", ["gh-1", "gh-2"]),
+        ("search=north%20gh", ["gh-1"]),
+        ("search=refuses", ["gh-2"]),
+        ("search=127.0.0.9", ["shed"]),
+        ("tag=north", ["gh-1", "shed"]),
+        ("health=fault", ["gh-2"]),
+        ("health=fine&search=3.9", ["gh-1", "shed"]),
+        ("first=1&count=1&order=name", ["gh-2"]),
+        ("search=nothing", []),
+    ],
+)
+async def test_controllers_are_found_and_commanded_by_what_is_known_of_them(
+    query: str, found: list[str]
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        await node.post("add", name="shed", address="127.0.0.9", tags="north")
+        await node.post("tag", name="gh-1", add="north")
+        node.member("gh-2").controller.troubles["email"] = "The server refuses."
+        async with page(node, query) as told:
+            assert sorted(names(told)) == found
+        if "first" not in query:
+            reply = await node.ask(f"/api/fleet/send?command=outs.cgi%3Fout0%3D1&{query}")
+            results = msgspec.json.decode(reply.body)["results"]
+            assert sorted(one["name"] for one in results) == found
+
+
+async def test_nothing_is_kept_and_nobody_is_watched_while_no_page_is_open() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        watchers = [len(one.controller.watchers) for one in node.node.members.values()]
+        async with page(node), page(node):
+            watched = [len(one.controller.watchers) for one in node.node.members.values()]
+            assert watched == [count + 1 for count in watchers]
+        left = [len(one.controller.watchers) for one in node.node.members.values()]
+        assert (left, node.node.watchers, node.web.index.counts()["fine"]) == (watchers, set(), 0)
+
+
+def test_what_happened_is_counted_by_two_minutes() -> None:
+    journal, now = Journal(), 10_000 * BAR_S
+    assert happened(journal, now) == [0] * BARS
+    for age in (BARS * BAR_S, BAR_S, 0.0, -5.0):
+        journal.add(now - age, Cause("start"), "")
+    assert happened(journal, now) == [0] * (BARS - 2) + [1, 2]

@@ -1,0 +1,236 @@
+"""The page of a node with many controllers, in a real browser."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.clients.served_twin import HOST, LoopThread
+from tests.fleet.loop_node import LoopNode, loop_node
+
+from .conftest import DESKTOP, PHONE, REFUSALS, Look, Tabs, watched
+
+#: Name, hardware, software, tags.
+VERSIONS = (
+    ("boiler", "3.0", "1.58a", "heating"),
+    ("garden", "3.5", "1.49", "garden,site-a"),
+    ("pump", "3.9", "1.75", "water,site-a"),
+)
+
+
+class Site(NamedTuple):
+    origin: str
+    loop_node: LoopNode
+    ask: Callable[[Any], Any]
+
+    def on(self, name: str, label: str = "OUT0") -> bool:
+        return self.loop_node.member(name).controller.engine.values[label] == 1
+
+
+@asynccontextmanager
+async def serving(**keys: Any) -> AsyncIterator[LoopNode]:
+    async with loop_node(**keys) as node:
+        await node.node.door.listen(HOST, 0)
+        yield node
+
+
+@pytest.fixture
+def serve_fleet(loop_thread: LoopThread) -> Iterator[Callable[..., Site]]:
+    stack = AsyncExitStack()
+
+    def serve_fleet(**keys: Any) -> Site:
+        node = loop_thread.wait_for(stack.enter_async_context(serving(**keys)))
+        return Site(f"http://{HOST}:{node.node.door.port}", node, loop_thread.wait_for)
+
+    yield serve_fleet
+    loop_thread.wait_for(stack.aclose())
+
+
+def three(site: Site) -> None:
+    for name, hw, sw, tags in VERSIONS:
+        site.ask(site.loop_node.post("add", name=name, hw=hw, sw=sw, tags=tags))
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(f"tr[data-name={name}]")
+
+
+def choose(page: Page, *names: str) -> None:
+    for name in names:
+        row(page, name).get_by_role("checkbox").check()
+
+
+def do(page: Page, what: str) -> None:
+    page.locator(f".bulk [data-do={what}]").click()
+
+
+@pytest.mark.parametrize(
+    ("language", "viewport"),
+    [("en", DESKTOP), pytest.param("pl", PHONE, marks=pytest.mark.thorough)],
+)
+def test_controllers_of_three_versions_are_found_commanded_and_gone_back(
+    tabs: Tabs,
+    serve_fleet: Callable[..., Site],
+    tmp_path: Path,
+    language: str,
+    viewport: tuple[int, int],
+) -> None:
+    site = serve_fleet()
+    three(site)
+    look = Look(language, viewport, "light", False)
+    with tabs.fresh(look) as page, watched(page, site.origin, REFUSALS) as watch:
+        page.set_default_timeout(10_000)
+        page.goto(site.origin)
+        # Health is live: a part in trouble makes its controller the first of the list.
+        expect(row(page, "pump")).to_have_attribute("data-health", "fine")
+        expect(row(page, "boiler").locator(".v")).to_have_text("3.0 / 1.58a")
+        site.loop_node.member("pump").controller.troubles["email"] = "The server refuses it."
+        expect(row(page, "pump")).to_have_attribute("data-health", "fault")
+        expect(page.locator("tbody tr").first).to_have_attribute("data-name", "pump")
+        expect(row(page, "pump").locator(".f a")).to_have_attribute(
+            "href", f"http://pump.localhost:{site.origin.rpartition(':')[2]}/#/email"
+        )
+        # Searched by finding, filtered by health; the address keeps it.
+        page.get_by_role("searchbox").fill("server refuses")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("searchbox").fill("")
+        expect(page.locator("tbody tr")).to_have_count(3)
+        page.locator(".sums a").nth(1).click()
+        expect(page.locator("tbody tr")).to_have_count(2)
+        assert "health=fine" in page.url
+        page.go_back()
+        expect(page.locator("tbody tr")).to_have_count(3)
+        # A dry run tells for each what would be or why not; the button counts those that would.
+        choose(page, "boiler", "garden", "pump")
+        page.locator(".bulk select").first.select_option("command")
+        page.locator(".bulk .words").fill("stm.cgi?eventname=1Frost")
+        do(page, "try")
+        expect(page.locator("[data-result=boiler]")).not_to_have_attribute("data-status", "200")
+        expect(page.locator("[data-result=pump]")).to_contain_text("Frost")
+        send = page.locator("[data-do=send]")
+        done = page.locator(".results [data-status='200']").count()
+        assert 0 < done < 3
+        expect(send).to_contain_text(str(done))
+        send.click()
+        expect(page.locator(".results li")).to_have_count(done)
+        settings = site.loop_node.member("pump").controller.engine.settings
+        assert settings.event_variables[1].name == "Frost"
+        # A lever moves on the page when it moves.
+        page.locator(".bulk select").first.select_option("switch")
+        do(page, "try")
+        expect(page.locator("[data-result=garden]")).to_contain_text("→")
+        assert not site.on("garden")
+        page.locator("[data-do=send]").click()
+        expect(row(page, "garden").get_by_role("img").first).to_have_attribute(
+            "aria-label", "on: 1 of 6" if language == "en" else "włączone: 1 z 6"
+        )
+        assert site.on("garden")
+        # A snapshot, then time, then back.
+        page.locator(".bulk select").first.select_option("snapshot")
+        page.locator(".bulk .words").fill("noon")
+        do(page, "snapshot")
+        expect(page.locator(".results li")).to_have_count(3)
+        before = site.loop_node.node.clock.wall()
+        page.locator(".time [data-do=advance]").click()
+        expect(page.locator(".common-time b")).to_contain_text("01:00:00")
+        assert site.loop_node.node.clock.wall() == before + 3600
+        page.locator(".bulk select").first.select_option("restore")
+        do(page, "restore")
+        expect(page.locator(".results [data-status='200']")).to_have_count(3)
+        assert site.loop_node.member("pump").controller.clock.wall() == before
+        # Tags, and a name, show at once.
+        page.locator(".bulk select").first.select_option("tag")
+        page.locator(".bulk .words").fill("night")
+        do(page, "tag")
+        expect(page.locator(".filters-of-fleet option[value=night]")).to_have_count(1)
+        row(page, "boiler").get_by_role("checkbox").uncheck()
+        row(page, "garden").get_by_role("checkbox").uncheck()
+        page.locator(".bulk select").first.select_option("rename")
+        page.locator(".bulk .words").fill("pump-house")
+        do(page, "rename")
+        expect(row(page, "pump-house")).to_be_visible()
+        # Copies of one, and new ones from a template.
+        choose(page, "garden")
+        page.locator(".bulk select").first.select_option("fork")
+        do(page, "fork")
+        page.locator(".making [name=count]").fill("2")
+        page.locator("[data-do=make]").click()
+        expect(row(page, "garden-2")).to_be_visible()
+        assert site.on("garden-2")
+        page.locator("[data-do=add]").click()
+        page.locator(".making [name=name]").fill("new")
+        page.locator(".making [name=template]").select_option("*file")
+        template = tmp_path / "template.toml"
+        template.write_text('hw = "3.9"\nsw = "1.75"\n[settings]\n"outputs.0.name" = "Lamp"\n')
+        page.locator(".making [name=file]").set_input_files(template)
+        page.locator("[data-do=make]").click()
+        expect(row(page, "new")).to_be_visible()
+        assert site.loop_node.member("new").controller.engine.settings.outputs[0].name == "Lamp"
+        # What is refused is said there; what is removed has to be typed.
+        page.locator("[data-do=make]").click()
+        expect(page.locator(".making .refusal")).to_contain_text("new")
+        row(page, "garden").get_by_role("checkbox").uncheck()
+        choose(page, "garden-1", "garden-2")
+        page.locator(".bulk select").first.select_option("remove")
+        expect(page.locator(".bulk [data-do=remove]")).to_be_disabled()
+        page.locator(".sure input").fill("2")
+        do(page, "remove")
+        expect(row(page, "garden-2")).to_have_count(0)
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport[0]
+        assert watch.complaints == []
+
+
+@pytest.mark.thorough
+def test_a_thousand_controllers_are_looked_through_and_commanded_while_they_switch(
+    tabs: Tabs, serve_fleet: Callable[..., Site]
+) -> None:
+    site = serve_fleet()
+    site.ask(site.loop_node.post("add", name="gh-{n}", count=1000, tags="green"))
+    with (
+        tabs.fresh(Look("en", DESKTOP, "dark", False)) as page,
+        watched(page, site.origin, "") as watch,
+    ):
+        page.set_default_timeout(10_000)
+        page.goto(site.origin)
+        expect(page.locator(".paging")).to_contain_text("1 to 50 of 1000")
+        # Each of them switches every second.
+        periodic = "outs.cgi?atout=0*1&atout=6*1&aout=01"
+        told = site.ask(site.loop_node.post("send", command=periodic))
+        assert told["refused"] == 0
+        page.locator(".time select").select_option("1")
+        expect(page.locator(".time [data-do=freeze]")).to_be_visible()
+        page.evaluate(
+            """() => {
+              window.slowest = 0;
+              let last = performance.now();
+              const look = (now) => {
+                window.slowest = Math.max(window.slowest, now - last);
+                last = now;
+                requestAnimationFrame(look);
+              };
+              requestAnimationFrame(look);
+            }"""
+        )
+        page.get_by_role("searchbox").fill("gh-77")
+        expect(page.locator("tbody tr")).to_have_count(11)
+        page.get_by_role("searchbox").fill("")
+        expect(page.locator("tbody tr")).to_have_count(50)
+        page.get_by_role("link", name="Next").click()
+        expect(page.locator(".paging")).to_contain_text("51 to 100 of 1000")
+        page.get_by_label("All in view").check()
+        page.locator("[data-do=all]").click()
+        do(page, "try")
+        expect(page.locator("[data-do=send]")).to_have_text("Send to 1000")
+        page.locator(".time [data-do=freeze]").click()
+        expect(page.locator(".time [data-do=freeze]")).to_have_count(0)
+        page.locator(".bulk select").nth(1).select_option("5")
+        do(page, "try")
+        page.locator("[data-do=send]").click()
+        expect(page.locator(".outcome")).to_contain_text("Done: 1000")
+        assert all(site.on(f"gh-{number}", "OUT5") for number in range(1, 1001))
+        # The page is drawn again within the time in which people take it for immediate.
+        assert page.evaluate("window.slowest") < 1000
+        assert watch.complaints == []
