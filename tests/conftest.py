@@ -7,6 +7,7 @@ The Debian package that brings the program belongs in requirements/debian.txt.
 
 import fcntl
 import functools
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,12 +19,16 @@ import pytest
 from leverframe.servers.accounts import passwords
 from leverframe.storage import backup
 from tests import effort
+from tools.checks import TRIES_MORE
 
 # Servers such as snmpd live in the sbin folders, which an ordinary user's path leaves out.
 PROGRAM_FOLDERS = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 
 # The same engine without windows opens a page in two thirds of the processor time.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+
+#: Marks of tests that try more in thorough runs.
+MORE = {"thorough", "hypothesis", "sampled"}
 
 pytest_plugins = ["pytester"]
 
@@ -59,6 +64,26 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         test = item.listchain()[item.listchain().index(module) + 1]
         if getattr(test, "originalname", test.name) in sampled_in(module.path):
             item.add_marker("sampled")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among the thousands of tests, while they are found and ever after."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """See that `make test-all`, which reads some of the files only, misses nothing."""
+    more = {item.path for item in items if not MORE.isdisjoint(item.keywords)}
+    missed = [path for path in more if not TRIES_MORE.search(path.read_text(encoding="utf-8"))]
+    if missed:
+        raise pytest.UsageError(f"make test-all would miss {missed}: see tools/checks.py")
 
 
 @functools.cache

@@ -6,6 +6,7 @@ on purpose: that is the moment to think about where it belongs.
 """
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -127,6 +128,9 @@ class Import(NamedTuple):
     loaded: str
 
 
+parsed = functools.cache(ast.parse)
+
+
 def imports(tree: ast.AST, package: str) -> Iterator[Import]:
     """Every import in a file of `package`, wherever it stands in the file."""
     for node in ast.walk(tree):
@@ -171,7 +175,7 @@ def complaints(file: str, source: str) -> list[str]:
     path = Path(file)
     part = path.parts[0].removesuffix(".py")
     package = ".".join(["leverframe", *path.parts[:-1]])
-    tree = ast.parse(source)
+    tree = parsed(source)
     found = []
     if part not in MAY_IMPORT and part != "__init__":
         found.append(f"{file}: the part {part} has no place in MAY_IMPORT yet")
@@ -206,7 +210,7 @@ def imported_files(sources: Mapping[str, str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for file, source in sources.items():
         package = ".".join(["leverframe", *Path(file).parts[:-1]])
-        names = {x.loaded.removeprefix("leverframe.") for x in imports(ast.parse(source), package)}
+        names = {x.loaded.removeprefix("leverframe.") for x in imports(parsed(source), package)}
         # A name may be a module, or something in one.
         names |= {name.rpartition(".")[0] for name in names}
         found[file] = {modules[name] for name in names & modules.keys()} - {file}
@@ -347,7 +351,7 @@ def test_an_empty_module_name_is_found(file: str) -> None:
 def test_no_class_name_stands_for_two_things() -> None:
     places: dict[str, list[str]] = {}
     for file in source_files(PACKAGE):
-        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+        tree = parsed((PACKAGE / file).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(file)

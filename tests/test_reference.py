@@ -1,5 +1,6 @@
 """The written reference: up to date, and complete."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from leverframe.reference.__main__ import main
 from leverframe.reference.command_line_options import all_documented_tasks
 from leverframe.reference.commands_page import table_titles, tables_of
 from leverframe.reference.markdown import anchor, code, prose, table
-from leverframe.reference.pages import pages
+from leverframe.reference.pages import packaged_files, pages
 from leverframe.reference.settings_page import field_comments, places_in_tree
 from leverframe.reference.trials import (
     ALL_SETTINGS,
@@ -27,12 +28,26 @@ from leverframe.reference.trials import (
 from leverframe.servers.routes.endpoints import ENDPOINTS
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = pages()
-COMMANDS = PAGES["reference/commands.md"]
-SETTINGS = PAGES["reference/settings.md"]
+#: Building them takes two seconds, and they are the same each time.
+built = functools.cache(pages)
+packaged = functools.cache(packaged_files)
 
 #: Settings that no command changes: which version the controller is.
 WITHOUT_COMMAND = {"profile.hw", "profile.sw"}
+
+
+def commands() -> str:
+    return built()["reference/commands.md"]
+
+
+def settings() -> str:
+    return built()["reference/settings.md"]
+
+
+@pytest.fixture(autouse=True)
+def built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leverframe.reference.__main__.pages", built)
+    monkeypatch.setattr("leverframe.reference.__main__.packaged_files", packaged)
 
 
 def line_about(page: str, start: str) -> str:
@@ -48,10 +63,8 @@ def test_the_reference_in_the_repository_is_up_to_date() -> None:
 
 
 def test_a_stale_or_missing_page_fails_the_check_and_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Building them takes two seconds, and they are the same each time.
-    monkeypatch.setattr("leverframe.reference.__main__.pages", lambda: PAGES)
     assert main([str(tmp_path)]) == 0
     assert main(["--check", str(tmp_path)]) == 0
     (tmp_path / "docs" / "reference" / "http.md").write_text("old", encoding="utf-8")
@@ -64,20 +77,20 @@ def test_a_stale_or_missing_page_fails_the_check_and_is_named(
 
 
 def test_every_row_is_in_the_reference_in_the_order_of_the_table() -> None:
-    headings = re.findall(r"^### `((?:GET|POST) .*)`$", COMMANDS, re.MULTILINE)
+    headings = re.findall(r"^### `((?:GET|POST) .*)`$", commands(), re.MULTILINE)
     assert headings == [row.line for row in TABLE]
 
 
 def test_every_row_tells_what_it_does_and_shows_an_example() -> None:
     for row in TABLE:
-        assert prose(row.doc) in COMMANDS
-    assert COMMANDS.count("\n- Example: ") == len(TABLE)
+        assert prose(row.doc) in commands()
+    assert commands().count("\n- Example: ") == len(TABLE)
 
 
 def test_every_code_is_in_the_reference_with_the_versions_that_have_it() -> None:
     titles = table_titles()
     for used in tables_of(TABLE):
-        section = COMMANDS.partition(f"### {titles[id(used)]}\n")[2].partition("\n#")[0]
+        section = commands().partition(f"### {titles[id(used)]}\n")[2].partition("\n#")[0]
         for known in used.codes:
             assert (
                 f"| {known.number} | {code(known.word)} | {spans_in_words(known.when)} |" in section
@@ -90,54 +103,56 @@ def test_tables_of_codes_have_headings_of_their_own() -> None:
 
 
 def test_links_within_the_page_of_commands_lead_somewhere() -> None:
-    headings = {anchor(heading) for heading in re.findall(r"^#+ (.*)$", COMMANDS, re.MULTILINE)}
-    assert set(re.findall(r"\]\(#([^)]*)\)", COMMANDS)) <= headings
+    headings = {anchor(heading) for heading in re.findall(r"^#+ (.*)$", commands(), re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]*)\)", commands())) <= headings
 
 
 def test_other_limits_of_other_versions_are_told() -> None:
-    section = COMMANDS.partition("### `GET /stm.cgi?pwmf=<A><B>`")[2]
+    section = commands().partition("### `GET /stm.cgi?pwmf=<A><B>`")[2]
     assert line_about(section, "| `B`").startswith(
         "| `B` | 1 to 1000000; before SW 1.49e: 50 to 100000 |"
     )
 
 
 def test_a_command_that_the_newest_version_lost_is_told_for_one_that_had_it() -> None:
-    section = COMMANDS.partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
+    section = commands().partition("### `GET /inpa.cgi?diffzsel=<A><B>`")[2].partition("###")[0]
     assert "- Versions: HW 3.5+ before SW 1.49 or HW 3.0" in section
     assert "- What is allowed is told for HW 3.9 SW 1.45b" in section
 
 
 def test_every_setting_is_in_the_reference() -> None:
     paths = {any_index(path) for path, _ in leaves(defaults(Profile()))}
-    told = set(re.findall(r"^\| `([^`]*)` \|", SETTINGS, re.MULTILINE))
+    told = set(re.findall(r"^\| `([^`]*)` \|", settings(), re.MULTILINE))
     assert paths <= told
     assert {place.path for place in places_in_tree() if place.is_leaf} == told
 
 
 def test_every_section_of_the_settings_has_its_heading() -> None:
-    assert re.findall(r"^## `(.*)`$", SETTINGS, re.MULTILINE) == list(Settings.__struct_fields__)
+    assert re.findall(r"^## `(.*)`$", settings(), re.MULTILINE) == list(Settings.__struct_fields__)
 
 
 def test_secrets_are_marked_and_nothing_else_is() -> None:
-    marked = re.findall(r"^\| `([^`]*)` .*A secret\. \|$", SETTINGS, re.MULTILINE)
+    marked = re.findall(r"^\| `([^`]*)` .*A secret\. \|$", settings(), re.MULTILINE)
     assert set(marked) == SECRETS
 
 
 def test_a_setting_shows_its_default_its_command_and_its_comment() -> None:
-    assert line_about(SETTINGS, "| `outputs.*.return_time`") == (
+    assert line_about(settings(), "| `outputs.*.return_time`") == (
         "| `outputs.*.return_time` | `0` | `ortime` | Seconds until an output that was switched on "
         "goes off by itself; 0 is never. |"
     )
 
 
 def test_a_default_that_differs_by_position_is_shown_for_each() -> None:
-    assert "| `[true, false, false, false]` |" in line_about(SETTINGS, "| `oled.screens.*.active`")
-    assert '| `"admin"` |' in line_about(SETTINGS, "| `access.admin.name`")
+    assert "| `[true, false, false, false]` |" in line_about(
+        settings(), "| `oled.screens.*.active`"
+    )
+    assert '| `"admin"` |' in line_about(settings(), "| `access.admin.name`")
 
 
 def test_lengths_of_lists_are_told_by_version() -> None:
-    assert "`power` has this many places: 6 (HW 3.5+ SW 1.49+), 4 (HW" in SETTINGS
-    assert "`rules` has up to 20 entries" in SETTINGS
+    assert "`power` has this many places: 6 (HW 3.5+ SW 1.49+), 4 (HW" in settings()
+    assert "`rules` has up to 20 entries" in settings()
 
 
 def test_comments_are_read_from_the_lines_above_a_field() -> None:
@@ -180,19 +195,19 @@ def test_nothing_is_told_of_fields_where_an_index_selects_what_is_set() -> None:
 
 
 def test_every_status_and_path_is_in_the_reference() -> None:
-    page = PAGES["reference/http.md"]
+    page = built()["reference/http.md"]
     assert [status for status in REFUSALS if f"\n| {status} |" not in page] == []
     ways = {x.path if "GET" in x.methods else f"{x.methods[0]} {x.path}" for x in ENDPOINTS}
     assert [way for way in ways if f"`{way}`" not in page] == []
 
 
 def test_every_key_of_every_file_is_in_the_reference() -> None:
-    page = PAGES["reference/files.md"]
+    page = built()["reference/files.md"]
     assert [x.key for x in status_files.describe() if f"\n| {code(x.key)} |" not in page] == []
 
 
 def test_every_option_of_the_command_line_is_in_the_reference() -> None:
-    page = PAGES["reference/command-line.md"]
+    page = built()["reference/command-line.md"]
     for documented in all_documented_tasks():
         _, _, rest = page.rpartition(f"# `leverframe {documented.words}`\n")
         section = rest.partition("\n#")[0]

@@ -8,6 +8,7 @@ status is 0 only if every check passed.
 """
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -45,12 +46,26 @@ def left_out(unmeasured: str) -> list[str]:
     return [f"--{'deselect' if '::' in entry else 'ignore'}=tests/{entry}" for entry in entries]
 
 
+#: Is in every file of tests that try more in a thorough run; tests/conftest.py sees to it.
+TRIES_MORE = re.compile(r"\b(thorough|hypothesis|effort)\b")
+
+
+def files_that_try_more() -> list[str]:
+    """Files of tests for a thorough run: each worker reads all of them before it begins."""
+    tests = sorted(Path("tests").rglob("test_*.py"))
+    return [str(file) for file in tests if TRIES_MORE.search(file.read_text(encoding="utf-8"))]
+
+
 CHECKS = {
     "check": {"layers": ["pytest", "-q", "tests/test_layers.py"]},
     "test": {"tests": PYTEST},
     "test-all": {
         # Hypothesis marks its tests by itself; tests without a mark are the same in both runs.
-        "thorough": [*WAITING, "-m", "thorough or hypothesis or sampled"],
+        "thorough": [
+            *WAITING,
+            *("-m", "thorough or hypothesis or sampled"),
+            *files_that_try_more(),
+        ],
         "measured": [
             *TRACED,
             # Properties try again, many times over, what other tests have covered.
@@ -63,7 +78,7 @@ CHECKS = {
         "coverage": ["tools.coverage_goals"],
     },
 }
-#: Arguments that are shown; more than these are tests left out.
+#: Arguments that are shown; more than these are tests left out, or chosen.
 MAX_SHOWN = 10
 # Without compiled modules each of hundreds of processes compiles the whole program, which takes as
 # much processor time again as the tests of processes need.

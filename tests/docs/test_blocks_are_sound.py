@@ -1,6 +1,7 @@
 """What is in blocks of code, and what is named in the text, exists and is well-formed."""
 
 import argparse
+import functools
 import json
 import re
 import shlex
@@ -42,7 +43,7 @@ from tests.docs.blocks import (
 )
 
 #: Of unit files and inventories.
-UNIT_KEYS = {"hardware", "rules", "outputs", "units"}
+UNIT_KEYS = {"access", "hardware", "rules", "outputs", "units"}
 SCENARIO_KEYS = {"start", "record", "sim", "commands", "plants", "at"}
 INTERFACE = openapi(Profile(), "", "", ENDPOINTS)["paths"]
 BENCH = {parameter["name"] for parameter in INTERFACE[SIM_PATH]["get"]["parameters"]}
@@ -152,9 +153,12 @@ def calls_of_the_program(text: str) -> Iterator[list[str]]:
         yield words
 
 
+program_parser = functools.cache(command_line_parser)
+
+
 def unknown_words(words: list[str]) -> list[str]:
     """Commands, tasks and options that the program does not have."""
-    parser: argparse.ArgumentParser = command_line_parser()
+    parser: argparse.ArgumentParser = program_parser()
     rest = list(words)
     while rest and (tasks := _tasks_of(parser)):
         names = rest.pop(0).split("|")
