@@ -22,7 +22,7 @@ async () => {
     details.open = true;
     for (let tries = 0; tries < 100 && !details.querySelector(".command"); tries++) await frame();
     shown.push({
-      line: details.querySelector("summary").textContent,
+      line: details.querySelector("summary code").textContent,
       fields: details.querySelectorAll(".command [id]:is(input, select)").length,
       request: details.querySelector(".request pre")?.textContent ?? null,
     });
@@ -78,8 +78,8 @@ def test_a_command_is_found_changed_sent_and_answered(
     page.get_by_label("Search commands and paths").fill("oname")
     command = opened(page, "GET /stm.cgi?oname=<A><B>")
     expect(command.get_by_text("for the administrator")).to_be_visible()
-    command.get_by_label("A", exact=True).fill("2")
-    command.get_by_label("B", exact=True).fill("Żaluzja *")
+    command.get_by_label(re.compile(r"\(A\)")).fill("2")
+    command.get_by_label(re.compile(r"\(B\)")).fill("Żaluzja *")
     address = f"http://127.0.0.1:{twin.port}/stm.cgi?oname=2%C5%BBaluzja%20%2A"
     expect(command.locator(".request pre")).to_have_text(f"curl '{address}'")
     with page.expect_request(address) as sent:
@@ -106,8 +106,8 @@ def test_a_list_is_sent_with_as_many_entries_as_wanted(
     command = opened(page, "POST /post.cgi?sched_save")
     command.get_by_role("button", name="Add").click()
     second = command.get_by_role("group", name="Entry 2")
-    second.get_by_label("A", exact=True).fill("1")
-    second.get_by_label("B", exact=True).fill("Evening")
+    second.get_by_label(re.compile(r"\(A\)")).fill("1")
+    second.get_by_label(re.compile(r"\(B\)")).fill("Evening")
     command.get_by_role("button", name="Send").click()
     expect(command.locator(".reply strong")).to_have_text("200")
     assert [entry["name"] for entry in twin.settings()["schedule"][:2]] == ["Morning", "Evening"]
@@ -124,7 +124,7 @@ def test_a_refusal_is_shown_with_its_words(open_page: OpenPage) -> None:
 
 def test_what_is_out_of_range_is_not_sent(open_page: OpenPage) -> None:
     command = opened(open_page("console?q=pwmd"), "GET /stm.cgi?pwmd=<A><B>")
-    command.get_by_label("B", exact=True).fill("101")
+    command.get_by_label(re.compile(r"\(B\)")).fill("101")
     expect(command.get_by_role("alert")).to_contain_text("0 to 100")
     expect(command.get_by_role("button", name="Send")).to_have_count(0)
 

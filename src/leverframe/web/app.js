@@ -12,6 +12,7 @@ import { Live } from "./lib/live.js";
 import { closeMenusOutside } from "./lib/menu.js";
 import { findPage, mayOpen, pageLinks, phoneBar } from "./lib/navigation.js";
 import { Router, address, here } from "./lib/router.js";
+import { SearchDoor } from "./lib/search_door.js";
 import { applyTheme } from "./lib/theme.js";
 import {
   fetchWords,
@@ -44,6 +45,7 @@ class App {
   // Fetched when the first thing is opened.
   /** @type {Drawer | null} */
   #drawer = null;
+  #search = new SearchDoor(this.#context);
   /** @type {Page | null} */
   #page = null;
   /** @type {PageEntry | null} */
@@ -151,7 +153,15 @@ class App {
     // A phone shows a part of the bar only: the part with this page.
     document.querySelector("nav.pages [aria-current]")?.scrollIntoView({ inline: "center" });
     scrollTo(0, 0);
+    if (params.has("find")) this.#reveal(params.get("find") ?? "");
     this.#complete().catch(() => {});
+  }
+
+  // What a search led to.
+  /** @param {string} text */
+  async #reveal(text) {
+    const { reveal } = await import("./pages/search/reveal.js");
+    reveal(text);
   }
 
   // Opens the drawer of a thing over the page, or closes it.
@@ -281,7 +291,8 @@ class App {
     render(
       html`
         <a class="skip" href=${address(here().name)} @click=${toContent}>${t("skip")}</a>
-        ${causePatterns()} ${alone ? nothing : header(this.#context, this.#entry)}
+        ${causePatterns()}
+        ${alone ? nothing : header(this.#context, this.#entry, this.#search.button())}
         ${lostBanner(this.#live)} ${alone ? nothing : pageLinks(this.#context, this.#entry)}
         <main
           tabindex="-1"
@@ -293,6 +304,7 @@ class App {
         </main>
         ${alone ? nothing : phoneBar(this.#context, this.#entry)}
         ${this.#drawer ? speaking("things", () => this.#drawer?.view()) : nothing}
+        ${this.#search.view()}
         ${leaveQuestion(this.#proceed, (choice) => this.#answer(choice))}
       `,
       document.body,
@@ -301,6 +313,7 @@ class App {
     showFavicon(this.#context);
     this.#page?.drawn?.();
     this.#drawer?.drawn();
+    this.#search.drawn();
     const question = /** @type {HTMLDialogElement?} */ (document.querySelector("dialog.leave"));
     if (question && !question.open) question.showModal();
   }

@@ -11,8 +11,8 @@ import { address } from "./router.js";
 import { THEMES, chooseTheme, currentTheme } from "./theme.js";
 import { LANGUAGES, chooseLanguage, clock, currentLanguage, t } from "./words.js";
 
-/** @param {Context} context @param {PageEntry | null} current */
-export function header(context, current) {
+/** @param {Context} context @param {PageEntry | null} current @param {Template} find */
+export function header(context, current, find) {
   const { connection, state } = context.live;
   const time = state.time ? clock(state.time).slice(0, 5) : "";
   return html`<header class="top">
@@ -28,6 +28,7 @@ export function header(context, current) {
         ? nothing
         : html` · <time>${time}</time>`}
     </p>
+    ${find}
     <details class="pop own" @keydown=${closeByEscape} @focusout=${closeWhenLeft}>
       <summary aria-label=${t("own_choices")}>${icon("more")}</summary>
       <div class="menu">${ownChoices(context)}</div>

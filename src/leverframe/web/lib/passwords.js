@@ -1,8 +1,7 @@
 // Why a password is easy to guess, as far as it can be told from the password itself.
 
 // Long enough, and among the first that are tried.
-const COMMON =
-  /^(administrator|password\d*|passw0rd\d*|leverframe\d*|changeme\d*|iloveyou\d*|\d+|(qwerty)+.{0,6})$/i;
+const COMMON = /^((password|passw0rd|leverframe|changeme|iloveyou)\d*|administrator|\d+)$/i;
 const MIN_DIFFERENT = 5;
 
 // One word for the reason; null where there is none. `names` are those that anybody knows.

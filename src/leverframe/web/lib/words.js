@@ -130,6 +130,10 @@ export function findingSentence(kind, values) {
   return entry ? filled(entry[language], values) : null;
 }
 
+// An entry of a file of words in the present language.
+/** @param {Words[string]} entry */
+export const inLanguage = (entry) => entry[language];
+
 // A text by its key, or by [key, values]: the way in which cards and fields name their texts.
 /** @param {Named} named */
 export const text = (named) => (Array.isArray(named) ? t(...named) : t(named));

@@ -2,9 +2,12 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
+import { folded } from "../lib/folded.js";
 import { note } from "../lib/router.js";
+import { useStyle } from "../lib/style_sheet.js";
 import { t } from "../lib/words.js";
 import { CommandCard } from "./console/command_card.js";
+import { fieldName } from "./console/field_names.js";
 import { ReadingCard } from "./console/reading_card.js";
 
 /** @import { Reading } from "./console/reading_card.js" */
@@ -13,6 +16,7 @@ import { ReadingCard } from "./console/reading_card.js";
  * @typedef {object} Entry
  * @property {string} section
  * @property {string} line
+ * @property {string} doc
  * @property {string} words
  * @property {() => Card} make
  * @property {Card} [card]
@@ -35,11 +39,25 @@ export class Page {
   /** @param {URLSearchParams} params */
   async open(params) {
     this.#query = params.get("q") ?? "";
-    const readings = readingsOf(await api.openApi(), this.#context.commands.all);
+    const row = params.get("row");
+    const [openApi] = await Promise.all([api.openApi(), useStyle("console")]);
+    const readings = readingsOf(openApi, this.#context.commands.all);
     this.#entries = [
       ...this.#context.commands.all.map((command, at) => this.#commandEntry(command, at)),
       ...readings.map((reading, at) => this.#readingEntry(reading, at)),
     ];
+    const wanted = this.#entries.find(({ line }) => line === row);
+    if (wanted) await this.#reveal(wanted);
+  }
+
+  // The row that somebody came for: open, and in sight.
+  /** @param {Entry} entry */
+  async #reveal(entry) {
+    this.#toggled(entry, true);
+    this.#context.redraw();
+    await new Promise(requestAnimationFrame);
+    const row = document.querySelector("details.row[open]");
+    setTimeout(() => row?.scrollIntoView({ block: "start" }));
   }
 
   close() {}
@@ -47,21 +65,23 @@ export class Page {
   /** @param {Command} command @param {number} at */
   #commandEntry(command, at) {
     const section = t(`section_${slug(command.section)}`);
-    const words = `${section} ${command.line} ${command.doc}`.toLowerCase();
+    const fields = command.letters.map((letter) => fieldName(command, letter)).join(" ");
+    const words = folded(`${section} ${command.line} ${command.doc} ${fields}`);
     const make = () => new CommandCard(this.#context, command, `command-${at}`);
-    return { section: command.section, line: command.line, words, make };
+    return { section: command.section, line: command.line, doc: command.doc, words, make };
   }
 
   /** @param {Reading} reading @param {number} at */
   #readingEntry(reading, at) {
     const line = `${reading.method} ${reading.path}`;
-    const words = `${line} ${reading.operation.summary}`.toLowerCase();
+    const doc = reading.operation.summary;
+    const words = folded(`${t("section_reading")} ${line} ${doc}`);
     const make = () => new ReadingCard(this.#context, reading, `reading-${at}`);
-    return { section: "Reading", line, words, make };
+    return { section: "Reading", line, doc, words, make };
   }
 
   view() {
-    const wanted = this.#query.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = folded(this.#query).split(/\s+/).filter(Boolean);
     const found = this.#entries.filter(({ words }) => wanted.every((word) => words.includes(word)));
     const sections = [...Map.groupBy(found, (entry) => entry.section)];
     return html`<p class="note">${t("intro")}</p>
@@ -91,10 +111,13 @@ export class Page {
   /** @param {Entry} entry */
   #entry(entry) {
     return html`<details
+      class="row"
       .open=${entry.isOpen === true}
       @toggle=${(event) => this.#toggled(entry, event.target.open)}
     >
-      <summary><code>${entry.line}</code></summary>
+      <summary>
+        <span lang="en">${entry.doc.replaceAll("`", "")}</span><code>${entry.line}</code>
+      </summary>
       ${entry.isOpen ? entry.card?.view() : nothing}
     </details>`;
   }

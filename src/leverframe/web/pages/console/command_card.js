@@ -6,6 +6,7 @@ import * as api from "../../lib/api.js";
 import { copyable } from "../../lib/copyable.js";
 import { t } from "../../lib/words.js";
 import { answerTo, answerView, problemOf } from "./answer.js";
+import { fieldName } from "./field_names.js";
 import { FieldSet } from "./field_set.js";
 
 /** @import { Answer } from "./answer.js" */
@@ -51,7 +52,9 @@ export class CommandCard {
     const { fields, body } = this.#command;
     const own = body?.fields ?? fields;
     const described = this.#kind === "form" ? own.map(withSpaces) : own;
-    return new FieldSet(described, `${this.#id}-${number}`);
+    return new FieldSet(described, `${this.#id}-${number}`, (letter) =>
+      fieldName(this.#command, letter),
+    );
   }
 
   get #hasProblem() {
@@ -74,9 +77,8 @@ export class CommandCard {
   }
 
   view() {
-    const { doc, role, available, deprecated } = this.#command;
+    const { role, available, deprecated } = this.#command;
     return html`<div class="command">
-      <p lang="en">${doc.replaceAll("`", "")}</p>
       <p class="note">
         ${t(`role_${role}`)} · ${versions(available)}
         ${deprecated ? ` · ${t("deprecated")}` : nothing}

@@ -8,14 +8,21 @@ import { typedFromWire } from "./from_wire.js";
 export class FieldSet {
   #fields;
   #id;
+  #nameOf;
   /** @type {Record<string, Typed>} */
   #typed = {};
   /** @type {Record<string, string>} */
   #refusals = {};
 
-  // `fields` as the command describes them: letter, schema, optional, example.
-  /** @param {CommandField[]} fields @param {string} id */
-  constructor(fields, id) {
+  // `fields` as the command describes them: letter, schema, optional, example. `nameOf` a letter is
+  // what people call the field.
+  /**
+   * @param {CommandField[]} fields
+   * @param {string} id
+   * @param {(letter: string) => string} nameOf
+   */
+  constructor(fields, id, nameOf) {
+    this.#nameOf = nameOf;
     this.#fields = fields;
     this.#id = id;
     /** @type {ByLetter} */
@@ -73,13 +80,20 @@ export class FieldSet {
     </div>`;
   }
 
+  // The letter stands behind the name, as the request prints it.
+  /** @param {string} letter */
+  #label(letter) {
+    const name = this.#nameOf(letter);
+    return name === letter || letter.length > 1 ? name : `${name} (${letter})`;
+  }
+
   /** @param {CommandField} field @param {Schema} schema @param {() => void} changed */
   #draw(field, schema, changed) {
     const { letter } = field;
     const drawn = {
       id: `${this.#id}-${letter}`,
       typed: this.#typed[letter],
-      spec: { plainLabel: letter },
+      spec: { plainLabel: this.#label(letter) },
       isChanged: false,
       isSecret: false,
     };

@@ -65,7 +65,6 @@ export class ReadingCard {
     const { operation } = this.#reading;
     const role = operation["x-role"];
     return html`<div class="command">
-      <p lang="en">${operation.summary.replaceAll("`", "")}</p>
       ${role ? html`<p class="note">${t(`role_${role}`)}</p>` : nothing}
       <div class="fields">
         ${(operation.parameters ?? []).map((parameter) => this.#field(parameter))}

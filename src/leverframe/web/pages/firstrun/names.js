@@ -44,7 +44,8 @@ export class NamesStep extends Step {
     for (const { label } of this.#sensors) {
       const value = state[label];
       if (typeof value !== "number") continue;
-      const kept = (this.#samples.get(label) ?? []).filter(({ time }) => time > state.time - SPAN_S);
+      const begin = state.time - SPAN_S;
+      const kept = (this.#samples.get(label) ?? []).filter(({ time }) => time > begin);
       this.#samples.set(label, [...kept, { time: state.time, value }]);
     }
   }
@@ -127,5 +128,11 @@ export class NamesStep extends Step {
   }
 }
 
-/** @param {string} label @param {string} kind @param {string} id @param {string} command @param {ByLetter} at */
+/**
+ * @param {string} label
+ * @param {string} kind
+ * @param {string} id
+ * @param {string} command
+ * @param {ByLetter} at
+ */
 const sensor = (label, kind, id, command, at) => ({ label, kind, id, command, at });

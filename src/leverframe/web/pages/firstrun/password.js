@@ -56,7 +56,8 @@ export class PasswordStep extends Step {
     const { settings, commands } = this.context;
     const names = [settings.access.admin.name, settings.name];
     const weak = weakness(wanted, names);
-    const wrong = problemOf(commands.get("passwd").schema("new"), wanted) ?? (weak && t(`weak_${weak}`));
+    const schema = commands.get("passwd").schema("new");
+    const wrong = problemOf(schema, wanted) ?? (weak && t(`weak_${weak}`));
     this.refusals = wrong ? { wanted: wrong } : wanted === again ? {} : { again: t("not_same") };
     return Object.keys(this.refusals).length === 0;
   }

@@ -62,7 +62,8 @@ export class Beside {
         ${section("meters", this.#tiles.meters())}
       </div>
       <div class="told">
-        ${firstRunCard(this.#context)} ${this.#glance.view()} ${this.#happened.view()} ${this.#choice.button()}
+        ${firstRunCard(this.#context)} ${this.#glance.view()} ${this.#happened.view()}
+        ${this.#choice.button()}
       </div>`;
   }
 

@@ -1,0 +1,100 @@
+// What the fields of a command are called. The interface prints letters; people read what they
+// mean. Most say which setting they go to; the others are named here, by the command.
+
+const RULE =
+  "entry, source, comparison, reference, hysteresis, operator, action, second source, " +
+  "second comparison, second reference, second hysteresis, off delay, value, on delay, " +
+  "depends on, mode";
+const READING = "device, reading, name, unit, divisor, register, function, type, byte order";
+const SCHEDULE = "entry, name, action, value, second of the day, date, days, active";
+
+// In the order of the letters.
+/** @type {Record<string, string>} */
+const NAMES = {
+  modbusmapping: "readings",
+  mod_custom_save: READING,
+  modbus_readings_save: READING,
+  pwm: "output",
+  "pwm<A>": "output, on",
+  pwmp: "outputs",
+  out: "output",
+  "out<A>": "output, on",
+  atout: "output and phase, seconds",
+  usart_sensor: "module",
+  serial: "module",
+  gsmcmd: "command",
+  "gsmnumber<A>": "slot, recipients",
+  gsmnumber: "recipient",
+  "gsmsms<A>": "slot, text when on, text when off",
+  gsmsms: "on 1, on 2, on 3, on 4, off 1, off 2, off 3, off 4",
+  word0: "refresh interval",
+  byte0: "homepage",
+  bit0: "automatic sign-in",
+  bit1: "check for firmware",
+  bit2: "on",
+  bit3: "read-only",
+  igain: "input, gain",
+  inpdp: "inputs",
+  inpdnn: "inputs",
+  inpdb: "inputs",
+  diffsel: "place, input",
+  dswrite: "position, ID",
+  dsOffset: "position, offset",
+  "dsOffset<A>": "position, offset",
+  i2csensors: "sensors",
+  tname: "position, name",
+  em1: "server, port, user name, password, recipient, sender, subject, texts, encryption",
+  event: RULE,
+  eventper: "entry, permanent",
+  eventon: "entry, on",
+  eventdel: "entry",
+  powsel: "place, input",
+  powset: "meter, reading",
+  eclear: "meter",
+  "vout<A>": "variable, on",
+  vout: "variable",
+  sched_save: SCHEDULE,
+  schedset: SCHEDULE,
+  schedon: "entry, on",
+  scheddel: "entry",
+  wdog1: "entry 1, entry 2, entry 3, entry 4, entry 5, entry 6",
+  auth: "required, updates allowed, administrator, password, user, password of the user",
+  users_save: "place, name, password, active",
+  rulename: "entry, name",
+  rulemove: "entry, place",
+  "pulse<A>": "output, seconds",
+  mod_write: "slot, register, type, value, byte order",
+  "mod_write_set<A>": "write, name, slot, register, type, value on, value off, byte order",
+  mod_write_run: "write, begins",
+  "http<A>": "request, address",
+  "httppost<A>": "request, method, body",
+  "httpauth<A>": "request, user name, password",
+  "snmptrap<A>": "receiver, on, host, port, community",
+  "snmpinform<A>": "receiver, informs",
+  t_man: "seconds",
+  oled: "on, line 1, line 2, line 3, line 4",
+};
+
+/** @param {string} segment */
+const spaced = (segment) => segment.replaceAll("_", " ");
+
+// The name of a field; the letter itself where nothing better is known.
+/** @param {Command} command @param {string} letter */
+export function fieldName({ items, sets, letters }, letter) {
+  if (letter.length > 1) return spaced(letter);
+  const own = sets[letter]?.[0].split(".").filter((segment) => !/^[{\d]/.test(segment));
+  if (own?.length) return spaced(own.at(-1) ?? "");
+  const named = NAMES[items[0]?.name]?.split(", ")[letters.indexOf(letter)];
+  return named ?? placeName(Object.values(sets).flat(), letter) ?? letter;
+}
+
+// Of a field that only says where: the one of `outputs.{A}.name` is an output.
+/** @param {string[]} paths @param {string} letter */
+function placeName(paths, letter) {
+  for (const path of paths) {
+    const segments = path.split(".");
+    const place = segments.indexOf(`{${letter}}`);
+    if (place > 0) return spaced(segments[place - 1]).replace(/s$/, "");
+  }
+  return null;
+}

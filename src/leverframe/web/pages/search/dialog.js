@@ -1,0 +1,140 @@
+// The search over everything: typed words, the best answers, arrow keys and Enter.
+
+import { html, nothing } from "../../vendor/lit-html.js";
+import { icon } from "../../lib/icon.js";
+import { useStyle } from "../../lib/style_sheet.js";
+import { currentLanguage, t } from "../../lib/words.js";
+import { bestOf, farEntries, nearEntries } from "./entries.js";
+
+/** @import { SearchEntry } from "./entries.js" */
+/** @import { IconName } from "../../lib/icon.js" */
+
+const MAX_SHOWN = 12;
+/** @type {Record<SearchEntry["kind"], IconName>} */
+const ICONS = {
+  thing: "things",
+  rule: "rule",
+  page: "timeline",
+  setting: "pencil",
+  command: "request",
+};
+
+export class SearchDialog {
+  #context;
+  /** @type {SearchEntry[]} */
+  #entries = [];
+  #isComplete = false;
+  #language = "";
+  #typed = "";
+  #chosen = 0;
+  #isOpen = false;
+
+  /** @param {Context} context */
+  constructor(context) {
+    this.#context = context;
+  }
+
+  async open() {
+    this.#typed = "";
+    this.#chosen = 0;
+    this.#isOpen = true;
+    await useStyle("search");
+    // Names and values are those of this moment, texts those of the present language.
+    const near = nearEntries(this.#context);
+    this.#entries = near;
+    this.#isComplete = false;
+    this.#language = currentLanguage();
+    this.#context.redraw();
+    this.#entries = [...near, ...(await farEntries(this.#context))];
+    this.#isComplete = true;
+    this.#context.redraw();
+  }
+
+  get #found() {
+    return bestOf(this.#entries, this.#typed, MAX_SHOWN);
+  }
+
+  view() {
+    if (!this.#isOpen) return nothing;
+    const found = this.#found;
+    const chosen = Math.min(this.#chosen, found.length - 1);
+    return html`<dialog
+      class="search"
+      aria-label=${t("search_all")}
+      @close=${() => this.#close()}
+      @click=${(event) => event.target === event.currentTarget && this.#element?.close()}
+    >
+      <div class="typed">
+        ${icon("search")}
+        <input
+          role="combobox"
+          aria-label=${t("search_for")}
+          aria-expanded=${found.length > 0}
+          aria-controls="search-found"
+          aria-activedescendant=${found.length ? `search-${chosen}` : nothing}
+          autocomplete="off"
+          spellcheck="false"
+          placeholder=${t("search_for")}
+          .value=${this.#typed}
+          @input=${(event) => this.#type(event.target.value)}
+          @keydown=${(event) => this.#pressed(event, found, chosen)}
+        />
+      </div>
+      <ul id="search-found" role="listbox" aria-label=${t("found")} lang=${this.#language}>
+        ${found.map((one, index) => this.#row(one, index, index === chosen))}
+      </ul>
+      <p class="note" role="status">${this.#told(found.length)}</p>
+    </dialog>`;
+  }
+
+  /** @param {SearchEntry} searchEntry @param {number} index @param {boolean} isChosen */
+  #row({ kind, name, beside, address }, index, isChosen) {
+    return html`<li id="search-${index}" role="option" aria-selected=${isChosen}>
+      <a href=${address} tabindex="-1" @click=${() => this.#element?.close()}>
+        ${icon(ICONS[kind])}<b>${name}</b><span>${beside}</span><small>${t(`kind_${kind}`)}</small>
+      </a>
+    </li>`;
+  }
+
+  /** @param {number} count */
+  #told(count) {
+    if (this.#typed.trim() === "") return t("how_to");
+    if (!this.#isComplete) return t("reading_index");
+    return count === 0 ? t("found_nothing", { typed: this.#typed }) : "";
+  }
+
+  /** @param {string} typed */
+  #type(typed) {
+    this.#typed = typed;
+    this.#chosen = 0;
+    this.#context.redraw();
+  }
+
+  /** @param {KeyboardEvent} event @param {SearchEntry[]} found @param {number} chosen */
+  #pressed(event, found, chosen) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && found.length > 0) {
+      this.#chosen = (chosen + step + found.length) % found.length;
+      this.#context.redraw();
+    } else if (event.key === "Enter" && found[chosen]) {
+      this.#element?.close();
+      location.hash = found[chosen].address;
+    } else return;
+    event.preventDefault();
+  }
+
+  get #element() {
+    return /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog.search"));
+  }
+
+  #close() {
+    this.#isOpen = false;
+    this.#context.redraw();
+  }
+
+  drawn() {
+    const element = this.#element;
+    if (element && !element.open) element.showModal();
+    element?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }
+}

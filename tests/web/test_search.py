@@ -1,0 +1,52 @@
+"""The search in a real browser: by the key `/` to a thing, a field, a command and a page."""
+
+from playwright.sync_api import Page, expect
+
+from tests.clients.served_twin import ServedTwin
+from tests.web.conftest import OpenPage
+
+
+def look_for(page: Page, typed: str) -> None:
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search")).to_be_focused()
+    page.keyboard.type(typed)
+    expect(page.locator("#search-found li").first).to_be_visible()
+
+
+def test_the_keyboard_alone_leads_to_things_fields_commands_and_pages(
+    twin: ServedTwin, open_page: OpenPage
+) -> None:
+    twin.get("/stm.cgi?oname=2Żarówka")
+    page = open_page("status")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    assert not [url for url in asked if "/pages/search/" in url]
+    look_for(page, "zarow")
+    expect(page.locator("#search-found li").first).to_contain_text("Żarówka")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Żarówka")).to_be_visible()
+    assert page.url.endswith("#/status?thing=OUT2")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+    look_for(page, "name of the controller")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name of the controller")).to_be_focused()
+
+    page.locator("main").focus()
+    look_for(page, "pulse seconds")
+    page.keyboard.press("Enter")
+    expect(page.locator("details.row[open] summary")).to_contain_text("/outs.cgi?pulse<A>=<B>")
+    expect(page.get_by_label("seconds (B)")).to_be_in_viewport()
+
+    page.locator("main").focus()
+    look_for(page, "mqtt")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.locator("main[data-page=mqtt][aria-busy=false]")).to_be_visible()
+    page.get_by_role("button", name="Search").click()
+    page.keyboard.type("qqqq")
+    expect(page.get_by_text("Nothing is called “qqqq”.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
