@@ -1,5 +1,6 @@
 """Backup, reset, firmware and log in a real browser."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -139,23 +140,37 @@ def test_an_uploaded_site_answers_and_the_built_in_pages_stay(
     expect(page.locator("main[data-page=status]")).to_be_visible()
 
 
-def test_the_log_follows_and_is_filtered_by_cause_and_text(
+def test_the_journal_follows_tells_in_names_and_is_filtered(
     twin: ServedTwin, open_page: OpenPage
 ) -> None:
     page = open_page("log")
+    entries = page.locator(".journal li")
+    expect(entries).to_have_count(1)
+    expect(entries).to_contain_text("The controller started")
     twin.get("/stm.cgi?oname=1Pump")
-    twin.get("/outs.cgi?out0=1")
+    twin.get("/outs.cgi?out1=1")
     twin.get("/stm.cgi?testemail=1")
-    entries = page.locator(".log li")
-    expect(entries).to_have_count(3)
-    page.get_by_label("Cause").select_option("outbox")
+    expect(entries).to_have_count(4)
+    expect(page.locator(".journal h3")).to_have_text("Today")
+    settings = entries.filter(has_text="1 setting of Pump changed")
+    settings.get_by_text("show").click()
+    expect(settings).to_contain_text("outputs.1.name: “” → “Pump”")
+    page.get_by_label("Cause").select_option("messages")
     expect(entries).to_have_count(1)
     page.get_by_label("Cause").select_option("all")
-    page.get_by_label("Contains").fill("pump")
+    page.get_by_label("Thing").select_option("Pump")
+    expect(entries).to_have_count(2)
+    page.get_by_label("Contains").fill("pump on")
     expect(entries).to_have_count(1)
-    expect(entries).to_contain_text("Pump")
+    assert "about=OUT1" in page.url
     assert "text=pump" in page.url
+    expect(entries.locator("a.at")).to_have_attribute("href", re.compile(r"#/timeline\?at=\d+"))
+    entries.get_by_role("link", name="Pump").click()
+    expect(page.get_by_role("dialog", name="Pump")).to_be_visible()
+    page.keyboard.press("Escape")
     page.get_by_label("List").select_option("Who changed what")
-    expect(entries).to_contain_text("outputs.1.name: “” → “Pump”")
+    page.get_by_label("Contains").fill("pump")
+    changes = page.locator(".log li")
+    expect(changes).to_contain_text("outputs.1.name: “” → “Pump”")
     page.reload()
-    expect(entries).to_contain_text("outputs.1.name: “” → “Pump”")
+    expect(changes).to_contain_text("outputs.1.name: “” → “Pump”")

@@ -13,15 +13,17 @@ import pytest
 
 from leverframe.commands.describe.listing import command_table
 from leverframe.controller.findings import SENTENCES
+from leverframe.engine.facts import SENTENCES as FACTS
 from leverframe.profile import Profile
 
 WEB = Path(str(resources.files("leverframe.web")))
 LANGUAGES = {"en", "pl", "fr", "hu", "cs"}
 #: The frame's own texts, those of one page, and the words of code lists.
 FILES = sorted(path.stem for path in (WEB / "words").glob("*.json"))
-PAGES = [name for name in FILES if name not in ("frame", "codes", "findings")]
+PAGES = [name for name in FILES if name not in ("frame", "codes", "findings", "server")]
 
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
+#: A place, or the forms of a word by a number.
+PLACEHOLDER = re.compile(r"\{(\w+)[}|]")
 
 
 def words(name: str) -> dict[str, dict[str, str]]:
@@ -53,6 +55,12 @@ def test_every_language_has_the_same_placeholders(name: str) -> None:
 
 def test_findings_have_the_sentences_of_the_controller() -> None:
     assert {kind: entry["en"] for kind, entry in words("findings").items()} == SENTENCES
+
+
+def test_every_kind_of_entry_in_the_journal_has_its_sentence() -> None:
+    told = {key.removeprefix("what_") for key in words("journal") if key.startswith("what_")}
+    # A finding is told by its own sentence.
+    assert told == set(FACTS) - {"finding"}
 
 
 @pytest.mark.parametrize("name", PAGES)

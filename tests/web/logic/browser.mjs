@@ -32,8 +32,8 @@ export const controller = {
 const STATE = { profile: { hw: "3.9", sw: "1.75" }, time: 0, virtual_time: true, rules: [] };
 const ACCOUNT = { name: "", role: "admin", language: "EN", refresh: 30 };
 
-function answerTo(path) {
-  if (path in controller.answers) return controller.answers[path]();
+function answerTo(path, target) {
+  if (path in controller.answers) return controller.answers[path](target);
   if (path.startsWith("/web/words/")) return read(`src/leverframe${path}`);
   if (path === "/api/commands") return facts("commands")["3.9 1.75"];
   const { settings } = controller;
@@ -41,7 +41,7 @@ function answerTo(path) {
 }
 
 async function fetch(target, { method = "GET", body } = {}) {
-  if (method === "GET") return Response.json(answerTo(target.split("?")[0]));
+  if (method === "GET") return Response.json(answerTo(target.split("?")[0], target));
   if (controller.refusal) return Response.json(controller.refusal, { status: 400 });
   controller.sent.push({ target, body });
   return new Response("");

@@ -13,13 +13,13 @@ const FILES = readdirSync(WEB, { recursive: true }).filter(
 );
 const PAGES = readdirSync(new URL("words", WEB))
   .map((name) => name.replace(".json", ""))
-  .filter((name) => name !== "codes" && name !== "findings");
+  .filter((name) => !["codes", "findings", "server"].includes(name));
 // Properties of cards, fields and actions that name a text.
 const NAMING = ["label", "title", "note", "hint", "done", "danger"];
 
 // Whose words a module uses: those of its page, or of the frame.
 function pageOf(path) {
-  const [, page] = /^(?:pages\/)?(\w+)/.exec(path) ?? [];
+  const [, page] = /^(?:(?:pages|lib)\/)?(\w+)/.exec(path) ?? [];
   return PAGES.includes(page) ? page : "frame";
 }
 

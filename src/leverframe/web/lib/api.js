@@ -70,6 +70,9 @@ export const account = () => read("/api/account");
 export const names = () => read("/json/status.json");
 /** @returns {Promise<LogEntries>} */
 export const log = () => read("/api/log");
+// Also of before the last start: `which`, `cause`, `from`, `to`, `after`, `limit`.
+/** @param {Params} query @returns {Promise<Api.EntryReport[]>} */
+export const journal = (query) => read(`/api/journal?${queryOf(query)}`);
 /** @returns {Promise<AuditEntries>} */
 export const audit = () => read("/api/audit");
 /** @returns {Promise<Outbox>} */

@@ -2,7 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html.js";
 import { address } from "./router.js";
-import { findingSentence, t } from "./words.js";
+import { findingSentence, serverText, t } from "./words.js";
 
 /** @param {Context} context */
 export const findingsOf = (context) => context.live.state.findings ?? [];
@@ -25,7 +25,7 @@ export function findingList(context, findings, { hasLinks }) {
     ${findings.map(
       (finding) =>
         html`<li data-kind=${finding.severity} data-id=${finding.id}>
-          <p>${sentence(context, finding)}</p>
+          <p>${findingText(context, finding)}</p>
           <small>${t("finding_since", { time: context.overview.moment(finding.since) })}</small>
           ${hasLinks && context.isAdmin
             ? html`<a href=${`${address("")}${finding.page}`}>${t("finding_repair")}</a>`
@@ -47,8 +47,13 @@ export function findingCount(context) {
 /** @param {Api.FindingReport} finding */
 const pageOf = ({ page }) => page.split("?")[0];
 
-/** @param {Context} context @param {Api.FindingReport} finding */
-function sentence(context, { kind, label, figures, text }) {
+/** @typedef {Pick<Api.FindingReport, "kind" | "label" | "figures" | "text">} Found */
+
+// What a finding says, in the reader's language.
+/** @param {Context} context @param {Found} finding */
+export function findingText(context, { kind, label, figures, text }) {
   const name = label ? context.overview.name(label) || label : "";
-  return findingSentence(kind, { name, ...figures }) ?? text;
+  // The trouble of a part comes as a sentence of the part.
+  const told = "sentence" in figures ? { sentence: serverText(String(figures.sentence)) } : {};
+  return findingSentence(kind, { name, ...figures, ...told }) ?? text;
 }

@@ -120,8 +120,22 @@ export function t(key, values = {}) {
   return filled(entry[language], values);
 }
 
+// A place can name the forms of a word by a number: "{count} {count|setting|settings}".
+const PLACE = /\{(\w+)(?:\|([^}]*))?\}/g;
+
 /** @param {string} text @param {Values} values */
-const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+const filled = (text, values) =>
+  text.replace(PLACE, (_, name, forms) =>
+    forms === undefined ? String(values[name]) : formOf(forms.split("|"), Number(values[name])),
+  );
+
+// Forms for one, for a few where the language has such, and for many.
+/** @param {string[]} forms @param {number} count */
+function formOf(forms, count) {
+  const rule = new Intl.PluralRules(language).select(count);
+  if (rule === "one") return forms[0];
+  return rule === "few" ? forms[1] : forms[forms.length - 1];
+}
 
 // The sentence of a finding; null before its words are there, or where its kind is newer.
 /** @param {string} kind @param {Values} values */
@@ -133,6 +147,48 @@ export function findingSentence(kind, values) {
 // An entry of a file of words in the present language.
 /** @param {Words[string]} entry */
 export const inLanguage = (entry) => entry[language];
+
+// A sentence that the server made, in the reader's language: found by its text, in which places
+// hold what differs. In English it stays as it is; before the words have come, too.
+/** @param {string} text @returns {string} */
+export function serverText(text) {
+  if (language === "en" || !text) return text;
+  const sentences = known.get("server");
+  if (!sentences) {
+    fetchWords("server").catch(() => {});
+    return text;
+  }
+  for (const [pattern, names, entry] of patternsOf(sentences)) {
+    const found = pattern.exec(text);
+    if (!found) continue;
+    const values = names.map((name, at) => [name, serverText(found[at + 1])]);
+    return filled(entry[language], Object.fromEntries(values));
+  }
+  return text;
+}
+
+/** @typedef {[RegExp, string[], Record<Language, string>]} Pattern */
+/** @type {WeakMap<Words, Pattern[]>} */
+const patterns = new WeakMap();
+
+/** @param {Words} sentences */
+function patternsOf(sentences) {
+  const made = patterns.get(sentences) ?? Object.values(sentences).map(patternOf);
+  patterns.set(sentences, made);
+  return made;
+}
+
+/** @param {Record<Language, string>} entry @returns {Pattern} */
+function patternOf(entry) {
+  /** @type {string[]} */
+  const names = [];
+  const pieces = entry.en.split(/\{(\w+)\}/).map((piece, at) => {
+    if (at % 2 === 0) return piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    names.push(piece);
+    return "(.*?)";
+  });
+  return [new RegExp(`^${pieces.join("")}$`, "s"), names, entry];
+}
 
 // A text by its key, or by [key, values]: the way in which cards and fields name their texts.
 /** @param {Named} named */

@@ -1,26 +1,38 @@
-// What happened, and who changed what: both lists live, by cause and by text.
+// The journal: what happened and why, by day; and who changed what, from where.
 
 import { html, nothing } from "../vendor/lit-html.js";
 import * as api from "../lib/api.js";
 import { chooser } from "../lib/chooser.js";
 import { Followed } from "../lib/followed.js";
+import {
+  JournalReader,
+  groupName,
+  groupOf,
+  journalList,
+  plainText,
+  thingsOf,
+} from "../lib/journal.js";
 import { moment } from "../lib/moments.js";
 import { note } from "../lib/router.js";
+import { thingName } from "../lib/things.js";
 import { t } from "../lib/words.js";
 import { asEntries, causeName } from "./log/entries.js";
 
+/** @import { JournalEntry } from "../lib/journal.js" */
 /** @import { Entry } from "./log/entries.js" */
 
-/** @type {Record<"log" | "audit", () => Promise<LogEntries | AuditEntries>>} */
-const LISTS = { log: api.log, audit: api.audit };
 const STEP = 100;
 
 export class Page {
   #context;
-  /** @type {Followed<LogEntries | AuditEntries> | null} */
+  #journal = new JournalReader();
+  /** @type {AuditEntries} */
+  #changes = [];
+  /** @type {Followed<unknown> | null} */
   #followed = null;
-  /** @type {keyof typeof LISTS} */
   #list = "log";
+  // The label of a thing; "thing" is the drawer's own word in an address.
+  #about = "";
   #cause = "";
   #text = "";
   #shown = STEP;
@@ -33,6 +45,7 @@ export class Page {
   /** @param {URLSearchParams} params */
   async open(params) {
     this.#list = params.get("list") === "audit" ? "audit" : "log";
+    this.#about = params.get("about") ?? "";
     this.#cause = params.get("cause") ?? "";
     this.#text = params.get("text") ?? "";
     await this.#follow();
@@ -44,31 +57,91 @@ export class Page {
 
   async #follow() {
     this.#followed?.close();
-    this.#followed = new Followed(this.#context, LISTS[this.#list]);
+    const read = async () => {
+      if (this.#list === "audit") this.#changes = await api.audit();
+      else await this.#journal.read();
+    };
+    this.#followed = new Followed(this.#context, read);
     await this.#followed.open();
   }
 
   view() {
-    const entries = asEntries(this.#followed?.value ?? []);
     return html`<section class="card">
       <p class="note">${t(`about_${this.#list}`)}</p>
-      ${this.#filters(entries)} ${this.#entries(entries.filter((entry) => this.#isWanted(entry)))}
+      ${this.#list === "audit" ? this.#audit() : this.#told()}
     </section>`;
   }
 
-  /** @param {Entry[]} entries */
-  #filters(entries) {
-    const present = new Set([...entries.map(({ cause }) => cause), this.#cause]);
-    const causes = [...present].filter(Boolean).sort();
+  // ---- what happened -------------------------------------------------------------------------
+
+  #told() {
+    const { entries } = this.#journal;
+    const wanted = entries.filter((entry) => this.#isWanted(entry));
+    const labels = new Set(entries.flatMap(thingsOf));
+    if (this.#about) labels.add(this.#about);
+    const things = this.#offered([...labels], (label) => thingName(this.#context, label));
+    const groups = this.#offered([...new Set(entries.map(groupOf))], groupName);
+    return html`${this.#filters([
+        this.#chooser("about", things, this.#about),
+        this.#chooser("cause", groups, this.#cause),
+      ])}
+      ${wanted.length === 0
+        ? html`<p class="empty">${t("nothing_found")}</p>`
+        : journalList(this.#context, wanted, this.#shown)}
+      ${wanted.length > this.#shown || this.#journal.hasOlder
+        ? html`<button type="button" @click=${() => this.#older(wanted.length)}>
+            ${t("older")}
+          </button>`
+        : nothing}`;
+  }
+
+  /** @param {JournalEntry} entry */
+  #isWanted(entry) {
+    if (this.#about && !thingsOf(entry).includes(this.#about)) return false;
+    if (this.#cause && groupOf(entry) !== this.#cause) return false;
+    if (!this.#text) return true;
+    const text = plainText(this.#context, entry, this.#journal.entries);
+    return text.toLowerCase().includes(this.#text.toLowerCase());
+  }
+
+  /** @param {number} count */
+  async #older(count) {
+    this.#shown += STEP;
+    if (this.#shown > count && this.#journal.hasOlder) {
+      await this.#journal.readOlder().catch(() => {});
+    }
+    this.#context.redraw();
+  }
+
+  // ---- filters -------------------------------------------------------------------------------
+
+  /**
+   * @param {"list" | "about" | "cause"} part
+   * @param {[string, string][]} offered
+   * @param {string} now
+   */
+  #chooser(part, offered, now) {
+    return chooser(`log-${part}`, t(part), offered, now, (one) => this.#choose(part, one));
+  }
+
+  /**
+   * @param {string[]} values
+   * @param {(value: string) => string} nameOf
+   * @returns {[string, string][]}
+   */
+  #offered(values, nameOf) {
     /** @type {[string, string][]} */
-    const named = causes.map((cause) => [cause, causeName(cause)]);
+    const named = values.map((value) => [value, nameOf(value)]);
+    return [["", t("all")], ...named.sort(([, a], [, b]) => a.localeCompare(b))];
+  }
+
+  /** @param {Template[]} choosers */
+  #filters(choosers) {
     /** @type {[string, string][]} */
-    const offered = [["", t("all")], ...named];
-    /** @type {[string, string][]} */
-    const lists = Object.keys(LISTS).map((list) => [list, t(`list_${list}`)]);
+    const lists = ["log", "audit"].map((list) => [list, t(`list_${list}`)]);
     return html`<div class="filters">
-      ${chooser("log-list", t("list"), lists, this.#list, (one) => this.#choose("list", one))}
-      ${chooser("log-cause", t("cause"), offered, this.#cause, (one) => this.#choose("cause", one))}
+      ${this.#chooser("list", lists, this.#list)}
+      ${choosers}
       <div class="field">
         <label for="log-text">${t("text")}</label>
         <input
@@ -81,34 +154,34 @@ export class Page {
     </div>`;
   }
 
-  /** @param {string} part @param {string} value */
+  /** @param {"list" | "about" | "cause" | "text"} part @param {string} value */
   #choose(part, value) {
     this.#shown = STEP;
     if (part === "list") {
-      this.#list = value === "audit" ? "audit" : "log";
-      this.#cause = "";
+      this.#list = value;
+      this.#about = this.#cause = "";
       this.#follow().catch(() => {});
-    } else if (part === "cause") this.#cause = value;
+    } else if (part === "about") this.#about = value;
+    else if (part === "cause") this.#cause = value;
     else this.#text = value;
-    const chosen = { list: this.#list, cause: this.#cause, text: this.#text };
+    const chosen = { list: this.#list, about: this.#about, cause: this.#cause, text: this.#text };
     note("log", Object.fromEntries(Object.entries(chosen).filter(([, one]) => one)));
     this.#context.redraw();
   }
 
-  /** @param {Entry} entry */
-  #isWanted({ cause, who, lines }) {
-    if (this.#cause && cause !== this.#cause) return false;
-    const wanted = this.#text.toLowerCase();
-    return [causeName(cause), who, ...lines].join(" ").toLowerCase().includes(wanted);
-  }
+  // ---- who changed what ----------------------------------------------------------------------
 
-  /** @param {Entry[]} entries */
-  #entries(entries) {
-    if (entries.length === 0) return html`<p class="empty">${t("nothing_found")}</p>`;
-    const hidden = entries.length - this.#shown;
+  #audit() {
+    const entries = asEntries(this.#changes);
+    const causes = this.#offered([...new Set(entries.map(({ cause }) => cause))], causeName);
+    const wanted = entries.filter((entry) => this.#isAuditWanted(entry));
     const { time: now } = this.#context.live.state;
-    return html`<ol class="log">
-        ${entries.slice(0, this.#shown).map(
+    return html`${this.#filters([
+        this.#chooser("cause", causes, this.#cause),
+      ])}
+      ${wanted.length === 0 ? html`<p class="empty">${t("nothing_found")}</p>` : nothing}
+      <ol class="log">
+        ${wanted.slice(0, this.#shown).map(
           ({ time, cause, who, lines }) => html`<li>
             <time>${moment(time, now)}</time>
             <span>${lines.map((line) => html`<span class="happened">${line}</span>`)}</span>
@@ -116,15 +189,15 @@ export class Page {
           </li>`,
         )}
       </ol>
-      ${hidden > 0
-        ? html`<button type="button" @click=${() => this.#more()}>
-            ${t("older", { hidden })}
-          </button>`
+      ${wanted.length > this.#shown
+        ? html`<button type="button" @click=${() => this.#older(Infinity)}>${t("older")}</button>`
         : nothing}`;
   }
 
-  #more() {
-    this.#shown += STEP;
-    this.#context.redraw();
+  /** @param {Entry} entry */
+  #isAuditWanted({ cause, who, lines }) {
+    if (this.#cause && cause !== this.#cause) return false;
+    const wanted = this.#text.toLowerCase();
+    return [causeName(cause), who, ...lines].join(" ").toLowerCase().includes(wanted);
   }
 }

@@ -1,17 +1,17 @@
-// Entries of both lists in one form: when, why, by whom, and what, a line each; newest first.
+// Who changed what: when, why, by whom, and what, a line each; newest first.
 
 import { t } from "../../lib/words.js";
 
 /** @typedef {{ time: number, cause: string, who: string, lines: string[] }} Entry */
 
-/** @param {LogEntries | AuditEntries} entries @returns {Entry[]} */
+/** @param {AuditEntries} entries @returns {Entry[]} */
 export function asEntries(entries) {
   return entries
     .map((entry) => ({
       time: entry.time,
       cause: entry.cause,
-      who: "account" in entry ? whoOf(entry) : entry.detail,
-      lines: "changes" in entry ? linesOf(entry) : [entry.text],
+      who: whoOf(entry),
+      lines: linesOf(entry),
     }))
     .reverse();
 }

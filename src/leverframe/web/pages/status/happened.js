@@ -1,17 +1,18 @@
-// What happened and why, newest first: the controller's own log, for those who may read it.
+// What happened and why, newest first: the journal, for those who may read it.
 
 import { html, nothing } from "../../vendor/lit-html.js";
-import * as api from "../../lib/api.js";
+import { JournalReader, journalList } from "../../lib/journal.js";
+import { address } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 
 const LINES = 14;
+const READ = 60;
 const READ_AGAIN_MS = 400;
 
 export class Happened {
   #context;
   #overview;
-  /** @type {LogEntries} */
-  #entries = [];
+  #journal = new JournalReader({}, READ);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #heard = 0;
@@ -24,11 +25,11 @@ export class Happened {
 
   async read() {
     if (!this.#context.isAdmin) return;
-    this.#entries = (await api.log()).slice(-LINES).reverse();
+    await this.#journal.read();
     this.#context.redraw();
   }
 
-  // The log is read again a moment after the state has moved on.
+  // The journal is read again a moment after the state has moved on.
   follow() {
     const { heard } = this.#context.live;
     if (!this.#context.isAdmin || heard === this.#heard) return;
@@ -45,21 +46,15 @@ export class Happened {
 
   view() {
     if (!this.#context.isAdmin || !this.#overview.isVisible("log")) return nothing;
+    const { entries } = this.#journal;
     return html`<section class="card" aria-labelledby="happened">
-      <h2 id="happened">${t("happened")}</h2>
-      ${this.#entries.length === 0 ? html`<p class="empty">${t("nothing_yet")}</p>` : nothing}
-      <ol class="log">
-        ${this.#entries.map((entry) => this.#entry(entry))}
-      </ol>
+      <header class="sect">
+        <h2 id="happened">${t("page_log")}</h2>
+        <a href=${address("log")}>${t("whole_journal")}</a>
+      </header>
+      ${entries.length === 0
+        ? html`<p class="empty">${t("nothing_yet")}</p>`
+        : journalList(this.#context, entries, LINES)}
     </section>`;
-  }
-
-  /** @param {LogEntries[number]} log */
-  #entry({ time, text, cause, detail }) {
-    return html`<li>
-      <time>${this.#overview.moment(time)}</time>
-      <span>${text}</span>
-      <small>${cause} ${detail}</small>
-    </li>`;
   }
 }

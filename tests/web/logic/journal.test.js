@@ -1,0 +1,263 @@
+// The journal as people read it: sentences from structure, in every language, by day, folded.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { before, beforeEach, test } from "node:test";
+
+import {
+  JournalReader,
+  folded,
+  groupOf,
+  journalList,
+  journalWords,
+  plainText,
+  thingOfSetting,
+  thingsOf,
+} from "../../../src/leverframe/web/lib/journal.js";
+import * as words from "../../../src/leverframe/web/lib/words.js";
+import { controller } from "./browser.mjs";
+import { markup, openContext, textOf } from "./helpers.js";
+
+const NOON = new Date(2024, 4, 15, 12).getTime() / 1000;
+const DAY_S = 86_400;
+const LANGUAGES = ["en", "pl", "fr", "hu", "cs"];
+const WORDS = JSON.parse(
+  readFileSync(
+    new URL("../../../src/leverframe/web/words/journal.json", import.meta.url),
+    "utf8",
+  ),
+);
+
+let context;
+let count = 0;
+before(async () => {
+  context = await openContext();
+  await journalWords();
+  context.live.state.time = NOON;
+  const { settings } = context;
+  settings.rules = [{ name: "Greenhouse heating", action: "OUT1" }];
+  settings.watchdog[0].host = "router";
+  context.overview.name = (label) => ({ OUT0: "Pump", OUT1: "Heating", DS1: "Bed" })[label] ?? "";
+  context.overview.unit = (label) => (label === "DS1" ? "°C" : "");
+});
+beforeEach(() => words.chooseLanguage("en"));
+
+const entry = (what, more = {}) => ({
+  number: ++count,
+  time: NOON,
+  cause: "command",
+  detail: "admin 127.0.0.1",
+  text: "",
+  what,
+  which: null,
+  from: null,
+  to: null,
+  figures: {},
+  after: null,
+  ...more,
+  by: { kind: more.cause ?? "command", ...more.by },
+});
+// Signs of comparisons are no markup.
+const told = (...entries) =>
+  textOf(markup(journalList(context, entries)).replaceAll("\u00a0<\u00a0", " &lt; "))
+    .replaceAll("&lt;", "<")
+    .replaceAll("\u00a0", " ");
+const heating = (what, decided) =>
+  entry(what, {
+    which: "OUT1",
+    cause: "rule",
+    by: { number: 1, conditions: [{ label: "DS1", compare: "<", ...decided }] },
+  });
+const changed = (path, more = {}) =>
+  entry("settings", {
+    figures: { changes: [{ path, old: 0, new: 5 }], left_out: 0, uploads: {} },
+    by: { account: "admin" },
+    ...more,
+  });
+
+test("a switching names the thing, its state and who or what did it, with the numbers", () => {
+  const off = entry("off", {
+    which: "OUT0",
+    cause: "timer",
+    by: { detail: "return time", seconds: 600 },
+  });
+  assert.match(told(off), /Pump off return time of 10 min$/);
+  const on = heating("on", { value: 17.7, threshold: 18, is_met: true });
+  assert.match(told(on), /Heating on rule Greenhouse heating \(17\.7 °C < 18 °C\)$/);
+  const ended = heating("off", { value: 20.2, threshold: 20, is_met: false });
+  assert.match(told(ended), /Heating off rule Greenhouse heating \(20\.2 °C ≥ 20 °C\)$/);
+  words.chooseLanguage("pl");
+  assert.match(told(on), /Heating: wł\. reguła Greenhouse heating \(17,7 °C < 18 °C\)$/);
+});
+
+test("the name leads to the drawer, the time to the timeline at that moment", () => {
+  const html = markup(journalList(context, [entry("on", { which: "OUT0" })]));
+  assert.match(html, /thing=OUT0/);
+  assert.match(html, new RegExp(`timeline\\?at=${NOON}`));
+});
+
+test("of two conditions each has its name, and contacts are open or closed", () => {
+  const both = heating("on", { value: 17, threshold: 18, is_met: true });
+  both.by.conditions.push({ label: "INPD1", value: 1, compare: "=", threshold: 1, is_met: true });
+  both.by.conditions.push({ label: "DS2", value: null, compare: "<", threshold: 1 });
+  assert.match(told(both), /\(Bed 17 °C < 18 °C, .* (open|closed), .*no value\)$/);
+});
+
+test("who asked is told by account, address or the way that it came", () => {
+  const asked = (by, detail = "") =>
+    told(entry("on", { which: "OUT0", detail, by: { ...by, detail } })).replace(/.*Pump on ?/, "");
+  assert.equal(asked({ account: "admin", source: "10.0.0.9" }), "by admin");
+  assert.equal(asked({ source: "10.0.0.9" }), "from 10.0.0.9");
+  assert.equal(asked({ source: "MQTT" }, "MQTT"), "over MQTT");
+  assert.equal(asked({ source: "+420" }, "SMS from +420"), "over SMS, from +420");
+});
+
+test("settings of one thing are folded, those of others are not", () => {
+  const three = ["return_time", "name", "remember"].map((field) => changed(`outputs.0.${field}`));
+  assert.equal(folded(three).length, 1);
+  assert.match(told(...three), /3 settings of Pump changed by admin · show/);
+  assert.match(told(changed("outputs.0.name")), /1 setting of Pump changed/);
+  words.chooseLanguage("cs");
+  assert.match(told(...three), /Pump: 3 nastavení změněna/);
+  words.chooseLanguage("en");
+  assert.equal(folded([changed("outputs.0.name"), changed("outputs.1.name")]).length, 2);
+  const later = changed("outputs.0.name", { time: NOON + 600 });
+  assert.equal(folded([changed("outputs.0.name"), later]).length, 2);
+  const figures = { changes: [{ path: "mqtt.host" }], left_out: 2 };
+  const others = changed("mqtt.host", { figures });
+  assert.match(told(others), /3 settings changed by admin · show mqtt\.host changedand 2 more/);
+});
+
+test("a setting that came or went, an upload and a version are told as such", () => {
+  const figures = (changes, uploads = {}) => ({ figures: { changes, left_out: 0, uploads } });
+  assert.match(told(entry("settings", figures([{ path: "rules.0.name", new: '"a"' }]))), /“a”/);
+  assert.match(told(entry("settings", figures([{ path: "rules.0.name", old: 1 }]))), /removed/);
+  assert.match(told(entry("settings", figures([], { site: true }))), /site uploaded/);
+  assert.match(told(entry("settings", figures([], { site: false }))), /site removed/);
+  const version = figures([{ path: "profile.sw", old: "1.7", new: "1.8" }]);
+  assert.match(told(entry("settings", version)), /Software version 1\.8, was 1\.7/);
+});
+
+test("a sensor is silent and back, with the time between", () => {
+  const lost = { which: "DS1", cause: "finding", detail: "sensor_lost.DS1" };
+  const figures = { finding: "sensor_lost", figures: {}, text: "" };
+  const silent = entry("finding", { ...lost, figures });
+  const back = entry("finding_over", { ...lost, figures, time: NOON + 180 });
+  assert.match(told(silent, back), /Bed is back was silent for 3 min .*Bed is silent$/);
+  const weak = { finding: "clock_not_set", figures: {}, text: "x" };
+  assert.match(told(entry("finding_over", { cause: "finding", figures: weak })), /Repaired: /);
+});
+
+test("messages name their channel, their target and the rule that asked", () => {
+  const sent = entry("message_sent", {
+    cause: "outbox",
+    detail: "email",
+    figures: { channel: "email", target: "anna@example.org", reason: "rule 1", problem: "" },
+    by: { number: 1, conditions: [] },
+  });
+  assert.match(told(sent), /Mail to anna@example\.org sent rule Greenhouse heating$/);
+  const reasons = { "schedule Day": /schedule Day/, "watchdog 1": /watchdog router/, test: /test/ };
+  for (const [reason, pattern] of Object.entries(reasons)) {
+    const figures = { channel: "http2", target: "x", reason, problem: "" };
+    assert.match(told(entry("message_sent", { cause: "outbox", figures })), pattern);
+  }
+});
+
+test("a pulse names who asked for it", () => {
+  const on = entry("pulse", { which: "OUT0", figures: { seconds: 10 }, by: { account: "eva" } });
+  const by = { detail: "pulse", seconds: 10, after: on.number };
+  const off = entry("off", { which: "OUT0", cause: "timer", by });
+  assert.match(told(on, off), /Pump off after 10 s, as asked by eva .*Pump on for 10 s by eva$/);
+  assert.match(told(off), /after 10 s, as asked$/);
+});
+
+test("every cause has its words in every language", () => {
+  const causes = {
+    timer: ["start delay", "periodic switching", "PID regulator"],
+    schedule: ["Daylight"],
+    watchdog: ["1"],
+    start: [""],
+    snapshot: [""],
+    "command line": [""],
+    firmware: ["10.0.0.1"],
+    scenario: ["line 3"],
+    fault: ["1"],
+    modbus: ["rule 1", "command 10.0.0.1"],
+  };
+  for (const language of LANGUAGES) {
+    words.chooseLanguage(language);
+    for (const [cause, details] of Object.entries(causes)) {
+      for (const detail of details) {
+        const by = { detail, number: 1 };
+        const line = told(entry("on", { which: "OUT0", cause, detail, by }));
+        assert.doesNotMatch(line, /undefined|NaN|\{/, `${language} ${cause}`);
+        assert.match(line, /Pump.{4,}/);
+      }
+    }
+  }
+});
+
+test("every kind of entry has its sentence in every language, with its figures", () => {
+  const kinds = Object.keys(WORDS).filter((key) => key.startsWith("what_"));
+  assert.ok(kinds.length > 50);
+  for (const language of LANGUAGES) {
+    words.chooseLanguage(language);
+    for (const kind of kinds) {
+      const what = kind.replace("what_", "");
+      const names = [...WORDS[kind].en.matchAll(/\{(\w+)/g)].map(([, name]) => name);
+      const numbers = ["seconds", "count", "rule", "value", "failures", "restarts"];
+      const figures = Object.fromEntries(
+        names.map((name) => [name, numbers.includes(name) ? 5 : `<${name}>`]),
+      );
+      const one = entry(what, { which: "OUT0", figures });
+      assert.doesNotMatch(plainText(context, one, [one]), /undefined|NaN|\{|\uE000/, kind);
+    }
+  }
+});
+
+test("entries stand by day, the newest first", () => {
+  const days = [NOON - 9 * DAY_S, NOON - DAY_S, NOON].map((time) =>
+    entry("on", { which: "OUT0", time }),
+  );
+  const html = markup(journalList(context, days));
+  const headings = [...html.matchAll(/<h3>(.*?)<\/h3>/g)].map(([, text]) => text);
+  assert.deepEqual(headings, ["Today", "Yesterday, Tuesday 14 May", "Monday 6 May"]);
+  const past = entry("on", { which: "OUT0", time: NOON - 400 * DAY_S });
+  assert.match(told(past), /2023/);
+  assert.equal(markup(journalList(context, days, 1)).match(/<li/g)?.length, 1);
+});
+
+test("entries are grouped and belong to things", () => {
+  assert.equal(groupOf(changed("outputs.0.name")), "settings");
+  assert.equal(groupOf(entry("on", { cause: "rule" })), "rule");
+  assert.equal(groupOf(entry("bench", { cause: "scenario" })), "bench");
+  assert.equal(groupOf(entry("signed_in", { cause: "sign-in" })), "sign_ins");
+  assert.deepEqual(thingsOf(entry("energy_set", { which: "ENERGY1" })), ["POWER1"]);
+  assert.deepEqual(thingsOf(changed("onewire.2.name")), ["DS3"]);
+  assert.equal(thingOfSetting("weather.t1_name"), "T1");
+  assert.equal(thingOfSetting("mqtt.host"), "");
+});
+
+test("a reader asks for what came since, and for what was before", async () => {
+  const all = Array.from({ length: 5 }, (_, at) => entry("on", { which: "OUT0", time: NOON + at }));
+  const asked = [];
+  controller.answers["/api/journal"] = (target) => {
+    const query = new URL(target, "http://x").searchParams;
+    asked.push(Object.fromEntries(query));
+    const after = Number(query.get("after") ?? 0);
+    const to = Number(query.get("to") ?? Infinity);
+    const found = all.filter(({ number, time }) => number > after && time <= to);
+    return found.slice(-Number(query.get("limit")));
+  };
+  const reader = new JournalReader({ which: "OUT0" }, 3);
+  await reader.read();
+  assert.equal(reader.entries.length, 3);
+  await reader.readOlder();
+  assert.equal(reader.entries.length, 5);
+  await reader.readOlder();
+  assert.equal(reader.hasOlder, false);
+  all.push(entry("off", { which: "OUT0", time: NOON + 9 }));
+  await reader.read();
+  assert.deepEqual(reader.entries.map(({ number }) => number), all.map(({ number }) => number));
+  assert.equal(asked[0].which, "OUT0");
+});
