@@ -4,19 +4,30 @@ Whatever a controller does later (timers, tasks) is started in its context and s
 name; what comes from outside enters it by `within`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
-#: Empty in a process with a single controller.
-CONTROLLER: ContextVar[str] = ContextVar("controller", default="")
+
+class LoggedName:
+    """The name of a controller in log lines, which may change while it runs."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+
+#: In a process with a single controller.
+_NOBODY = LoggedName()
+CONTROLLER: ContextVar[LoggedName] = ContextVar("controller", default=_NOBODY)
 
 
 def within(
-    controller: str, function: Callable[_Parameters, _Result]
+    controller: LoggedName, function: Callable[_Parameters, _Result]
 ) -> Callable[_Parameters, _Result]:
     """Return a function that does the same, and what it logs names the controller."""
 
@@ -28,3 +39,12 @@ def within(
             CONTROLLER.reset(before)
 
     return named
+
+
+async def finished_within(controller: LoggedName, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Await what a controller does later, and what it logs names the controller."""
+    before = CONTROLLER.set(controller)
+    try:
+        return await work
+    finally:
+        CONTROLLER.reset(before)

@@ -5,9 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from leverframe.commands.table.rights import Account
 from leverframe.fleet.bulk import BY_FLEET as FLEET
 from leverframe.fleet.node import Member
+from leverframe.log_context import CONTROLLER
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import Reply, Request
+from leverframe.servers.routes.router import Web
 from tests import effort
 from tests.fleet.loop_node import LoopNode, loop_node
 
@@ -145,3 +149,75 @@ async def test_a_dry_run_tells_what_would_change() -> None:
         secret = await effects("stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*")
         hidden = [one["new"] for one in secret if one["what"].endswith("password")]
         assert (len(hidden) > 0, set(hidden)) == (True, {None})
+
+
+#: Sign-in with a password for the administrator, who is called admin.
+PASSWORD = "stm.cgi?auth=11YWRtaW4=*c2VjcmV0*dXNlcg==*"
+
+
+async def test_all_or_none_sets_passwords_in_one_round_after_they_are_hashed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        told = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert (told["done"], told["refused"]) == (3, 0)
+        access = [one.controller.engine.settings.access for one in members(node)]
+        assert {one.admin.password[:9] for one in access} == {"$argon2id"}
+        assert all(one.required for one in access)
+
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=3)
+        hashed = Passwords.hash
+
+        async def lose_power_meanwhile(self: Passwords, password: str) -> str:
+            node.member("gh-2").controller.lose_power()
+            return await hashed(self, password)
+
+        monkeypatch.setattr(Passwords, "hash", lose_power_meanwhile)
+        told = await node.post("send", command=PASSWORD, all_or_none=1)
+        assert [one["status"] for one in told["results"]] == [424, 503, 424]
+        assert not any(one.controller.engine.settings.access.required for one in members(node))
+
+
+async def test_a_controller_without_power_refuses_in_a_dry_run_and_otherwise() -> None:
+    async with loop_node() as node:
+        await node.post("add", name="gh-{n}", count=2)
+        node.member("gh-1").controller.lose_power()
+        for more in ({"dry_run": 1}, {}):
+            told = await node.post("send", command=ON, **more)
+            refused = {one["name"]: one.get("detail") for one in told["results"]}
+            assert refused == {"gh-1": "It has no power.", "gh-2": None}
+        assert on(node) == 1
+
+
+async def test_what_a_controller_logs_is_under_its_name_also_after_it_was_renamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[str] = []
+    handle_as = Web.handle_as
+
+    def noting(self: Web, request: Request, account: Account) -> Any:
+        seen.append(CONTROLLER.get().name)
+
+        async def later() -> Any:
+            seen.append(CONTROLLER.get().name)
+            answer = handle_as(self, request, account)
+            return answer if isinstance(answer, Reply) else await answer  # type: ignore[misc]
+
+        return later()
+
+    monkeypatch.setattr(Web, "handle_as", noting)
+    async with loop_node() as node:
+        await node.post("add", name="a")
+        controller = node.member("a").controller
+        controller.settings_watchers.append(
+            lambda old, new: seen.append(CONTROLLER.get().name)  # type: ignore[func-returns-value]
+        )
+        await node.post("send", command="stm.cgi?oname=0Pump")
+        assert set(seen) == {"a"}
+        seen.clear()
+        await node.post("rename", name="a", to="b")
+        await node.post("send", command="stm.cgi?oname=0Fan")
+        assert set(seen) == {"b"}
+        assert CONTROLLER.get().name == ""

@@ -13,6 +13,7 @@ from leverframe.fleet.node import NewController
 from leverframe.fleet.records import MemberRecord
 from leverframe.process.reach import certificate_of
 from leverframe.profile import Profile
+from leverframe.servers.discovery.discovery import discovery_answer
 from leverframe.servers.fair_shares import FairShares
 from tests.fleet.http_client import ask, ask_once, connected
 from tests.fleet.loop_node import LoopNode, loop_node
@@ -156,6 +157,14 @@ async def test_another_name_holds_at_once_and_the_old_one_no_longer() -> None:
             assert await client[0].read() == b""
         assert (await ask_once(HOME, port, "/outs.cgi", "cellar.localhost")).status == 200
         assert (await ask_once(HOME, port, "/outs.cgi", "gh-1.localhost")).status == 404
+        # Wherever nobody has named it himself, it is called so.
+        told = await ask_once(HOME, port, "/json/all.json", "cellar.localhost")
+        assert '"sname":"cellar"' in told.body
+        member = node.member("cellar")
+        answer = discovery_answer(member.controller, member.built.name, member.built.mac, 80)
+        assert answer.startswith(b"cellar\r\n")
+        # What the old connection held is given back under the name by which it was taken.
+        assert node.node.door.shares.held_by("gh-1") == 0
 
 
 async def test_a_page_of_one_controller_cannot_switch_another() -> None:

@@ -79,6 +79,10 @@ def test_the_same_scenario_has_the_same_digest_and_another_one_another(
         ("DS1=4.5&INPD1=1", "advance=5", 19, "advance is not for scenarios"),
         ('sim = "DS1=4.5&INPD1=1"', "sim = 3", 19, "sim must be a text"),
         ('sim = "DS1', 'smi = "DS1', 22, "smi is unknown"),
+        ("eventname", "eventnmae", 15, "has no command 'eventnmae'"),
+        ("/outs.cgi?ortime=05", "/outs.cgi?ortime=x", 19, "'x' is not a whole number"),
+        ("/outs.cgi?ortime=05", "/nothing.cgi?a=1", 19, "is no command"),
+        ("ortime=05", "ortime=05\\n/outs.cgi?out1=1", 19, "are several commands"),
         ('name = "old"', 'name = "gh-1"', 11, "There is a controller gh-1 already"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from leverframe import __version__
-from leverframe.log_context import within
+from leverframe.log_context import LoggedName, within
 from leverframe.process.logs import _TEXT, JsonLines, OneLine, SyslogUnusable, set_up
 from leverframe.servers.journal_log import JournalLog
 from leverframe.testing import LoopTwin
@@ -51,7 +51,7 @@ def test_a_line_names_the_controller_where_there_are_several() -> None:
     def lines() -> tuple[str, str]:
         return OneLine(_TEXT).format(record("hot")), JsonLines().format(record("hot"))
 
-    text, in_json = within("gh-7", lines)()
+    text, in_json = within(LoggedName("gh-7"), lines)()
     assert text.endswith("leverframe.x: [gh-7] hot")
     assert json.loads(in_json)["controller"] == "gh-7"
     text, in_json = lines()

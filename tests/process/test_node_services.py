@@ -11,7 +11,7 @@ import pytest
 from leverframe.clock import SystemClock, VirtualClock
 from leverframe.engine.journal import Cause
 from leverframe.engine.rule_advice import Advice
-from leverframe.log_context import CONTROLLER, within
+from leverframe.log_context import CONTROLLER, LoggedName, within
 from leverframe.process.build import BuiltController, build
 from leverframe.process.node_services import NodeServices
 from leverframe.profile import Profile
@@ -60,13 +60,13 @@ async def test_a_controller_that_becomes_another_version_shows_its_documents(
 
 
 async def test_what_a_controller_starts_later_is_logged_under_its_name(node: NodeServices) -> None:
-    created = within("gh-7", asyncio.get_running_loop().create_task)
+    created = within(LoggedName("gh-7"), asyncio.get_running_loop().create_task)
     built = await created(built_on(node))
     seen: list[str] = []
-    built.controller.watchers.add(lambda: seen.append(CONTROLLER.get()))
+    built.controller.watchers.add(lambda: seen.append(CONTROLLER.get().name))
     created(built.controller.advance(1.0))
     await until(lambda: bool(seen))
-    assert (set(seen), CONTROLLER.get()) == ({"gh-7"}, "")
+    assert (set(seen), CONTROLLER.get().name) == ({"gh-7"}, "")
     await built.stop()
 
 

@@ -525,6 +525,12 @@ class Controller(Hooks):
             self._watched_version = version
             self._call_watchers()
 
+    def take_name(self, name: str) -> None:
+        """Be called otherwise from now on, wherever people have not named it themselves."""
+        self.new_name = name
+        self.engine.machine.version += 1
+        self._tell_watchers()
+
     def _tell_of_store(self, error: StoreUnavailable | None) -> None:
         if error is None:
             self.troubles.pop("store", None)

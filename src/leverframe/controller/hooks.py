@@ -87,6 +87,8 @@ class Hooks:
         #: Called with False when the power goes, and with True when it is back. Every way out and
         #: in follows this, or asks `Controller.has_power`: without power a controller is silent.
         self.power_watchers: list[Callable[[bool], None]] = []
+        #: What a node calls it since it was renamed there; empty where it was not.
+        self.new_name = ""
         #: Called when something changed that a reader of the state could see.
         self.watchers: set[Callable[[], None]] = set()
         #: Follows every value and answers what was (`/api/history`).

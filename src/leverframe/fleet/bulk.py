@@ -5,7 +5,7 @@ means that it is tried on all of them first, and carried out in the same round o
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -17,17 +17,22 @@ from leverframe.commands.table.row import ADMIN
 from leverframe.commands.table.stage import NO_HASHES, Stage
 from leverframe.commands.table.written_commands import (
     WrittenCommand,
+    calls_of,
     perform_one,
     written_commands,
 )
-from leverframe.controller import Controller
+from leverframe.controller import Controller, Outstanding
 from leverframe.controller.live_snapshot import NoLiveSnapshot
 from leverframe.engine.actions import ON, Switch, after_switching
+from leverframe.engine.journal import Cause
 from leverframe.engine.tree import MISSING, is_confidential
 from leverframe.errors import ErrorForPeople
 from leverframe.fleet.node import Member
+from leverframe.log_context import finished_within, within
 from leverframe.naming.names import name_of
+from leverframe.servers.accounts.passwords import Passwords
 from leverframe.servers.http.messages import AnyReply, Reply, Request, StreamReply
+from leverframe.servers.problems import StoreFailed, reply_to_refusal
 from leverframe.storage.store import StoreUnavailable
 
 #: Who does it, in journals and audit trails.
@@ -39,7 +44,13 @@ MAX_EFFECTS = 4
 DONE = 200
 #: Of a controller that would have done it, had all the others.
 NOT_DONE = 424
+_NOTHING = Reply(DONE, "", b"")
 _NOT_DONE = "Nothing was changed here, because others refuse it."
+
+
+class NotRunning(Refusal):
+    status = 503
+    title = "The controller does not run"
 
 
 class CommandEffect(Struct, frozen=True):
@@ -85,7 +96,7 @@ async def each(
     results = []
     for member in members:
         try:
-            await work(member)
+            await finished_within(member.entrance.logged, work(member))
             results.append(MemberResult(member.name, DONE))
         except Refusal as refusal:
             results.append(refused(member, refusal))
@@ -99,45 +110,96 @@ async def each(
 
 
 async def send(
-    members: Sequence[Member], text: str, source: str, *, dry_run: bool, all_or_none: bool
+    members: Sequence[Member],
+    text: str,
+    source: str,
+    *,
+    dry_run: bool,
+    all_or_none: bool,
 ) -> BulkReport:
     """Carry out a command, which may be several joined with `&`, on every controller, or try it."""
     (command,) = written_commands(text)
-    if dry_run or all_or_none:
+    if all_or_none and not dry_run:
+        return await _all_or_none(members, command, source)
+    if dry_run:
         tried = []
         for number, member in enumerate(members, start=1):
             tried.append(_tried(member, command))
-            if dry_run and number % AT_A_TIME == 0:
+            if number % AT_A_TIME == 0:
                 await asyncio.sleep(0)
-        if dry_run or any(result.status != DONE for result in tried):
-            return report_of(tried if dry_run else _not_done(tried), dry_run=dry_run)
+        return report_of(tried, dry_run=True)
     answers = []
     for number, member in enumerate(members, start=1):
         answers.append(_ask(member, command, source))
-        if not all_or_none and number % AT_A_TIME == 0:
+        if number % AT_A_TIME == 0:
             await asyncio.sleep(0)
+    return await _answered(members, answers)
+
+
+async def _all_or_none(
+    members: Sequence[Member], command: WrittenCommand, source: str
+) -> BulkReport:
+    """Carry out a command on all controllers within one round of the event loop, or on none.
+
+    Passwords are hashed before that, which takes a while: then it is tried again.
+    """
+    hashes: dict[str, str] = {}
+    passwords = Passwords()
+    while True:
+        needed: set[str] = set()
+        tried = [_tried(member, command, hashes, needed) for member in members]
+        if any(result.status != DONE for result in tried):
+            return report_of(_not_done(tried))
+        if not needed:
+            break
+        for password in needed:
+            hashes[password] = await passwords.hash(password)
+    if hashes:
+        return await _answered(
+            members, [_submit(member, command, source, hashes) for member in members]
+        )
+    return await _answered(members, [_ask(member, command, source) for member in members])
+
+
+async def _answered(
+    members: Sequence[Member], answers: Sequence[AnyReply | Coroutine[Any, Any, AnyReply]]
+) -> BulkReport:
     results = []
     for member, answer in zip(members, answers, strict=True):
         results.append(_result(member, await _reply(answer)))
     return report_of(results)
 
 
-def _tried(member: Member, command: WrittenCommand) -> MemberResult:
+def _tried(
+    member: Member,
+    command: WrittenCommand,
+    hashes: Mapping[str, str] = NO_HASHES,
+    needed: set[str] | None = None,
+) -> MemberResult:
+    """Stage a command; `needed` gets the passwords that have no hash yet."""
     controller = member.controller
     stage = Stage(
         controller.profile,
         controller.pending,
         controller.engine.inputs.i2c_found,
-        NO_HASHES,
+        hashes,
         controller.takes_firmware,
     )
     try:
+        _check_that_it_runs(controller)
         perform_one(command, stage)
         if stage.given and not stage.replaces_all:
             controller.check_settings(stage.settings, stage.given)
     except Refusal as refusal:
         return refused(member, refusal)
+    if needed is not None:
+        needed |= stage.unhashed
     return MemberResult(member.name, DONE, None, _effects(controller, stage))
+
+
+def _check_that_it_runs(controller: Controller) -> None:
+    if controller.bootloader_until is not None:
+        raise NotRunning("It waits for firmware." if controller.has_power else "It has no power.")
 
 
 def _effects(controller: Controller, stage: Stage) -> list[CommandEffect]:
@@ -171,9 +233,40 @@ def _not_done(tried: list[MemberResult]) -> list[MemberResult]:
 def _ask(
     member: Member, command: WrittenCommand, source: str
 ) -> AnyReply | Coroutine[Any, Any, AnyReply]:
+    try:
+        _check_that_it_runs(member.controller)
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
     method = "POST" if command.body else "GET"
     request = Request(method, command.path, command.query, {}, command.body, source)
-    return member.built.web.handle_as(request, BY_FLEET)
+    answer = within(member.entrance.logged, member.built.web.handle_as)(request, BY_FLEET)
+    if isinstance(answer, Reply | StreamReply):
+        return answer
+    return finished_within(member.entrance.logged, answer)
+
+
+def _submit(
+    member: Member, command: WrittenCommand, source: str, hashes: Mapping[str, str]
+) -> AnyReply | Coroutine[Any, Any, AnyReply]:
+    """Carry out a command whose passwords are hashed already."""
+    controller = member.controller
+    cause = Cause("command", f"{BY_FLEET.name} {source}", BY_FLEET.name, source)
+    try:
+        calls = list(calls_of(command, controller.profile))
+        outstanding = controller.submit(calls, cause, hashes, account=BY_FLEET)
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    return _NOTHING if outstanding is None else _when_stored(outstanding)
+
+
+async def _when_stored(outstanding: Outstanding) -> AnyReply:
+    try:
+        await outstanding.finish()
+    except StoreUnavailable as error:
+        return reply_to_refusal(StoreFailed(str(error)))
+    except Refusal as refusal:
+        return reply_to_refusal(refusal)
+    return _NOTHING
 
 
 async def _reply(answer: AnyReply | Coroutine[Any, Any, AnyReply]) -> AnyReply:

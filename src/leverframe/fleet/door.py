@@ -14,12 +14,13 @@ import ssl
 from collections.abc import Callable
 from functools import partial
 from ipaddress import ip_address
+from types import CoroutineType
 from typing import Any
 
 from leverframe.commands.table.refusals import Conflict
 from leverframe.fleet.loop_shares import LoopShare, LoopShares
 from leverframe.fleet.loopback import bound_to_loopback
-from leverframe.log_context import CONTROLLER
+from leverframe.log_context import CONTROLLER, LoggedName, finished_within
 from leverframe.servers.accounts.cross_site import OwnNames, without_port
 from leverframe.servers.descriptors import DescriptorBudget, Lease
 from leverframe.servers.fair_shares import FairShares
@@ -68,8 +69,9 @@ class DoorNames(OwnNames):
 class Entrance:
     """What stands behind the door under one name; as an HTTP server does, it can be faulty."""
 
-    def __init__(self, name: str, handler: Handler, admission: Handler) -> None:
-        self.name = name
+    def __init__(self, name: str | LoggedName, handler: Handler, admission: Handler) -> None:
+        #: The name that it has, also in log lines of what stands behind it.
+        self.logged = LoggedName(name) if isinstance(name, str) else name
         self.handler: Callable[[Request], SentAnswer] = handler
         self.admission = admission
         self.address: str | None = None
@@ -79,6 +81,10 @@ class Entrance:
         #: It is off: who comes gets a reset.
         self.is_closed = False
         self.share = LoopShare()
+
+    @property
+    def name(self) -> str:
+        return self.logged.name
 
     @property
     def state(self) -> "Entrance":
@@ -245,7 +251,7 @@ class Door:
             connection.stop()
         del self._by_name[entrance.name]
         self._hosts.clear()
-        entrance.name = name
+        entrance.logged.name = name
         self._by_name[name] = entrance
 
     def meant(self, request: Request, by_place: "Entrance") -> "Entrance":
@@ -290,6 +296,8 @@ class DoorConnection(Connection):
         self._by_port = entrance is not None
         #: Whom it is counted for.
         self._used_for: Entrance | None = None
+        #: The name that this one had then.
+        self._held_as = ""
 
     def connection_made(self, transport: Any) -> None:
         local = transport.get_extra_info("sockname")
@@ -304,7 +312,7 @@ class DoorConnection(Connection):
     def _leave(self) -> None:
         if self._used_for is not None:
             self._used_for.connections.discard(self)
-            self._door.shares.give_back(self._used_for.name)
+            self._door.shares.give_back(self._held_as)
             self._used_for = None
 
     def _lead(self, request: Request) -> None:
@@ -313,7 +321,7 @@ class DoorConnection(Connection):
         if meant is not self._used_for and meant is not _UNKNOWN:
             self._leave()
             if self._door.shares.take(meant.name):
-                self._used_for = meant
+                self._used_for, self._held_as = meant, meant.name
                 meant.connections.add(self)
             else:
                 meant = _CROWDED
@@ -333,11 +341,14 @@ class DoorConnection(Connection):
 
 def _handle(request: Request) -> SentAnswer:
     entrance: Entrance = request.meant
-    before = CONTROLLER.set(entrance.name)
+    before = CONTROLLER.set(entrance.logged)
     try:
-        return entrance.handler(request)
+        answer = entrance.handler(request)
     finally:
         CONTROLLER.reset(before)
+    if isinstance(answer, CoroutineType):
+        return finished_within(entrance.logged, answer)
+    return answer
 
 
 def _nobody(request: Request) -> Reply:

@@ -21,7 +21,8 @@ from typing import Any
 from msgspec import Struct
 
 from leverframe.clock import VirtualClock
-from leverframe.commands.table.refusals import Refusal
+from leverframe.commands.table.refusals import Malformed, Refusal
+from leverframe.commands.table.written_commands import calls_of, written_commands
 from leverframe.config.sources import Sources
 from leverframe.durations import text_from_seconds
 from leverframe.exit_codes import DONE, NO
@@ -32,6 +33,7 @@ from leverframe.fleet.node import FleetNode, Member
 from leverframe.fleet.serve import node_of, start_controllers
 from leverframe.process.json_lines import print_json
 from leverframe.process.serve import clock_of
+from leverframe.profile import Profile
 from leverframe.servers.routes.sim import Advance, SimCommands
 from leverframe.simulation.scenario import BadScenario, seconds_after, sentence_of
 from leverframe.storage.fleet.lane import MemoryLane
@@ -157,12 +159,30 @@ def _check(node: FleetNode, happening: FleetHappening) -> None:
         steps = []
         if happening.sim is not None and members:
             steps = _bench(members[0]).steps(happening.sim)
+        for text in happening.commands:
+            _check_command(text, {member.controller.profile for member in members})
     except Refusal as refusal:
         raise BadScenario(f"{happening.line}: {sentence_of(refusal)}") from None
     if any(isinstance(step, Advance) for step in steps):
         raise BadScenario(
             f"{happening.line}: advance is not for scenarios: the run moves the time."
         )
+
+
+def _check_command(text: str, profiles: set[Profile]) -> None:
+    """Refuse what none of these versions has; what some do not have is told when it happens."""
+    commands = written_commands(text)
+    if len(commands) != 1:
+        raise Malformed(f"{text[:40]!r} are several commands.", allowed="one in each text")
+    refusals = []
+    for profile in sorted(profiles, key=str):
+        try:
+            for _ in calls_of(commands[0], profile):
+                pass
+        except Refusal as refusal:
+            refusals.append(refusal)
+    if refusals and len(refusals) == len(profiles):
+        raise refusals[-1]
 
 
 # --- telling --------------------------------------------------------------------------------------

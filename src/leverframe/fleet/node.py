@@ -29,7 +29,7 @@ from leverframe.fleet.records import (
     checked_name,
 )
 from leverframe.fleet.shared_ports import SharedTcpPort, SharedUdpPort
-from leverframe.log_context import CONTROLLER
+from leverframe.log_context import CONTROLLER, LoggedName
 from leverframe.process.build import BuiltController, ConfiguredIdentity, build
 from leverframe.process.node_services import NodeServices
 from leverframe.process.ports import connect_modbus, connect_snmp
@@ -248,7 +248,8 @@ class FleetNode:
         manner = self.manner
         names = DoorNames(secure=self.door.is_secure)
         # What it begins now, timers and tasks, is logged under its name.
-        before = CONTROLLER.set(record.name)
+        logged = LoggedName(record.name)
+        before = CONTROLLER.set(logged)
         try:
             built = await build(
                 profile,
@@ -272,7 +273,7 @@ class FleetNode:
         # A node has no port for firmware.
         controller.takes_firmware = False
         entrance = Entrance(
-            record.name,
+            logged,
             self.door.outward(built.noting(built.web.handle)),
             self.door.outward(built.web.admit_body),
         )
@@ -352,6 +353,8 @@ class FleetNode:
             }
             member.record = renamed
             self.door.rename(member.entrance, name)
+            member.controller.take_name(name)
+            member.built.mqtt.pages_are_at(self.door.pages_of(name))
         self._tell_watchers()
 
     async def tag(

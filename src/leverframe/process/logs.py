@@ -30,7 +30,7 @@ class OneLine(logging.Formatter):
     """Text in which a line break cannot begin a record of its own."""
 
     def format(self, record: logging.LogRecord) -> str:
-        controller = CONTROLLER.get()
+        controller = CONTROLLER.get().name
         record.whose = f"[{controller}] " if controller else ""
         first, *rest = super().format(record).splitlines()
         return "\n".join([first, *(f"    {line}" for line in rest)])
@@ -45,7 +45,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         said |= {name: value for name, value in vars(record).items() if name in FIELDS}
-        if controller := CONTROLLER.get():
+        if controller := CONTROLLER.get().name:
             said["controller"] = controller
         if record.exc_info:
             said["exception"] = self.formatException(record.exc_info)

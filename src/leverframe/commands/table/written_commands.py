@@ -3,12 +3,14 @@
 A command with a body has it behind a space. Empty lines and lines that begin with `#` are left out.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from leverframe.commands.table.bodies import Upload
 from leverframe.commands.table.matching import COMMAND_PATHS, Call, find, items_of
 from leverframe.commands.table.refusals import Malformed, Refusal, UnknownCommand
 from leverframe.commands.table.stage import Stage
+from leverframe.profile import Profile
 
 MAX_LINES = 500
 
@@ -54,11 +56,17 @@ def perform_written(commands: list[WrittenCommand], stage: Stage) -> None:
 
 def perform_one(command: WrittenCommand, stage: Stage) -> None:
     """Perform one command on a stage."""
+    for call, body in calls_of(command, stage.profile):
+        call.perform(stage, body)
+
+
+def calls_of(command: WrittenCommand, profile: Profile) -> Iterator[tuple[Call, Any]]:
+    """Give the calls of a command, each with the content of its body."""
     method = "POST" if command.body else "GET"
-    for call in find(method, command.path, items_of(command.query), stage.profile):
+    for call in find(method, command.path, items_of(command.query), profile):
         if not isinstance(call, Call):
             raise call
         body = call.row.body
         if isinstance(body, Upload):
             raise Malformed("A file cannot be tried.", allowed="commands without uploaded files")
-        call.perform(stage, None if body is None else body.read(command.body, "", stage.profile))
+        yield call, None if body is None else body.read(command.body, "", profile)

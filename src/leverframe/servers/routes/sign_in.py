@@ -101,7 +101,8 @@ class SignInEndpoint:
         self._public_name = public_name
 
     def _shown_name(self) -> str:
-        return self._controller.pending.name or self._public_name
+        controller = self._controller
+        return controller.pending.name or controller.new_name or self._public_name
 
     def page(self, request: Request, *, signed_in: bool) -> Reply:
         """Show the sign-in page, or sign in the administrator's machine where that is allowed."""

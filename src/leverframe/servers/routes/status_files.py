@@ -49,4 +49,5 @@ class StatusFiles:
     def view(self) -> status_files.View:
         """Return the present state in the form that files are built from."""
         engine, at = self._controller.engine, self._controller.clock.read()
-        return status_files.View(engine, engine.settings.name or self._name, self._mac, at)
+        name = engine.settings.name or self._controller.new_name or self._name
+        return status_files.View(engine, name, self._mac, at)

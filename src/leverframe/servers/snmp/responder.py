@@ -211,7 +211,9 @@ class Values(instrum.AbstractMibInstrumController):  # type: ignore[misc]
             ObjectIdentifier(ENTERPRISE),
             TimeTicks(ticks(uptime_s)),
             OctetString(b""),
-            OctetString((controller.engine.settings.name or self._name).encode()),
+            OctetString(
+                (controller.engine.settings.name or controller.new_name or self._name).encode()
+            ),
             OctetString(b""),
             Integer32(_SERVICES),
         )
